@@ -1,0 +1,58 @@
+# Every target makes what it needs in .venv, given Python 3.11 or later: try `make demo`.
+# `make PYTHON=python3.12 ...` chooses the interpreter, `make test ARGS="-k risk"` the tests.
+
+PYTHON ?= python3
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test lint bench docs clean
+
+help: ## List the targets
+	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/\1|\2/' \
+		| while IFS='|' read -r target text; do printf '  make %-6s %s\n' "$$target" "$$text"; done
+
+demo: $(VENV)/.ready-plots ## Compare the blends with their rivals on simulated tasks
+	$(BIN)/crossfade demo $(ARGS)
+
+test: $(VENV)/.ready-test ## Run the tests; ARGS goes to pytest
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+lint: $(VENV)/.ready-lint ## Check format, style, types and docstrings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	find src/crossfade -name '*.py' | sort | xargs $(BIN)/numpydoc lint
+
+bench: $(VENV)/.ready-plots ## Measure speed and accuracy against the targets
+	$(BIN)/python -m benchmarks $(ARGS)
+
+docs: $(VENV)/.ready-docs ## Build the documentation in docs/_build/html
+	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
+
+clean: ## Remove .venv and everything that was built
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# .ready-NAME says that the package is installed with the extra NAME.
+$(VENV)/.ready-%: pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "Installing crossfade[$*] in $(VENV) (once; this may take a minute) ..."
+	@$(PIP) install -qq -c constraints.txt -e ".[$*]"
+	@touch $@
+
+# pip arrives last, so a half-made environment is made again.
+$(BIN)/pip:
+	@$(PYTHON) -c '' 2>/dev/null || { \
+		echo "$(PYTHON) was not found. Install Python 3.11 or later," \
+			"or name it: make PYTHON=/path/to/python3 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Crossfade needs Python 3.11 or later; $(PYTHON) is" \
+			"`$(PYTHON) -c 'import platform; print(platform.python_version())'`." \
+			"Name a newer one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "Setting up $(VENV) (once) ..."
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "The virtual environment could not be made. On Debian and Ubuntu," \
+			"install what it needs (sudo apt install python3-venv) and try again." >&2; exit 1; }

@@ -1,0 +1,35 @@
+"""Crossfade from the crowd's classifier to the person's own, from the first labelled windows on."""
+
+from crossfade.blend import ConvexBlendClassifier, PosteriorBlendClassifier
+from crossfade.fisher import FisherDiscriminant
+from crossfade.prior import TaskPrior
+from crossfade.risk import (
+    AlphaChoice,
+    ExpectedRisk,
+    RiskCurve,
+    blend_directions,
+    choose_alpha,
+    conditional_risk,
+    expected_risk,
+    risk_curve,
+)
+from crossfade.tasks import Task, TaskSet
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AlphaChoice",
+    "ConvexBlendClassifier",
+    "ExpectedRisk",
+    "FisherDiscriminant",
+    "PosteriorBlendClassifier",
+    "RiskCurve",
+    "Task",
+    "TaskPrior",
+    "TaskSet",
+    "blend_directions",
+    "choose_alpha",
+    "conditional_risk",
+    "expected_risk",
+    "risk_curve",
+]

@@ -1,0 +1,311 @@
+"""Labelled samples and a prior in, a target and a forecast out: what both blends share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crossfade._checks import check_choice
+from crossfade._domains import split_domains
+from crossfade._rule import LinearRule, check_both_classes, encode
+from crossfade._target import (
+    Samples,
+    Target,
+    check_shrinkage,
+    describe_target,
+    forecast,
+    honest_gap,
+)
+from crossfade.prior import TaskPrior
+
+Array = NDArray[np.float64]
+
+MISSING_CLASS = ("error", "prior")
+
+
+class BlendClassifier(LinearRule):
+    """What both blends share: samples in, a target and its prior out, a forecast with the rule."""
+
+    # Routed in pipelines and searches without touching scikit-learn's global setting.
+    __metadata_request__fit: ClassVar = {"sample_domain": True}
+
+    prior: TaskPrior | None
+    shrinkage: str | float | None
+    on_missing_class: str
+    classes: Any
+    alpha_: float
+    source_projection_: Array | None
+    target_projection_: Array | None
+    _seen: tuple[Array, NDArray[Any], Array]
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_domain: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn the blend from a few labelled samples of the target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, in the user's units.
+        y : array-like of shape (n_samples,)
+            Labels of two classes.
+        sample_domain : array-like of shape (n_samples,) or None, default=None
+            Where each sample comes from, by skada's convention: rows of a positive domain are a
+            source task, rows of a negative one the target. A target label of -1 among
+            non-negative ones means unlabelled.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            How often each sample counts.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        rows, labels, weight = self._check_fit_input(X, y, sample_weight)
+        prior = self.prior
+        if sample_domain is not None:
+            rows, labels, weight, prior = split_domains(rows, labels, weight, sample_domain, prior)
+        self._start(rows, labels, weight, prior)
+        self._learn(may_wait=False)
+        return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from further samples: the result is that of one `fit` on all samples so far.
+
+        The labelled samples are kept for this, since a calibration has few. Where both classes are
+        known beforehand, samples of the second may come later; until then nothing can be predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features of the new samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : pair of labels or None, default=None
+            Both labels, if the first call brings only one of them and the prior does not know.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            How often each new sample counts.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        first = not hasattr(self, "_seen")
+        rows, labels, weight = self._check_fit_input(X, y, sample_weight, reset=first)
+        if classes is not None:
+            self._announced = np.unique(np.asarray(classes))
+        if first:
+            self._start(rows, labels, weight, self.prior)
+        else:
+            old_rows, old_labels, old_weight = self._seen
+            self._seen = (
+                np.concatenate([old_rows, rows]),
+                np.concatenate([old_labels, labels]),
+                np.concatenate([old_weight, weight]),
+            )
+        self._learn(may_wait=True)
+        return self
+
+    def _start(
+        self, rows: Array, labels: NDArray[Any], weight: Array, prior: TaskPrior | None
+    ) -> None:
+        self._seen = (rows, labels, weight)
+        self.prior_ = prior
+        for name in ("coef_", "intercept_", "projection_"):
+            self.__dict__.pop(name, None)
+
+    def _not_fitted(self) -> str:
+        if hasattr(self, "_waiting_for"):
+            return (
+                f"This %(name)s cannot predict yet: it has seen no labelled sample of class "
+                f"{self._waiting_for!r}. Call partial_fit with at least one."
+            )
+        return super()._not_fitted()
+
+    # -- from samples to a target -----------------------------------------------------------
+
+    def _learn(self, *, may_wait: bool) -> None:
+        """Fit the rule to all samples so far, or wait for a class that is still to come."""
+        self._check_parameters()
+        prior = self.prior_
+        if prior is not None and not isinstance(prior, TaskPrior):
+            raise TypeError(f"prior must be a TaskPrior or None; got {type(prior).__name__}.")
+        rows, labels, weight = self._seen
+        self._refuse_other_features(prior, rows.shape[1])
+        counted = weight > 0.0
+        present, label = encode(labels[counted])
+        samples = Samples(rows[counted], label, weight[counted])
+        names = self._both_classes(present, prior)
+        self.__dict__.pop("_waiting_for", None)
+        if len(present) == 2:
+            self.classes_ = present
+            check_both_classes(samples.counts, present.tolist())
+            self._learn_both(samples, self._oriented(prior))
+        elif self.on_missing_class == "prior":
+            self._learn_one(samples, present, names, prior)
+        elif may_wait and names is not None:
+            self._waiting_for = next(name for name in names.tolist() if name != present[0])
+            self.classes_ = np.sort(names)
+        else:
+            known = present.tolist() if names is None else names.tolist()
+            known.sort(key=lambda name: bool(name != present[0]))
+            check_both_classes(samples.counts, known, ", or pass on_missing_class='prior'")
+
+    def _learn_both(self, samples: Samples, prior: TaskPrior | None) -> None:
+        shrinkage = check_shrinkage(self.shrinkage)
+        scale = None if prior is None else prior.feature_scale
+        fallback = None if prior is None else prior.within_covariance
+        target = describe_target(samples, shrinkage, scale, fallback, self._noise_form())
+        self._target = target
+        self.midpoint_ = target.midpoint
+        own = target.noise.omega
+        if prior is None:
+            omega, trace, self.alpha_ = own, float(target.rank), 1.0
+            self.source_projection_ = None
+        else:
+            self.source_projection_ = (
+                None if prior.resultant_length < 1e-12 else prior.mean_direction
+            )
+            omega, trace, self.alpha_ = self._blend(target, prior)
+        self.target_projection_ = own
+        length = float(np.linalg.norm(omega))
+        if length == 0.0:
+            raise ValueError(
+                "The classes do not differ in any feature, and there is no prior to turn to. "
+                "Check the features, or give more samples."
+            )
+        gap = float(honest_gap(target, omega, trace)) / length
+        self._conclude(omega / length, target, self.midpoint_, gap, trace / length)
+
+    def _conclude(
+        self, projection: Array, target: Target, midpoint: Array, gap: float, trace: float
+    ) -> None:
+        """Set the rule and its forecast."""
+        self._set_rule(projection, target, midpoint, gap)
+        accuracy, error = forecast(target, projection, gap, trace)
+        self.expected_accuracy_, self.expected_accuracy_error_ = float(accuracy), float(error)
+
+    def _learn_one(
+        self,
+        samples: Samples,
+        present: NDArray[Any],
+        names: NDArray[Any] | None,
+        prior: TaskPrior | None,
+    ) -> None:
+        """Rule of the crowd, through a midpoint half a gap away from the class that was seen."""
+        if prior is None or prior.half_gap is None:
+            raise ValueError(
+                "on_missing_class='prior' needs a prior with an average half gap, as from_tasks "
+                "makes it. Build the prior from tasks, or label a sample of the other class."
+            )
+        if names is None:
+            raise ValueError(
+                f"Only class {present[0]!r} has labelled samples, and neither prior nor classes "
+                "say what the other one is. Pass classes=(first, second)."
+            )
+        self.classes_ = np.sort(names)
+        oriented = prior if self._same_order() else prior.reversed()
+        half_gap = np.asarray(oriented.half_gap)
+        seen_second = bool(present[0] == self.classes_[1])
+        label = np.full(len(samples.label), int(seen_second))
+        gap_in_units = half_gap * oriented.feature_scale
+        mean = np.average(samples.X, axis=0, weights=samples.weight)
+        midpoint = mean - gap_in_units if seen_second else mean + gap_in_units
+        # A stand-in for the class not seen, so that the forecast has its gap and its noise.
+        mirrored = np.vstack([samples.X, 2.0 * midpoint - mean])
+        target = describe_target(
+            Samples(
+                mirrored, np.append(label, 1 - int(seen_second)), np.append(samples.weight, 1.0)
+            ),
+            check_shrinkage(self.shrinkage),
+            oriented.feature_scale,
+            oriented.within_covariance,
+        )
+        self._target = target
+        self.midpoint_, self.alpha_ = midpoint, 0.0
+        self.target_projection_ = None
+        self.source_projection_ = oriented.mean_direction
+        gap = float(oriented.mean_direction @ half_gap)
+        self._conclude(oriented.mean_direction, target, midpoint, gap, 0.0)
+
+    # -- agreement of target and prior ------------------------------------------------------
+
+    def _both_classes(self, present: NDArray[Any], prior: TaskPrior | None) -> NDArray[Any] | None:
+        """Both labels in the prior's order, as far as anybody knows them."""
+        names: NDArray[Any] | None = None
+        if self.classes is not None:
+            names = np.asarray(self.classes)
+            if names.shape != (2,) or names[0] == names[1]:
+                raise ValueError(f"classes must be two different labels; got {self.classes!r}.")
+        elif prior is not None and prior.classes is not None:
+            names = np.array(prior.classes)
+        elif hasattr(self, "_announced"):
+            names = self._announced
+            if len(names) != 2:
+                raise ValueError(
+                    f"Only binary classification is supported; classes are {names.tolist()}."
+                )
+        if names is not None:
+            known = names.tolist()
+            stranger = next((name for name in present.tolist() if name not in known), None)
+            if stranger is not None:
+                raise ValueError(
+                    f"The samples have class {stranger!r}, but the classes are {known}. If the "
+                    "labels only have other names, pass classes=(first, second) with the "
+                    "target's labels in the order of the prior's."
+                )
+        return names
+
+    def _oriented(self, prior: TaskPrior | None) -> TaskPrior | None:
+        """The prior, turned round where the target's labels sort the other way."""
+        return prior if prior is None or self._same_order() else prior.reversed()
+
+    def _same_order(self) -> bool:
+        return self.classes is None or bool(self.classes[1] == self.classes_[1])
+
+    def _refuse_other_features(self, prior: TaskPrior | None, n_features: int) -> None:
+        if prior is None:
+            return
+        if prior.n_features != n_features:
+            raise ValueError(
+                f"X has {n_features} features, but the prior has {prior.n_features}. Use the "
+                "features that the prior was built with."
+            )
+        names = getattr(self, "feature_names_in_", None)
+        if names is None or prior.feature_names is None or tuple(names) == prior.feature_names:
+            return
+        different = next(
+            (mine, theirs)
+            for mine, theirs in zip(names, prior.feature_names, strict=True)
+            if mine != theirs
+        )
+        raise ValueError(
+            f"The features of X are not those of the prior: {different[0]!r} stands where the "
+            f"prior has {different[1]!r}. Reorder or rename the columns, for instance with "
+            "X[list(prior.feature_names)]."
+        )
+
+    # -- what the two blends do differently -------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_choice("on_missing_class", self.on_missing_class, MISSING_CLASS)
+
+    def _noise_form(self) -> str:
+        return "unit"
+
+    def _blend(self, target: Target, prior: TaskPrior) -> tuple[Array, float, float]:
+        """Direction, trace of the matrix that multiplies (own - crowd), and alpha."""
+        raise NotImplementedError

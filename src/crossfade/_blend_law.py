@@ -1,0 +1,315 @@
+"""A target's direction and a crowd's in; the law of their convex blends and its risk out.
+
+Every covariance of a direction that the paper or Crossfade uses is a multiple of the inverse of
+Sigma, or of the identity, plus a few rank-one terms (equations 5 to 7). In the eigenvectors of
+Sigma the expected risk of all blends then costs a sum over eigenvalues for each alpha.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from crossfade._inversion import by_rows, negative_probability
+from crossfade._spectrum import ROUNDING, Spectrum, invert
+
+Array = NDArray[np.float64]
+
+#: Forms of the covariance of the target's direction.
+NOISE_FORMS = ("unit", "minus", "plus")
+#: Numbers that one pass over a batch may hold, so that it stays in the processor's cache.
+_CHUNK = 1 << 11
+
+
+class TargetNoise(NamedTuple):
+    r"""Unit direction w of a target and the parts of its covariance.
+
+    .. math:: \Sigma_\omega = a \Sigma^{-1} + g\,w w^T + h\,(w v^T + v w^T), \quad v = \Sigma^{-1} w
+
+    Attributes
+    ----------
+    omega : ndarray of shape (..., n_features)
+        Unit direction w.
+    length : ndarray of shape (...)
+        Length of the direction before it was scaled.
+    inverse, radial, cross : ndarray of shape (...)
+        The numbers a, g and h.
+    """
+
+    omega: Array
+    length: Array
+    inverse: Array
+    radial: Array
+    cross: Array
+
+
+class PsiParts(NamedTuple):
+    r"""Covariance of the mean direction, :math:`\Psi = p I + q\,\mu\mu^T`.
+
+    Attributes
+    ----------
+    identity, along : float or ndarray of shape (...)
+        The numbers p and q.
+    """
+
+    identity: float | Array
+    along: float | Array
+
+
+def mean_noise(counts: tuple[float, float]) -> float:
+    """Variance of half the gap in units of Sigma, c of equation 5."""
+    return (1.0 / counts[0] + 1.0 / counts[1]) / 4.0
+
+
+def target_noise(
+    sigma: Spectrum,
+    nu: Array,
+    counts: tuple[float, float],
+    shrinkage: Array | float,
+    form: str = "unit",
+) -> TargetNoise:
+    """Direction of the target and its covariance.
+
+    Parameters
+    ----------
+    sigma : Spectrum
+        Covariance within the classes, as shrunk.
+    nu : ndarray of shape (..., n_features)
+        Half the gap between the class means.
+    counts : (float, float)
+        Samples of each class.
+    shrinkage : float or ndarray of shape (...)
+        How far the covariance was shrunk.
+    form : {"unit", "minus", "plus"}
+        Equation 5, projected off the direction; or the paper's raw formula (equation 6) on data
+        scaled to a half gap of length one, with its printed sign or the right one.
+
+    Returns
+    -------
+    TargetNoise
+        The direction and the parts of its covariance.
+    """
+    inverse = sigma.inverse()
+    raw = inverse.apply(nu)
+    length = np.linalg.vector_norm(raw, axis=-1)
+    safe = np.where(length > 0.0, length, 1.0)
+    omega = raw / safe[..., None]
+    separation = np.vecdot(nu, raw)
+    if form == "unit":
+        freedom = max(sum(counts) - 2.0, 1.0)
+        learnt = (1.0 - np.asarray(shrinkage)) ** 2 / freedom
+        scale = (mean_noise(counts) + learnt * separation) / safe**2
+        radial = scale * np.vecdot(omega, inverse.apply(omega))
+        return TargetNoise(omega, length, scale, radial, -scale)
+    gap = np.vecdot(nu, nu) / sum(counts)
+    sign = -1.0 if form == "minus" else 1.0
+    return TargetNoise(
+        omega, length, (1.0 + separation) * gap, sign * length**2 * gap, np.zeros_like(gap)
+    )
+
+
+class BlendLaw(NamedTuple):
+    """What the risk of ``alpha * omega + (1 - alpha) * mu`` depends on.
+
+    Attributes
+    ----------
+    sigma : Spectrum
+        Covariance within the classes.
+    nu : ndarray of shape (..., n_features)
+        Half the gap between the class means.
+    noise : TargetNoise
+        Direction of the target and the parts of its covariance.
+    mu : ndarray of shape (..., n_features)
+        Mean direction of the sources.
+    psi : PsiParts
+        Covariance of the mean direction.
+    """
+
+    sigma: Spectrum
+    nu: Array
+    noise: TargetNoise
+    mu: Array
+    psi: PsiParts
+
+
+def _products(sigma: Spectrum, omega: Array, mu: Array) -> tuple[Array, Array, Array]:
+    """Eigenvalues, their multiplicities, and inner products of w, v and m by eigenvalue.
+
+    The six products are ww, wv, wm, vv, vm and mm of the vectors S^(1/2) w, S^(-1/2) w and
+    S^(1/2) m of equation 10.
+    """
+    own = np.matvec(sigma.basis.mT, omega)
+    crowd = np.matvec(sigma.basis.mT, mu)
+    values = np.broadcast_to(sigma.values, own.shape)
+    own_own, own_crowd, crowd_crowd = own * own, own * crowd, crowd * crowd
+    multiplicity = np.ones(values.shape[-1])
+    if sigma.n_outside:
+        own_rest = omega - np.matvec(sigma.basis, own)
+        crowd_rest = mu - np.matvec(sigma.basis, crowd)
+        floor = np.broadcast_to(sigma.floor, own.shape[:-1])
+        values = np.concatenate([values, floor[..., None]], -1)
+        multiplicity = np.append(multiplicity, float(sigma.n_outside))
+        own_own = _with(own_own, np.vecdot(own_rest, own_rest))
+        own_crowd = _with(own_crowd, np.vecdot(own_rest, crowd_rest))
+        crowd_crowd = _with(crowd_crowd, np.vecdot(crowd_rest, crowd_rest))
+    seen = values > 0.0
+    own_own, own_crowd = own_own * seen, own_crowd * seen
+    products = np.empty((*values.shape[:-1], 6, values.shape[-1]))
+    products[..., 0, :] = values * own_own
+    products[..., 1, :] = own_own
+    products[..., 2, :] = values * own_crowd
+    products[..., 3, :] = own_own * invert(values)
+    products[..., 4, :] = own_crowd
+    products[..., 5, :] = values * crowd_crowd
+    return values, multiplicity, products
+
+
+def _with(values: Array, last: Array) -> Array:
+    return np.concatenate([values, last[..., None]], -1)
+
+
+def curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
+    """Expected risks and their errors at alphas of shape (n_alphas,) or (..., n_alphas)."""
+    values, multiplicity, products = _products(law.sigma, law.noise.omega, law.mu)
+    batch = values.shape[:-1]
+    n_alphas, n_values = alphas.shape[-1], values.shape[-1]
+    n_batch = math.prod(batch)
+    columns = [values.reshape(n_batch, n_values), products.reshape(n_batch, 6, n_values)]
+    columns.append(alphas.reshape(-1, n_alphas))
+    columns += [np.reshape(part, (-1, 1)) for part in (law.noise.length, *law.noise[2:], *law.psi)]
+    rows_at_once = max(1, _CHUNK // (n_alphas * n_values))
+    risks, errors = by_rows(partial(_risks, multiplicity), columns, rows_at_once)
+    return risks.reshape(*batch, n_alphas), errors.reshape(*batch, n_alphas)
+
+
+def _risks(
+    multiplicity: Array,
+    values: Array,
+    products: Array,
+    alphas: Array,
+    length: Array,
+    inverse: Array,
+    radial: Array,
+    cross: Array,
+    identity: Array,
+    along: Array,
+    *,
+    n_nodes: int,
+) -> tuple[Array, Array]:
+    """Equation 10 for targets on the first axis and alphas on the second."""
+    own, crowd = alphas, 1.0 - alphas
+    own_2, crowd_2 = own * own, crowd * crowd
+    noise, radial, cross = own_2 * inverse, own_2 * radial, own_2 * cross
+    wide, along = crowd_2 * identity, crowd_2 * along
+    seen = (values > 0.0).astype(np.float64)
+    ww, wv, wm, _, _, mm = np.moveaxis(products.sum(-1), 1, 0)[..., None]
+    mean = length * (own * ww + crowd * wm)
+    # Variance of omega'x: from x alone, from omega alone, and from both.
+    variance = own_2 * ww + 2.0 * own * crowd * wm + crowd_2 * mm
+    turned = np.vecdot(values, products[:, 0])[:, None]
+    spread = ww * (noise + radial * ww + 2.0 * cross * wv) + wide * turned + along * wm * wm
+    trace = noise * (seen @ multiplicity)[:, None] + wide * (values @ multiplicity)[:, None]
+    trace += radial * ww + 2.0 * cross * wv + along * mm
+    reach = length * length
+    deviation = np.sqrt(np.maximum(variance + reach * spread + trace, 0.0))
+    diagonal = noise[:, None] * seen[..., None] + wide[:, None] * values[..., None]
+    simple = len(multiplicity) <= 16 and multiplicity[-1] == 1.0
+    own, crowd, length, whole = (part[..., None] for part in (own, crowd, length, reach * ww))
+    reach, radial, cross, along = (part[..., None] for part in (reach, radial, cross, along))
+
+    def phi(t: Array) -> tuple[Array, Array]:
+        square = t * t
+        kernel = diagonal[..., None] * square[:, None]
+        kernel += 1.0
+        kernel = kernel.reshape(*kernel.shape[:2], -1)
+        log_det = 0.0 if simple else (np.log(kernel.mT) @ multiplicity).reshape(t.shape)
+        det = kernel.prod(1).reshape(t.shape) if simple else 1.0
+        inner = (products @ np.divide(1.0, kernel, out=kernel)).reshape(-1, 6, *t.shape[1:])
+        ww, wv, wm, vv, vm, mm = np.moveaxis(inner, 1, 0)
+        # Rank-one terms by Sherman and Morrison: first m m', then the pair of w and v.
+        weight = square * along
+        pivot = weight * mm + 1.0
+        step = weight / pivot
+        drag = step * wm
+        ww, wv, vv = ww - drag * wm, wv - drag * vm, vv - step * vm * vm
+        wm, vm, mm = wm / pivot, vm / pivot, mm / pivot
+        g, h = square * radial, square * cross
+        h_wv = h * wv + 1.0
+        a = g * ww + h_wv
+        b = g * wv + h * vv
+        minor = a * h_wv - h * ww * b
+        scale = 1.0 / minor
+        wm_k = (h_wv * wm - h * ww * vm) * scale
+        vm_k = (a * vm - b * wm) * scale
+        mm_k = mm - (g * wm + h * vm) * wm_k - h * wm * vm_k
+        ww_k = ww * scale
+        mixed = own * ww_k + crowd * wm_k
+        quadratic = own * mixed + crowd * (own * wm_k + crowd * mm_k)
+        log_det = log_det + np.log(det * pivot * minor)
+        log_modulus = -0.5 * (whole - reach * ww_k + square * quadratic + log_det)
+        return log_modulus, t * (length * mixed)
+
+    return negative_probability(phi, mean, deviation, n_nodes)
+
+
+def sampled_curve(
+    law: BlendLaw, alphas: Array, n_draws: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Algorithm 1's inner loop: averages over fresh draws at each alpha, and standard errors."""
+    sigma, noise = law.sigma, law.noise
+    inverse_root = sigma.inverse()
+    inverse_root = sigma.map(np.sqrt(inverse_root.values), np.sqrt(inverse_root.floor))
+    n_features = sigma.n_features
+    batch = law.nu.shape[:-1]
+    risks = np.empty((alphas.size, *batch))
+    errors = np.empty_like(risks)
+    for place, alpha in enumerate(alphas):
+        own, crowd = rng.standard_normal((2, n_draws, *batch, n_features))
+        target = noise.omega + _target_draws(noise, inverse_root, own)
+        source = law.mu + _source_draws(law.mu, law.psi, crowd)
+        omega = alpha * target + (1.0 - alpha) * source
+        variance = np.vecdot(omega, sigma.apply(omega))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            score = np.vecdot(omega, law.nu) / np.sqrt(np.maximum(variance, 0.0))
+        drawn = ndtr(-np.where(np.isnan(score), 0.0, score))
+        risks[place] = drawn.mean(0)
+        errors[place] = drawn.std(0, ddof=1) / np.sqrt(n_draws)
+    return np.moveaxis(risks, 0, -1), np.moveaxis(errors, 0, -1)
+
+
+def _target_draws(noise: TargetNoise, inverse_root: Spectrum, normals: Array) -> Array:
+    """Draws with covariance a S^-1 + g w w' + h (w v' + v w'), from standard normals."""
+    root = np.sqrt(noise.inverse)[..., None]
+    if np.any(noise.cross):
+        # Equation 5 is a S^-1 with its part along w removed on both sides.
+        draws = root * inverse_root.apply(normals)
+        along = np.vecdot(noise.omega, draws)[..., None]
+        across: Array = draws - along * noise.omega
+        return across
+    # a S^-1 + g w w' = S^-1/2 (a I + g L n n') S^-1/2 with S^1/2 w = sqrt(L) n.
+    whitened = inverse_root.inverse().apply(noise.omega)
+    square = np.vecdot(whitened, whitened)[..., None]
+    normal = whitened * np.sqrt(invert(square))
+    stretched = np.sqrt(np.maximum(root**2 + noise.radial[..., None] * square, 0.0))
+    along = np.vecdot(normal, normals)[..., None]
+    return inverse_root.apply(root * normals + (stretched - root) * along * normal)
+
+
+def _source_draws(mu: Array, psi: PsiParts, normals: Array) -> Array:
+    """Draws with covariance p I + q m m' for a unit m, from standard normals."""
+    root = np.sqrt(np.asarray(psi.identity))[..., None]
+    along = np.sqrt(np.maximum(np.asarray(psi.identity) + psi.along, 0.0))[..., None]
+    draws: Array = root * normals + (along - root) * np.vecdot(mu, normals)[..., None] * mu
+    return draws
+
+
+def hidden_gap(law: BlendLaw) -> bool:
+    """Whether the classes differ where Sigma has no variance, which `curve` cannot see."""
+    outside = law.nu - law.sigma.apply(law.noise.omega) * law.noise.length[..., None]
+    size = np.linalg.vector_norm(law.nu, axis=-1)
+    return bool(np.any(np.linalg.vector_norm(outside, axis=-1) > np.sqrt(ROUNDING) * size))

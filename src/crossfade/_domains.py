@@ -1,0 +1,81 @@
+"""Samples of many domains in; the target's samples and a prior of the sources out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crossfade.prior import TaskPrior
+from crossfade.tasks import Task
+
+Array = NDArray[np.float64]
+
+
+def split_domains(
+    rows: Array,
+    labels: NDArray[Any],
+    weight: Array,
+    sample_domain: ArrayLike,
+    prior: TaskPrior | None,
+) -> tuple[Array, NDArray[Any], Array, TaskPrior | None]:
+    """Separate sources (positive domains) from the target (negative ones), as skada does.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_features)
+        Features.
+    labels : ndarray of shape (n_samples,)
+        Labels; -1 among non-negative ones marks an unlabelled sample of the target.
+    weight : ndarray of shape (n_samples,)
+        How often each sample counts; sources must not be weighted.
+    sample_domain : array-like of shape (n_samples,)
+        Whole numbers other than zero.
+    prior : TaskPrior or None
+        A prior to which the sources are added.
+
+    Returns
+    -------
+    rows, labels, weight : ndarray
+        The labelled samples of the target.
+    prior : TaskPrior or None
+        The given prior, the sources' own, or both merged.
+    """
+    domain = np.asarray(sample_domain)
+    whole = domain.shape == labels.shape and np.issubdtype(domain.dtype, np.integer)
+    if not whole or (domain == 0).any():
+        raise ValueError(
+            "sample_domain must be one whole number for each sample: positive for a source, "
+            f"negative for the target, never zero; got {sample_domain!r}."
+        )
+    target = domain < 0
+    if not target.any():
+        raise ValueError(
+            "sample_domain names no target: give its labelled samples a negative domain."
+        )
+    sources = [
+        Task(rows[domain == name], labels[domain == name], name=f"domain {name}")
+        for name in np.unique(domain[~target])
+    ]
+    if sources:
+        scale: Any = "auto" if prior is None else prior.feature_scale
+        ours = TaskPrior.from_tasks(sources, feature_scale=scale)
+        prior = ours if prior is None else prior + ours
+    labelled = target & ~_masked(labels, target)
+    if not labelled.any():
+        raise ValueError(
+            "The target has no labelled sample: all its labels are -1. Label a few of each class."
+        )
+    return rows[labelled], labels[labelled], weight[labelled], prior
+
+
+def _masked(labels: NDArray[Any], target: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which labels are skada's mask: -1, unless -1 is one of two labels like any other."""
+    if not np.issubdtype(labels.dtype, np.number):
+        return np.zeros(labels.shape, dtype=bool)
+    hidden = labels == -1
+    others = labels[~target] if (~target).any() else labels[~hidden]
+    if (others < 0).any() or (target.all() and len(np.unique(others)) < 2):
+        return np.zeros(labels.shape, dtype=bool)
+    return np.asarray(hidden)

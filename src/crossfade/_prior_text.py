@@ -1,0 +1,50 @@
+"""A prior in, a few lines for a person out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from crossfade.prior import TaskPrior
+
+
+def describe(prior: TaskPrior) -> str:
+    """Summarise a prior in plain text.
+
+    Parameters
+    ----------
+    prior : TaskPrior
+        The prior.
+
+    Returns
+    -------
+    str
+        Several lines.
+    """
+    kept = ["sum of directions"]
+    if prior.outer_sum is not None:
+        kept.append("sum of outer products")
+    if prior.within_covariance is not None:
+        kept.append("average covariance within classes")
+    if prior.half_gap is not None:
+        kept.append("average half gap")
+    classes = "not given"
+    if prior.classes is not None:
+        classes = f"{prior.classes[0]!r} and {prior.classes[1]!r} (directions point to the second)"
+    lines = [
+        f"Prior of {prior.n_tasks} tasks, {prior.n_features} features",
+        f"  classes        {classes}",
+        f"  agreement R    {prior.resultant_length:.3f}  (1: all alike, 0: they cancel out)",
+        f"  concentration  {prior.concentration:.3g}",
+        f"  holds          {', '.join(kept)}",
+    ]
+    if prior.cancels:
+        lines.append("  warning        the directions cancel out: no mean direction to rely on")
+        return "\n".join(lines)
+    names = prior.feature_names or [f"feature {place}" for place in range(prior.n_features)]
+    order = np.argsort(-np.abs(prior.mean_direction), kind="stable")[:5]
+    strongest = ", ".join(f"{names[place]} {prior.mean_direction[place]:+.2f}" for place in order)
+    lines.append(f"  mean direction {strongest}{', ...' if prior.n_features > 5 else ''}")
+    return "\n".join(lines)

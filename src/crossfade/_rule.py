@@ -1,0 +1,169 @@
+"""Labelled samples in, a linear rule out: what all estimators here have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from crossfade._target import Target
+
+Array = NDArray[np.float64]
+
+#: Least slope of a probability, so that it still says which class is likelier.
+_FLAT = 1e-9
+
+
+class LinearRule(ClassifierMixin, BaseEstimator):
+    """Estimator with a unit direction: scores, labels and probabilities follow from it."""
+
+    classes_: NDArray[Any]
+    projection_: Array
+    coef_: Array
+    intercept_: Array
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Signed distance from the threshold, along `projection_`; positive for the second class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Scores.
+        """
+        check_is_fitted(self, "coef_", msg=self._not_fitted())
+        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        scores: Array = rows @ self.coef_[0] + self.intercept_[0]
+        return scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Likelier label of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        scores = self.decision_function(X)
+        labels: NDArray[Any] = self.classes_[(scores > 0.0).astype(np.intp)]
+        return labels
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probability of each class under the model, with the gap freed of its own optimism.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Probabilities.
+        """
+        scores = self.decision_function(X)
+        second = expit(self._slope * scores)
+        return np.column_stack([1.0 - second, second])
+
+    def _not_fitted(self) -> str:
+        return "This %(name)s is not fitted yet; call fit with labelled samples first."
+
+    def _check_fit_input(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool = True
+    ) -> tuple[Array, NDArray[Any], Array]:
+        rows, labels = validate_data(self, X, y, dtype=np.float64, reset=reset)
+        check_classification_targets(labels)
+        weight: Array = np.ones(len(labels))
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+            )
+        return rows, labels, weight
+
+    def _set_rule(
+        self,
+        projection: Array,
+        target: Target,
+        midpoint: Array,
+        gap: float,
+        threshold: float = 0.0,
+    ) -> None:
+        """Set the rule: a unit direction through `midpoint`, with `gap` between the classes.
+
+        `gap` is half the distance of the classes along the direction and `threshold` what is
+        added to the middle, both in scaled units.
+        """
+        variance = float(np.vecdot(projection, target.sigma.apply(projection)))
+        self.projection_ = projection
+        self.coef_ = (projection / target.scale)[None, :]
+        self.intercept_ = -(self.coef_ @ midpoint) - threshold
+        self._slope = max(2.0 * gap / variance if variance > 0.0 else np.inf, _FLAT)
+        self._slope = min(self._slope, 1e12)
+
+
+def encode(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Sorted classes, and which of them each label is.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+        Labels.
+
+    Returns
+    -------
+    classes, label : ndarray
+        One or two classes, and 0 or 1 for each sample.
+    """
+    classes, label = np.unique(labels, return_inverse=True)
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"found {len(classes)} classes, {classes.tolist()[:5]}. Keep the samples of two."
+        )
+    return classes, label
+
+
+def check_both_classes(counts: tuple[float, float], names: list[Any], remedy: str = "") -> None:
+    """Refuse samples of one class only, or of a weight below two.
+
+    Parameters
+    ----------
+    counts : (float, float)
+        Sum of the weights of each class.
+    names : list
+        One label or both.
+    remedy : str
+        What else to do, for the end of the message.
+    """
+    if min(counts) == 0.0:
+        present = names[int(np.argmax(counts))] if len(names) == 2 else names[0]
+        missing = next((repr(name) for name in names if name != present), "the other class")
+        raise ValueError(
+            f"Two classes are needed; found {max(counts):g} labelled samples of class {present!r} "
+            f"and 0 of {missing}. Label at least 1 sample of {missing}{remedy}."
+        )
+    if sum(counts) < 2.0:
+        raise ValueError(
+            "At least two labelled samples are needed, one of each class; the weights of all "
+            f"samples sum to {sum(counts):g}. Weights are frequencies: their sum is the number of "
+            "samples."
+        )

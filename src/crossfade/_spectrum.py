@@ -1,0 +1,119 @@
+"""A covariance in, its eigenvectors out: powers, products and inverses at the cost of its rank."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+ROUNDING = float(np.finfo(np.float64).eps)
+
+
+class Spectrum(NamedTuple):
+    """Symmetric matrices ``V diag(values) V' + floor (I - V V')``, with leading batch axes.
+
+    With fewer samples than features a shrunk covariance has this form with as many columns in V
+    as there are samples, so that nothing of size (n_features, n_features) is ever needed.
+
+    Attributes
+    ----------
+    values : ndarray of shape (..., rank)
+        Eigenvalues that belong to the columns of `basis`.
+    basis : ndarray of shape (..., n_features, rank)
+        Orthonormal eigenvectors V.
+    floor : ndarray of shape (...)
+        Eigenvalue of everything outside `basis`.
+    """
+
+    values: Array
+    basis: Array
+    floor: Array
+
+    @property
+    def n_features(self) -> int:
+        """Number of rows and columns."""
+        return int(self.basis.shape[-2])
+
+    @property
+    def n_outside(self) -> int:
+        """Dimension of the complement of the basis."""
+        return self.n_features - int(self.basis.shape[-1])
+
+    def trace(self) -> Array:
+        """Sum of all eigenvalues."""
+        trace: Array = self.values.sum(-1) + self.n_outside * self.floor
+        return trace
+
+    def apply(self, vectors: Array) -> Array:
+        """Matrix times each vector of shape (..., n_features)."""
+        inside = np.matvec(self.basis.mT, vectors)
+        floor = self.floor[..., None]
+        product: Array = np.matvec(self.basis, (self.values - floor) * inside) + floor * vectors
+        return product
+
+    def map(self, values: Array, floor: Array) -> Spectrum:
+        """Another matrix with the same eigenvectors."""
+        return Spectrum(values, self.basis, floor)
+
+    def inverse(self) -> Spectrum:
+        """Pseudo-inverse: eigenvalues that are zero stay zero."""
+        return self.map(invert(self.values), invert(self.floor))
+
+    def dense(self) -> Array:
+        """Matrix of shape (..., n_features, n_features)."""
+        floor = self.floor[..., None]
+        matrix: Array = (self.basis * (self.values - floor)[..., None, :]) @ self.basis.mT
+        matrix += floor[..., None] * np.eye(self.n_features)
+        return matrix
+
+
+def invert(values: Array) -> Array:
+    """Reciprocals, with zero for zero."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
+
+
+def truncate(values: Array, n_terms: int) -> Array:
+    """Set eigenvalues that rounding alone can have made to exactly zero.
+
+    Parameters
+    ----------
+    values : ndarray of shape (..., rank)
+        Eigenvalues of a sum of `n_terms` outer products.
+    n_terms : int
+        How many terms went into each entry of the matrix.
+
+    Returns
+    -------
+    ndarray of shape (..., rank)
+        Non-negative eigenvalues.
+    """
+    tolerance = 10.0 * max(n_terms, values.shape[-1], 1) * ROUNDING
+    largest = values.max(-1, keepdims=True, initial=0.0)
+    kept: Array = np.where(values > tolerance * largest, values, 0.0)
+    return kept
+
+
+def from_dense(matrix: Array) -> Spectrum:
+    """Spectrum of symmetric non-negative matrices of shape (..., n_features, n_features)."""
+    values, basis = np.linalg.eigh(matrix)
+    return Spectrum(truncate(values, 1), basis, np.zeros(matrix.shape[:-2]))
+
+
+def from_rows(rows: Array) -> Spectrum:
+    """Spectrum of ``rows' rows`` for rows of shape (..., n_rows, n_features).
+
+    With fewer rows than features the eigenvectors come from the small matrix of inner products,
+    at a cost of O(n_rows^2 n_features).
+    """
+    n_rows, n_features = rows.shape[-2:]
+    batch = rows.shape[:-2]
+    if n_rows >= n_features:
+        return from_dense(rows.mT @ rows)
+    values, left = np.linalg.eigh(rows @ rows.mT)
+    values = truncate(values, n_features)
+    # Directions of zero length get zero columns: outside and inside then agree on zero.
+    basis = (rows.mT @ left) * np.sqrt(invert(values))[..., None, :]
+    return Spectrum(values, basis, np.zeros(batch))

@@ -1,0 +1,232 @@
+"""Labelled samples in; class means, a shrunk covariance and the noise of the direction out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from crossfade import _spectrum
+from crossfade._blend_law import TargetNoise, mean_noise, target_noise
+from crossfade._checks import check_number
+from crossfade._shrinkage import ledoit_wolf, oas
+from crossfade._spectrum import Spectrum
+
+Array = NDArray[np.float64]
+
+SHRINKAGES = ("oas", "ledoit_wolf")
+
+
+class Samples(NamedTuple):
+    """Labelled samples of one target, or of many that share their labels.
+
+    Attributes
+    ----------
+    X : ndarray of shape (..., n_samples, n_features)
+        Features in the user's units.
+    label : ndarray of shape (n_samples,)
+        0 for the first class, 1 for the second.
+    weight : ndarray of shape (n_samples,)
+        How often each sample counts; positive.
+    """
+
+    X: Array
+    label: NDArray[np.intp]
+    weight: Array
+
+    @property
+    def counts(self) -> tuple[float, float]:
+        """Sum of the weights of each class."""
+        first, second = np.bincount(self.label, self.weight, minlength=2)
+        return float(first), float(second)
+
+
+class Target(NamedTuple):
+    """What the labelled samples say, in scaled units but for the means.
+
+    Attributes
+    ----------
+    means : ndarray of shape (..., 2, n_features)
+        Class means, in the user's units.
+    scale : ndarray of shape (..., n_features)
+        What features were divided by.
+    nu : ndarray of shape (..., n_features)
+        Half the gap between the class means.
+    sigma : Spectrum
+        Covariance within the classes, shrunk.
+    shrinkage : ndarray of shape (...)
+        How far it was shrunk.
+    counts : (float, float)
+        Samples of each class.
+    noise : TargetNoise
+        Unit direction and its covariance.
+    rank : ndarray of shape (...)
+        Rank of the covariance.
+    """
+
+    means: Array
+    scale: Array
+    nu: Array
+    sigma: Spectrum
+    shrinkage: Array
+    counts: tuple[float, float]
+    noise: TargetNoise
+    rank: Array
+
+    @property
+    def midpoint(self) -> Array:
+        """Middle between the class means, in the user's units."""
+        middle: Array = self.means.mean(-2)
+        return middle
+
+    @property
+    def mean_noise(self) -> float:
+        """Variance of the half gap in units of the covariance."""
+        return mean_noise(self.counts)
+
+
+def describe_target(
+    samples: Samples,
+    shrinkage: str | float | None,
+    scale: Array | None,
+    fallback: Array | None = None,
+    form: str = "unit",
+) -> Target:
+    """Turn labelled samples of both classes into a direction and its uncertainty.
+
+    Parameters
+    ----------
+    samples : Samples
+        Samples of both classes.
+    shrinkage : {"oas", "ledoit_wolf"}, float or None
+        How to shrink the covariance; None for the pseudo-inverse of the plain one.
+    scale : ndarray of shape (n_features,) or None
+        What to divide features by; None for their own deviation within the classes.
+    fallback : ndarray of shape (n_features, n_features) or None
+        Covariance where the samples do not allow any estimate; None for the identity.
+    form : {"unit", "minus", "plus"}
+        Form of the covariance of the direction.
+
+    Returns
+    -------
+    Target
+        Everything about the target that a rule needs.
+    """
+    X, label, weight = samples
+    counts = samples.counts
+    total = sum(counts)
+    n_features = X.shape[-1]
+    share = np.zeros((2, label.size))
+    share[label, np.arange(label.size)] = weight
+    share /= np.array(counts)[:, None]
+    means = share @ X
+    rows = X - means[..., label, :]
+    rows *= np.sqrt(weight)[:, None]
+    freedom = max(total - 2.0, 1.0)
+    if scale is None:
+        scale = np.sqrt((rows**2).sum(-2) / freedom)
+        # Deviations that rounding alone can have made are none.
+        size = np.abs(means).max(-2)
+        scale = np.where(scale > 1e-12 * size, scale, 1.0)
+    rows /= (scale * np.sqrt(freedom))[..., None, :]
+    nu = (means[..., 1, :] - means[..., 0, :]) / (2.0 * scale)
+    estimable = total >= 3.0 and bool(rows.any())
+    if estimable:
+        sigma = _spectrum.from_rows(rows)
+        sigma, weight_of_identity = _shrink(sigma, rows, weight, freedom, shrinkage)
+    else:
+        fallback = np.eye(n_features) if fallback is None else fallback
+        sigma = _spectrum.from_dense(np.broadcast_to(fallback, (*nu.shape, n_features)))
+        weight_of_identity = np.ones(nu.shape[:-1])
+    noise = target_noise(sigma, nu, counts, weight_of_identity, form)
+    rank = (sigma.values > 0.0).sum(-1) + sigma.n_outside * (sigma.floor > 0.0)
+    return Target(means, scale, nu, sigma, weight_of_identity, counts, noise, rank)
+
+
+def _shrink(
+    sigma: Spectrum, rows: Array, weight: Array, freedom: float, shrinkage: str | float | None
+) -> tuple[Spectrum, Array]:
+    """Shrunk covariance towards a multiple of the identity (equation 2), and by how much."""
+    n_features = sigma.n_features
+    trace = sigma.trace()
+    if shrinkage is None:
+        return sigma, np.zeros_like(trace)
+    square = (sigma.values**2).sum(-1)
+    if shrinkage == "oas":
+        share = oas(trace, square, n_features, freedom)
+    elif shrinkage == "ledoit_wolf":
+        lengths = (rows**2).sum(-1) * freedom
+        fourth = (lengths**2 / weight).sum(-1) / freedom
+        share = ledoit_wolf(trace, square, fourth, n_features, freedom)
+    else:
+        share = np.full_like(trace, shrinkage)
+    level = share * trace / n_features
+    values = (1.0 - share)[..., None] * sigma.values + level[..., None]
+    return sigma.map(values, level), share
+
+
+def honest_gap(target: Target, omega: Array, trace: Array | float) -> Array:
+    """Half the distance of the classes along directions, less what they owe to their own noise.
+
+    Parameters
+    ----------
+    target : Target
+        What the labelled samples say.
+    omega : ndarray of shape (..., n_features)
+        Directions of any length.
+    trace : float or ndarray of shape (...)
+        Trace of the matrix that multiplies the target's own unit direction in `omega`.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        The numerator of equation 14.
+    """
+    length = target.noise.length
+    owed = target.mean_noise * trace / np.where(length > 0.0, length, np.inf)
+    gap: Array = np.vecdot(omega, target.nu) - owed
+    return gap
+
+
+def forecast(
+    target: Target, omega: Array, gap: Array | float, trace: Array | float
+) -> tuple[Array, Array]:
+    """Accuracy to expect of directions on new samples, and its standard error (equation 14).
+
+    Parameters
+    ----------
+    target : Target
+        What the labelled samples say.
+    omega : ndarray of shape (..., n_features)
+        Directions of any length.
+    gap : float or ndarray of shape (...)
+        Half the distance of the classes along them, from :func:`honest_gap`.
+    trace : float or ndarray of shape (...)
+        As in :func:`honest_gap`.
+
+    Returns
+    -------
+    accuracy, error : ndarray of shape (...)
+        The forecast and its standard error.
+    """
+    variance = np.vecdot(omega, target.sigma.apply(omega))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = np.asarray(gap / np.sqrt(np.maximum(variance, 0.0)))
+        score = np.where(np.isnan(score), 0.0, score)
+        owed = np.nan_to_num((target.mean_noise * trace / target.noise.length) ** 2 / variance)
+    finite = np.where(np.isfinite(score), score, 0.0)
+    freedom = max(sum(target.counts) - 2.0, 1.0)
+    spread = target.mean_noise + 2.0 * owed / np.maximum(target.rank, 1)
+    spread = np.sqrt(spread + finite**2 / (2.0 * freedom))
+    density = np.exp(-0.5 * score**2) / np.sqrt(2.0 * np.pi)
+    return ndtr(score), density * spread
+
+
+def check_shrinkage(shrinkage: object) -> str | float | None:
+    """Return `shrinkage` if it is None, one of the allowed words or a number from 0 to 1."""
+    if shrinkage is None or (isinstance(shrinkage, str) and shrinkage in SHRINKAGES):
+        return shrinkage
+    words = ", ".join(repr(word) for word in (*SHRINKAGES, None))
+    return check_number("shrinkage", shrinkage, 0.0, 1.0, or_words=words)

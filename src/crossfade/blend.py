@@ -1,0 +1,295 @@
+"""A prior and a few labelled samples in, a blended rule with an honest forecast out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crossfade._blend_base import BlendClassifier
+from crossfade._blend_law import NOISE_FORMS, BlendLaw
+from crossfade._checks import RandomState, check_choice, check_number
+from crossfade._posterior import isotropic_blend, scattered_blend
+from crossfade._target import Target
+from crossfade.prior import TaskPrior
+from crossfade.risk import METHODS, least_risk
+
+Array = NDArray[np.float64]
+
+
+class ConvexBlendClassifier(BlendClassifier):
+    r"""The paper's class H: a convex combination of the target's direction and the crowd's.
+
+    .. math:: \omega_\alpha = \alpha\,\omega + (1 - \alpha)\,\mu, \quad
+        \alpha = \arg\min_\alpha E[R(\omega_\alpha)]
+
+    Parameters
+    ----------
+    prior : TaskPrior or None, default=None
+        What the crowd knows; None is plain shrinkage-Fisher with ``alpha_ == 1.0``.
+    alpha : float or None, default=None
+        Weight of the target, 1 for the person alone and 0 for the crowd alone; None chooses the
+        one of least expected risk.
+    alphas : array-like of shape (n_alphas,) or None, default=None
+        Grid to choose from; None for the continuous minimum.
+    shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
+        Shrinkage of the target's covariance, see :class:`FisherDiscriminant`.
+    psi : {"tangent", "authors", "printed"}, default="tangent"
+        Covariance of the crowd's mean direction, see :meth:`TaskPrior.standard_error`.
+    noise : {"unit", "minus", "plus"}, default="unit"
+        Covariance of the target's direction: equation 5, or the paper's formula with its printed
+        sign or the right one.
+    method : {"deterministic", "monte_carlo"}, default="deterministic"
+        How the expected risk is computed, see :func:`expected_risk`.
+    n_draws : int, default=100
+        Draws of "monte_carlo" for each alpha.
+    on_missing_class : {"error", "prior"}, default="error"
+        What to do with samples of one class only: refuse, or use the crowd's direction and gap.
+    classes : pair of labels or None, default=None
+        The target's labels in the order of the prior's classes, if they have other names.
+    random_state : int, Generator or None, default=None
+        Seed of "monte_carlo".
+
+    Attributes
+    ----------
+    alpha_ : float
+        Weight of the target.
+    alphas_, risks_ : ndarray of shape (n_alphas,)
+        The curve that was minimised.
+    projection_, target_projection_, source_projection_ : ndarray of shape (n_features,)
+        Unit directions of the blend, of the target alone and of the crowd, in scaled units.
+    midpoint_ : ndarray of shape (n_features,)
+        Where the rule's threshold lies, in the user's units.
+    expected_accuracy_, expected_accuracy_error_ : float
+        Forecast for new samples, and its standard error.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        The rule in the user's units.
+    classes_ : ndarray of shape (2,)
+        Labels, sorted; the second is positive.
+    prior_ : TaskPrior or None
+        The prior that was used, sources of `sample_domain` included.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if `X` had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import ConvexBlendClassifier, TaskPrior
+    >>> rng = np.random.default_rng(0)
+    >>> prior = TaskPrior.from_projections(rng.normal([3, 0, 0], 1, (30, 3)), normalize=True)
+    >>> X = rng.normal(size=(8, 3)) + np.repeat([[-1, 0, 0], [1, 0, 0]], 4, axis=0)
+    >>> blend = ConvexBlendClassifier(prior).fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
+    >>> 0 < blend.alpha_ < 1
+    True
+    """
+
+    def __init__(
+        self,
+        prior: TaskPrior | None = None,
+        *,
+        alpha: float | None = None,
+        alphas: ArrayLike | None = None,
+        shrinkage: str | float | None = "oas",
+        psi: str = "tangent",
+        noise: str = "unit",
+        method: str = "deterministic",
+        n_draws: int = 100,
+        on_missing_class: str = "error",
+        classes: Any = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.prior = prior
+        self.alpha = alpha
+        self.alphas = alphas
+        self.shrinkage = shrinkage
+        self.psi = psi
+        self.noise = noise
+        self.method = method
+        self.n_draws = n_draws
+        self.on_missing_class = on_missing_class
+        self.classes = classes
+        self.random_state = random_state
+
+    @classmethod
+    def paper(
+        cls,
+        prior: TaskPrior | None = None,
+        *,
+        step: float = 0.1,
+        n_draws: int = 100,
+        sign: str = "minus",
+        psi: str = "authors",
+        random_state: RandomState = None,
+    ) -> Self:
+        """Algorithm 1 as the paper's authors ran it, for checking the paper line by line.
+
+        Pseudo-inverse of the plain covariance, grid of alphas, Monte Carlo at each, the raw formula
+        for the covariance of the target's direction. For their numbers the prior must be theirs
+        too: ``TaskPrior.from_tasks(tasks, FisherDiscriminant(shrinkage=None), None)``.
+
+        Parameters
+        ----------
+        prior : TaskPrior or None, default=None
+            What the crowd knows, in raw units.
+        step : float, default=0.1
+            Step h of the grid of alphas.
+        n_draws : int, default=100
+            Draws B at each alpha.
+        sign : {"minus", "plus"}, default="minus"
+            Sign in the covariance of the target's direction: as printed, or the right one.
+        psi : {"authors", "printed", "tangent"}, default="authors"
+            Covariance of the crowd's mean direction: as run, as printed, or the right one.
+        random_state : int, Generator or None, default=None
+            Seed of the draws.
+
+        Returns
+        -------
+        ConvexBlendClassifier
+            An estimator that is not fitted yet.
+        """
+        step = check_number("step", step, 1e-4, 1.0)
+        check_choice("sign", sign, ("minus", "plus"))
+        return cls(
+            prior,
+            alphas=np.linspace(0.0, 1.0, round(1.0 / step) + 1),
+            shrinkage=None,
+            psi=psi,
+            noise=sign,
+            method="monte_carlo",
+            n_draws=n_draws,
+            random_state=random_state,
+        )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("noise", self.noise, NOISE_FORMS)
+        check_choice("method", self.method, METHODS)
+
+    def _noise_form(self) -> str:
+        return self.noise
+
+    def _blend(self, target: Target, prior: TaskPrior) -> tuple[Array, float, float]:
+        own = target.noise.omega
+        if self.alpha is not None:
+            alpha = check_number("alpha", self.alpha, 0.0, 1.0)
+            self.alphas_, self.risks_ = np.array([alpha]), np.array([np.nan])
+        elif self.method == "deterministic" and prior.cancels:
+            warnings.warn(
+                f"The directions of the prior's {prior.n_tasks} tasks cancel out (mean length "
+                f"{prior.resultant_length:.3f}), so that only the target's own direction is used. "
+                "Check that all sources order their classes alike, or use "
+                "PosteriorBlendClassifier.",
+                UserWarning,
+                stacklevel=4,
+            )
+            alpha = 1.0
+            self.alphas_, self.risks_ = np.array([1.0]), np.array([np.nan])
+        else:
+            law = BlendLaw(
+                target.sigma,
+                target.nu,
+                target.noise,
+                prior.mean_direction,
+                prior.psi_parts(self.psi),
+            )
+            choice = least_risk(law, self.alphas, self.method, self.n_draws, self.random_state)
+            alpha = float(choice.alpha)
+            self.alphas_, self.risks_ = choice.alphas, choice.risks
+        if alpha == 1.0:
+            return own, float(target.rank), alpha
+        omega = alpha * own + (1.0 - alpha) * prior.mean_direction
+        return omega, alpha * float(target.rank), alpha
+
+
+class PosteriorBlendClassifier(BlendClassifier):
+    r"""Beyond the paper: the crowd as a distribution, and a matrix in the place of alpha.
+
+    .. math:: \omega = m + T (T + \Sigma_\omega)^{-1} (\hat\omega - m)
+
+    Directions on which the crowd agrees come from the crowd, directions on which people differ come
+    from the person.
+
+    Parameters
+    ----------
+    prior : TaskPrior or None, default=None
+        What the crowd knows; None is plain shrinkage-Fisher with ``alpha_ == 1.0``.
+    strength : {"auto", "risk"} or float, default="auto"
+        How far the crowd's scatter is widened: 0 leaves the crowd alone, 1 takes the prior at its
+        word, infinity would leave the person alone. "auto" is 1, or more where the target lies
+        further from the crowd than scatter and noise allow; "risk" has the least mean risk.
+    shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
+        Shrinkage of the target's covariance, see :class:`FisherDiscriminant`.
+    on_missing_class : {"error", "prior"}, default="error"
+        What to do with samples of one class only: refuse, or use the crowd's direction and gap.
+    classes : pair of labels or None, default=None
+        The target's labels in the order of the prior's classes, if they have other names.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Effective weight of the target: the average eigenvalue of the matrix.
+    strength_ : float
+        The strength that was used.
+    projection_, target_projection_, source_projection_ : ndarray of shape (n_features,)
+        Unit directions of the blend, of the target alone and of the crowd, in scaled units.
+    midpoint_ : ndarray of shape (n_features,)
+        Where the rule's threshold lies, in the user's units.
+    expected_accuracy_, expected_accuracy_error_ : float
+        Forecast for new samples, and its standard error.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        The rule in the user's units.
+    classes_ : ndarray of shape (2,)
+        Labels, sorted; the second is positive.
+    prior_ : TaskPrior or None
+        The prior that was used, sources of `sample_domain` included.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if `X` had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import PosteriorBlendClassifier, TaskPrior
+    >>> rng = np.random.default_rng(0)
+    >>> prior = TaskPrior.from_projections(rng.normal([3, 0, 0], 1, (30, 3)), normalize=True)
+    >>> X = rng.normal(size=(8, 3)) + np.repeat([[-1, 0, 0], [1, 0, 0]], 4, axis=0)
+    >>> blend = PosteriorBlendClassifier(prior).fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
+    >>> blend.predict([[2.0, 0.0, 0.0]])
+    array([1])
+    """
+
+    def __init__(
+        self,
+        prior: TaskPrior | None = None,
+        *,
+        strength: str | float = "auto",
+        shrinkage: str | float | None = "oas",
+        on_missing_class: str = "error",
+        classes: Any = None,
+    ) -> None:
+        self.prior = prior
+        self.strength = strength
+        self.shrinkage = shrinkage
+        self.on_missing_class = on_missing_class
+        self.classes = classes
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.strength not in ("auto", "risk"):
+            check_number("strength", self.strength, 0.0, or_words="'auto', 'risk'")
+
+    def _blend(self, target: Target, prior: TaskPrior) -> tuple[Array, float, float]:
+        sigma, noise = target.sigma, target.noise
+        own = (sigma, noise.omega, noise.inverse, noise.length, prior.mean)
+        if prior.isotropic:
+            blend, _ = isotropic_blend(*own, prior.isotropic_scatter, self.strength)
+        else:
+            blend, _ = scattered_blend(*own, prior.scatter_root, self.strength)
+        self.strength_ = float(blend.strength)
+        trace = float(blend.trace)
+        return blend.omega, trace, trace / prior.n_features

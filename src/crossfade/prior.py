@@ -1,0 +1,504 @@
+"""Directions of many tasks in, sums out: what the crowd knows, without a row of anybody's data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crossfade import vmf
+from crossfade._blend_law import PsiParts
+from crossfade._checks import (
+    check_choice,
+    check_classes,
+    check_covariance,
+    check_directions,
+    check_integer,
+    check_names,
+    check_scale,
+)
+from crossfade._directions import (
+    LEAST_SCATTER,
+    PSI_FORMS,
+    psi_parts,
+    resultant_from_psi,
+    shrunk_scatter,
+)
+from crossfade._prior_file import read_prior, write_prior
+from crossfade.tasks import Task
+
+if TYPE_CHECKING:
+    from crossfade.fisher import FisherDiscriminant
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TaskPrior:
+    """What many earlier tasks say about the direction of a new one: sums, and nothing else.
+
+    Build one with :meth:`from_tasks`, :meth:`from_projections` or :meth:`from_summary`; merge two
+    sites with ``+``. A prior never changes.
+
+    Attributes
+    ----------
+    n_tasks : int
+        Number of tasks, J.
+    direction_sum : ndarray of shape (n_features,)
+        Sum of the unit directions, in scaled units.
+    outer_sum : ndarray of shape (n_features, n_features) or None
+        Sum of their outer products; None for an isotropic prior.
+    feature_scale : ndarray of shape (n_features,)
+        What features are divided by before anything else.
+    classes : tuple or None
+        The two labels, sorted; directions point to the second. None where they were not given.
+    feature_names : tuple of str or None
+        Names of the features.
+    within_covariance : ndarray of shape (n_features, n_features) or None
+        Average covariance within the classes, in scaled units.
+    half_gap : ndarray of shape (n_features,) or None
+        Average half gap between the class means, in scaled units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import TaskPrior
+    >>> rng = np.random.default_rng(0)
+    >>> W = rng.normal(size=(20, 4)) + [3.0, 0.0, 0.0, 0.0]
+    >>> prior = TaskPrior.from_projections(W, normalize=True)
+    >>> prior
+    TaskPrior(n_tasks=20, n_features=4, resultant_length=0.844)
+    >>> (prior + prior).n_tasks
+    40
+    """
+
+    n_tasks: int
+    direction_sum: Array
+    outer_sum: Array | None
+    feature_scale: Array
+    classes: tuple[Any, Any] | None = None
+    feature_names: tuple[str, ...] | None = None
+    within_covariance: Array | None = None
+    half_gap: Array | None = None
+
+    def __post_init__(self) -> None:
+        check_integer("n_tasks", self.n_tasks, 1)
+        for name in (
+            "direction_sum",
+            "outer_sum",
+            "feature_scale",
+            "within_covariance",
+            "half_gap",
+        ):
+            value = getattr(self, name)
+            if value is not None:
+                frozen = np.array(value, dtype=np.float64)
+                frozen.flags.writeable = False
+                object.__setattr__(self, name, frozen)
+
+    # -- building ---------------------------------------------------------------------------
+
+    @classmethod
+    def from_projections(
+        cls,
+        projections: ArrayLike,
+        *,
+        normalize: bool = False,
+        isotropic: bool = False,
+        feature_scale: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> Self:
+        """Prior from the projection vectors of earlier tasks.
+
+        Parameters
+        ----------
+        projections : array-like of shape (n_tasks, n_features)
+            Unit directions, one row for each task.
+        normalize : bool, default=False
+            Bring rows to unit length first; otherwise other lengths are an error.
+        isotropic : bool, default=False
+            Keep the sum of the directions only: for many features, and for those who share less.
+        feature_scale : array-like of shape (n_features,) or None, default=None
+            Units of the directions: features are divided by this. None is the caller's units.
+        classes : pair of labels or None, default=None
+            The two labels, in sorted order; directions point to the second.
+        feature_names : sequence of str or None, default=None
+            Names of the features; a data frame's column names are taken if there are any.
+
+        Returns
+        -------
+        TaskPrior
+            The prior.
+        """
+        if feature_names is None and hasattr(projections, "columns"):
+            feature_names = [str(column) for column in projections.columns]
+        directions = check_directions(projections, normalize=normalize)
+        return cls(
+            n_tasks=len(directions),
+            direction_sum=directions.sum(0),
+            outer_sum=None if isotropic else directions.T @ directions,
+            feature_scale=check_scale(feature_scale, directions.shape[1]),
+            classes=check_classes(classes),
+            feature_names=check_names(feature_names, directions.shape[1]),
+        )
+
+    @classmethod
+    def from_tasks(
+        cls,
+        tasks: Iterable[Task],
+        discriminant: FisherDiscriminant | None = None,
+        feature_scale: ArrayLike | str | None = "auto",
+        *,
+        isotropic: bool = False,
+    ) -> Self:
+        """Prior from tasks: one discriminant each, in common units.
+
+        Parameters
+        ----------
+        tasks : iterable of Task
+            Earlier participants or sessions, a :class:`TaskSet` for instance.
+        discriminant : FisherDiscriminant or None, default=None
+            How to get a direction; None is ``FisherDiscriminant()``. The paper's recipe is
+            ``FisherDiscriminant(shrinkage=None)`` with ``feature_scale=None``.
+        feature_scale : "auto", array-like of shape (n_features,) or None, default="auto"
+            "auto" is the median over tasks of the standard deviation within the classes; None is
+            raw units.
+        isotropic : bool, default=False
+            Keep the sum of the directions only.
+
+        Returns
+        -------
+        TaskPrior
+            The prior; it holds no row of anybody's data.
+        """
+        from crossfade._task_directions import summarise_tasks
+
+        return cls(**summarise_tasks(list(tasks), discriminant, feature_scale, isotropic))
+
+    @classmethod
+    def from_summary(
+        cls,
+        mu: ArrayLike,
+        psi: ArrayLike,
+        n_tasks: int,
+        *,
+        form: str = "tangent",
+        feature_scale: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> Self:
+        """Prior from what the paper shares: a mean direction and its standard error.
+
+        The length of the mean follows from Psi under the von Mises-Fisher distribution (equation
+        13); the prior is isotropic.
+
+        Parameters
+        ----------
+        mu : array-like of shape (n_features,)
+            Mean direction, of unit length.
+        psi : array-like of shape (n_features, n_features)
+            Covariance of the mean direction.
+        n_tasks : int
+            How many tasks it came from.
+        form : {"tangent", "authors", "printed"}, default="tangent"
+            Which of the three forms `psi` has, see :meth:`standard_error`.
+        feature_scale, classes, feature_names : optional
+            As in :meth:`from_projections`.
+
+        Returns
+        -------
+        TaskPrior
+            An isotropic prior whose :meth:`standard_error` in that form is `psi`.
+        """
+        check_choice("form", form, PSI_FORMS)
+        n_tasks = check_integer("n_tasks", n_tasks, 1)
+        direction = check_directions(np.atleast_2d(np.asarray(mu, dtype=np.float64)))[0]
+        n_features = direction.size
+        psi = check_covariance("psi", psi, n_features)
+        resultant = resultant_from_psi(float(np.trace(psi)), form, n_tasks, n_features)
+        return cls(
+            n_tasks=n_tasks,
+            direction_sum=n_tasks * resultant * direction,
+            outer_sum=None,
+            feature_scale=check_scale(feature_scale, n_features),
+            classes=check_classes(classes),
+            feature_names=check_names(feature_names, n_features),
+        )
+
+    def update(self, projections: ArrayLike, *, normalize: bool = False) -> TaskPrior:
+        """New prior with more directions, so that any number can be streamed in chunks.
+
+        The average covariance and half gap are given up, since directions do not bring them.
+
+        Parameters
+        ----------
+        projections : array-like of shape (n_tasks, n_features)
+            Unit directions of further tasks, in this prior's scaled units.
+        normalize : bool, default=False
+            Bring rows to unit length first.
+
+        Returns
+        -------
+        TaskPrior
+            The prior of all tasks.
+        """
+        directions = check_directions(projections, self.n_features, normalize=normalize)
+        outer = None if self.outer_sum is None else self.outer_sum + directions.T @ directions
+        return replace(
+            self,
+            n_tasks=self.n_tasks + len(directions),
+            direction_sum=self.direction_sum + directions.sum(0),
+            outer_sum=outer,
+            within_covariance=None,
+            half_gap=None,
+        )
+
+    def __add__(self, other: TaskPrior) -> TaskPrior:
+        """Prior of the tasks of both; sums are added, whatever the order.
+
+        Parameters
+        ----------
+        other : TaskPrior
+            A prior with the same features, scale and classes.
+
+        Returns
+        -------
+        TaskPrior
+            The merged prior. What only one of the two keeps is given up.
+        """
+        if not isinstance(other, TaskPrior):
+            return NotImplemented
+        self._refuse_other_space(other)
+        total = self.n_tasks + other.n_tasks
+        outer = None
+        if self.outer_sum is not None and other.outer_sum is not None:
+            outer = self.outer_sum + other.outer_sum
+        averages: dict[str, Array | None] = {}
+        for name in ("within_covariance", "half_gap"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            averages[name] = None
+            if mine is not None and theirs is not None:
+                averages[name] = (self.n_tasks * mine + other.n_tasks * theirs) / total
+        return replace(
+            self,
+            n_tasks=total,
+            direction_sum=self.direction_sum + other.direction_sum,
+            outer_sum=outer,
+            classes=self.classes if self.classes is not None else other.classes,
+            feature_names=self.feature_names or other.feature_names,
+            within_covariance=averages["within_covariance"],
+            half_gap=averages["half_gap"],
+        )
+
+    def reversed(self) -> TaskPrior:
+        """The same prior with its classes the other way round: every direction turned about.
+
+        Returns
+        -------
+        TaskPrior
+            A prior without names of classes, whose directions point to what was the first.
+        """
+        return replace(
+            self,
+            direction_sum=-self.direction_sum,
+            half_gap=None if self.half_gap is None else -self.half_gap,
+            classes=None,
+        )
+
+    def _refuse_other_space(self, other: TaskPrior) -> None:
+        if self.n_features != other.n_features:
+            raise ValueError(
+                f"Priors of different features cannot be merged: {self.n_features} and "
+                f"{other.n_features} features."
+            )
+        if not np.array_equal(self.feature_scale, other.feature_scale):
+            raise ValueError(
+                "Priors of different feature scales cannot be merged: directions would be in "
+                "different units. Build both with the same feature_scale."
+            )
+        for name in ("feature_names", "classes"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine is not None and theirs is not None and mine != theirs:
+                raise ValueError(
+                    f"Priors of different {name.replace('_', ' ')} cannot be merged: {mine} and "
+                    f"{theirs}."
+                )
+
+    # -- reading ----------------------------------------------------------------------------
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.direction_sum.size
+
+    @property
+    def isotropic(self) -> bool:
+        """Whether only the sum of the directions was kept."""
+        return self.outer_sum is None
+
+    @cached_property
+    def mean(self) -> Array:
+        """Mean of the unit directions; its length says how far they agree."""
+        mean: Array = self.direction_sum / self.n_tasks
+        return mean
+
+    @cached_property
+    def resultant_length(self) -> float:
+        """Length R of the mean: 1 where all directions agree, 0 where they cancel out."""
+        return min(float(np.linalg.norm(self.mean)), 1.0)
+
+    @cached_property
+    def mean_direction(self) -> Array:
+        """Unit vector mu along the mean."""
+        if self.resultant_length < 1e-12:
+            raise ValueError(
+                "The directions of this prior cancel out: there is no mean direction. Check that "
+                "all sources order their classes alike, or use PosteriorBlendClassifier."
+            )
+        direction: Array = self.mean / np.linalg.norm(self.mean)
+        return direction
+
+    @property
+    def cancels(self) -> bool:
+        """Whether the mean is no longer than that of directions without any preference."""
+        return self.n_tasks > 1 and self.resultant_length**2 * self.n_tasks <= 1.0
+
+    @property
+    def concentration(self) -> float:
+        """Concentration kappa by the paper's formula."""
+        return vmf.concentration_formula(self.resultant_length, self.n_features)
+
+    def concentration_mle(self) -> float:
+        """Concentration kappa of maximum likelihood."""
+        return vmf.concentration_mle(self.resultant_length, self.n_features)
+
+    @cached_property
+    def scatter(self) -> Array:
+        """Covariance of the directions between tasks, of shape (n_features, n_features)."""
+        if self.outer_sum is None:
+            return self.isotropic_scatter * np.eye(self.n_features)
+        return shrunk_scatter(self.mean, self.outer_sum / self.n_tasks, self.n_tasks)
+
+    @property
+    def isotropic_scatter(self) -> float:
+        """Variance of the directions in each feature, if it is the same in all."""
+        if self.n_tasks == 1:
+            return 1.0 / self.n_features
+        unlike = (1.0 - self.resultant_length**2) * self.n_tasks / (self.n_tasks - 1.0)
+        return max(unlike / self.n_features, LEAST_SCATTER)
+
+    @cached_property
+    def scatter_root(self) -> Array:
+        """Lower triangular root of the scatter."""
+        return np.linalg.cholesky(self.scatter).astype(np.float64)
+
+    @cached_property
+    def mean_square(self) -> float:
+        """Mean of the squared cosines of the directions with their mean direction."""
+        if self.outer_sum is not None:
+            mu = self.mean_direction
+            return float(mu @ self.outer_sum @ mu) / self.n_tasks
+        # Equation 13: what a von Mises-Fisher distribution of this resultant length has.
+        d, square = self.n_features, self.resultant_length**2
+        return 1.0 - (d - 1.0) * (1.0 - square) / (d - square) if d > square else 1.0
+
+    def psi_parts(self, form: str = "tangent") -> PsiParts:
+        """Multiples of the identity and of ``mu mu'`` that make up :meth:`standard_error`.
+
+        Parameters
+        ----------
+        form : {"tangent", "authors", "printed"}, default="tangent"
+            As in :meth:`standard_error`.
+
+        Returns
+        -------
+        PsiParts
+            The two numbers.
+        """
+        check_choice("form", form, PSI_FORMS)
+        _ = self.mean_direction
+        resultant, square = np.asarray(self.resultant_length), np.asarray(self.mean_square)
+        return psi_parts(form, resultant, square, self.n_tasks, self.n_features)
+
+    def standard_error(self, form: str = "tangent") -> Array:
+        """Covariance Psi of the mean direction (equation 7).
+
+        Parameters
+        ----------
+        form : {"tangent", "authors", "printed"}, default="tangent"
+            "tangent" shares the angular variance between the directions that are tangent to the
+            sphere, which is right; "authors" is what the paper's figures were made with;
+            "printed" is the formula in its text.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+            Covariance matrix.
+        """
+        parts = self.psi_parts(form)
+        mu = self.mean_direction
+        psi: Array = parts.identity * np.eye(self.n_features) + parts.along * np.outer(mu, mu)
+        return psi
+
+    def summary(self) -> str:
+        """Text for a person: how many tasks, how far they agree, in which features."""
+        from crossfade._prior_text import describe
+
+        return describe(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"TaskPrior(n_tasks={self.n_tasks}, n_features={self.n_features}, "
+            f"resultant_length={self.resultant_length:.3f})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same numbers, to the bit."""
+        if not isinstance(other, TaskPrior):
+            return NotImplemented
+        for name in self.__dataclass_fields__:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if (mine is None) != (theirs is None) or not np.array_equal(mine, theirs):
+                return False
+        return True
+
+    def __hash__(self) -> int:
+        return hash((self.n_tasks, self.direction_sum.tobytes(), self.classes))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """The prior itself: it never changes, so that cloning an estimator is cheap."""
+        return self
+
+    # -- files ------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the prior to a file, whole or not at all (``docs/prior-file.md``).
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; by custom it ends in ``.npz``.
+        """
+        write_prior(path, {name: getattr(self, name) for name in self.__dataclass_fields__})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a prior from a file; nothing in it is ever unpickled.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A file that :meth:`save` wrote.
+
+        Returns
+        -------
+        TaskPrior
+            The prior, equal to the one that was saved.
+        """
+        return cls(**read_prior(path))

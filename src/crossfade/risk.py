@@ -1,0 +1,503 @@
+"""Directions and their uncertainty in; error rates, their curve in alpha and its minimum out.
+
+Equation numbers refer to ``docs/mathematics.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
+
+from crossfade import _spectrum
+from crossfade._blend_law import BlendLaw, curve, hidden_gap, sampled_curve, target_noise
+from crossfade._checks import (
+    RandomState,
+    as_generator,
+    check_alphas,
+    check_choice,
+    check_counts,
+    check_covariance,
+    check_finite,
+    check_integer,
+    check_spectrum,
+    unit,
+)
+from crossfade._inversion import by_rows, negative_probability
+
+if TYPE_CHECKING:
+    from crossfade.prior import TaskPrior
+
+Array = NDArray[np.float64]
+
+METHODS = ("deterministic", "monte_carlo")
+#: Points at which a continuous minimum is first bracketed.
+_COARSE = np.linspace(0.0, 1.0, 21)
+
+
+class ExpectedRisk(NamedTuple):
+    """Expected error rate and the error of that number.
+
+    Attributes
+    ----------
+    risk : ndarray of shape (...)
+        Expected error rate.
+    error : ndarray of shape (...)
+        Bound of the numerical error, or standard error of a Monte Carlo average.
+    """
+
+    risk: Array
+    error: Array
+
+
+class RiskCurve(NamedTuple):
+    """Expected error rate at every alpha and the error of those numbers.
+
+    Attributes
+    ----------
+    risks : ndarray of shape (..., n_alphas)
+        Expected error rates.
+    errors : ndarray of shape (..., n_alphas)
+        Bound of the numerical error, or standard error of a Monte Carlo average.
+    """
+
+    risks: Array
+    errors: Array
+
+
+class AlphaChoice(NamedTuple):
+    """Weight of the target that has the least expected risk.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (...)
+        Weight of the target: 1 is the person alone, 0 the crowd alone.
+    risk : ndarray of shape (...)
+        Expected error rate there.
+    error : ndarray of shape (...)
+        Error of that number.
+    alphas : ndarray of shape (n_alphas,)
+        Where the curve was evaluated.
+    risks : ndarray of shape (..., n_alphas)
+        The curve.
+    """
+
+    alpha: Array
+    risk: Array
+    error: Array
+    alphas: Array
+    risks: Array
+
+
+def conditional_risk(omega: ArrayLike, *, nu: ArrayLike, sigma: ArrayLike) -> Array:
+    r"""Error rate of ``omega @ x > 0`` on two balanced Gaussians at ``+nu`` and ``-nu``.
+
+    .. math:: R(\omega) = \Phi(-\omega^T\nu / \sqrt{\omega^T\Sigma\omega})
+
+    Parameters
+    ----------
+    omega : array-like of shape (..., n_features)
+        Directions to judge; any positive length gives the same answer.
+    nu : array-like of shape (..., n_features)
+        Half the gap between the class means.
+    sigma : array-like of shape (..., n_features, n_features)
+        Covariance within the classes.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Error rates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import conditional_risk
+    >>> conditional_risk([[1.0, 0.0], [0.0, 1.0]], nu=[1.0, 0.0], sigma=np.eye(2)).round(4)
+    array([0.1587, 0.5   ])
+    """
+    omega = check_finite("omega", omega, 1)
+    n_features = omega.shape[-1]
+    nu = check_finite("nu", nu, 1, n_features)
+    sigma = check_covariance("sigma", sigma, n_features)
+    gap = np.vecdot(omega, nu)
+    variance = np.vecdot(omega, np.matvec(sigma, omega))
+    if variance.size and variance.min() < 0.0:
+        check_spectrum("sigma", np.linalg.eigvalsh(sigma))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = gap / np.sqrt(np.maximum(variance, 0.0))
+    # No variance and no gap: the rule answers at random.
+    risk: Array = ndtr(-np.where(np.isnan(score), 0.0, score))
+    return risk
+
+
+def expected_risk(
+    mean: ArrayLike,
+    covariance: ArrayLike,
+    *,
+    nu: ArrayLike,
+    sigma: ArrayLike,
+    method: str = "deterministic",
+    n_draws: int = 100,
+    random_state: RandomState = None,
+) -> ExpectedRisk:
+    r"""Mean error rate of a direction that is normal with a given mean and covariance.
+
+    .. math:: E[R(\omega)] = P(\omega^T x < 0), \quad
+        \omega \sim N(m, C), \quad x \sim N(\nu, \Sigma)
+
+    Parameters
+    ----------
+    mean : array-like of shape (..., n_features)
+        Mean m of the direction.
+    covariance : array-like of shape (..., n_features, n_features)
+        Covariance C of the direction; may be singular.
+    nu : array-like of shape (..., n_features)
+        Half the gap between the class means.
+    sigma : array-like of shape (..., n_features, n_features)
+        Covariance within the classes; may be singular.
+    method : {"deterministic", "monte_carlo"}, default="deterministic"
+        Exact up to rounding by inverting the characteristic function (equation 8), or the average
+        over draws of Algorithm 1's inner loop.
+    n_draws : int, default=100
+        Draws of "monte_carlo", B in the paper.
+    random_state : int, Generator or None, default=None
+        Seed of "monte_carlo".
+
+    Returns
+    -------
+    ExpectedRisk
+        The fields `risk` and `error`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import expected_risk
+    >>> answer = expected_risk([1.0, 0.0], 0.1 * np.eye(2), nu=[1.0, 0.0], sigma=np.eye(2))
+    >>> float(answer.risk.round(4)), bool(answer.error < 1e-6)
+    (0.1734, True)
+    """
+    mean = check_finite("mean", mean, 1)
+    n_features = mean.shape[-1]
+    covariance = check_covariance("covariance", covariance, n_features)
+    nu = check_finite("nu", nu, 1, n_features)
+    sigma = check_covariance("sigma", sigma, n_features)
+    check_choice("method", method, METHODS)
+    values, vectors = np.linalg.eigh(covariance)
+    factor = vectors * np.sqrt(check_spectrum("covariance", values))[..., None, :]
+    check_spectrum("sigma", np.linalg.eigvalsh(sigma))
+    if method == "monte_carlo":
+        return _averaged_risk(mean, factor, nu, sigma, n_draws, random_state)
+    sigma_mean = np.matvec(sigma, mean)
+    spread, turn = np.linalg.eigh(factor.mT @ sigma @ factor)
+    rotated = (factor @ turn).mT
+    p, q = np.matvec(rotated, nu), np.matvec(rotated, sigma_mean)
+    centre, variance = np.vecdot(mean, nu)[..., None], np.vecdot(mean, sigma_mean)[..., None]
+    parts = np.broadcast_arrays(np.maximum(spread, 0.0), p, q, centre, variance)
+    batch = parts[0].shape[:-1]
+    rows: list[Array] = [part.reshape(-1, n_features) for part in parts]
+    risk, error = by_rows(_quadratic_form, rows, max(1, (1 << 14) // n_features))
+    return ExpectedRisk(risk.reshape(batch), error.reshape(batch))
+
+
+def _quadratic_form(
+    spread: Array, p: Array, q: Array, centre: Array, variance: Array, *, n_nodes: int
+) -> tuple[Array, Array]:
+    """Equation 8, over the eigenvalues of L' Sigma L with C = L L'; one case a row."""
+    # The last two are the same in every column.
+    centre, variance = centre[:, 0], variance[:, 0]
+
+    def phi(t: Array) -> tuple[Array, Array]:
+        square = (t * t)[..., None]
+        kernel = 1.0 + square * spread[:, None]
+        pull = square * (square * q[:, None] ** 2 - p[:, None] ** 2) / kernel
+        log_modulus = 0.5 * (pull - np.log(kernel)).sum(-1) - 0.5 * t * t * variance[:, None]
+        bend = (square * p[:, None] * q[:, None] / kernel).sum(-1)
+        return log_modulus, t * (centre[:, None] - bend)
+
+    deviation = np.sqrt(np.maximum(variance, 0.0) + (p * p).sum(-1) + spread.sum(-1))
+    return negative_probability(phi, centre, deviation, n_nodes)
+
+
+def _averaged_risk(
+    mean: Array, factor: Array, nu: Array, sigma: Array, n_draws: int, random_state: RandomState
+) -> ExpectedRisk:
+    n_draws = check_integer("n_draws", n_draws, 2)
+    rng = as_generator(random_state)
+    batch = np.broadcast_shapes(mean.shape[:-1], factor.shape[:-2])
+    noise = rng.standard_normal((n_draws, *batch, mean.shape[-1]))
+    draws = mean + np.matvec(factor, noise)
+    risks = conditional_risk(draws, nu=nu, sigma=sigma)
+    return ExpectedRisk(risks.mean(0), risks.std(0, ddof=1) / np.sqrt(n_draws))
+
+
+def risk_curve(
+    alphas: ArrayLike,
+    *,
+    target: tuple[ArrayLike, ArrayLike],
+    source: tuple[ArrayLike, ArrayLike],
+    nu: ArrayLike,
+    sigma: ArrayLike,
+    method: str = "deterministic",
+    n_draws: int = 100,
+    random_state: RandomState = None,
+) -> RiskCurve:
+    r"""Expected risk of the convex blend for all alphas at once.
+
+    .. math:: \omega_\alpha \sim N(\alpha\omega + (1-\alpha)\mu,
+        \; \alpha^2\Sigma_\omega + (1-\alpha)^2\Psi)
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,)
+        Weights of the target, from 0 to 1.
+    target : tuple of (n_features,) and (n_features, n_features) array-likes
+        Direction of the target and its covariance; leading batch axes are allowed.
+    source : tuple of (n_features,) and (n_features, n_features) array-likes
+        Mean direction of the sources and its covariance Psi; leading batch axes are allowed.
+    nu : array-like of shape (..., n_features)
+        Half the gap between the class means.
+    sigma : array-like of shape (..., n_features, n_features)
+        Covariance within the classes.
+    method : {"deterministic", "monte_carlo"}, default="deterministic"
+        As in :func:`expected_risk`; "monte_carlo" takes new draws for each alpha.
+    n_draws : int, default=100
+        Draws of "monte_carlo" for each alpha, B in the paper.
+    random_state : int, Generator or None, default=None
+        Seed of "monte_carlo".
+
+    Returns
+    -------
+    RiskCurve
+        The fields `risks` and `errors`, of shape (..., n_alphas).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import risk_curve
+    >>> own, crowd = np.array([0.8, 0.6]), np.array([1.0, 0.0])
+    >>> curve = risk_curve(
+    ...     [0.0, 0.5, 1.0],
+    ...     target=(own, 0.2 * np.eye(2)),
+    ...     source=(crowd, 0.01 * np.eye(2)),
+    ...     nu=own,
+    ...     sigma=np.eye(2),
+    ... )
+    >>> curve.risks.round(3)
+    array([0.213, 0.18 , 0.194])
+    """
+    alphas = check_alphas(alphas)
+    omega = check_finite("target[0]", target[0], 1)
+    n_features = omega.shape[-1]
+    sigma_omega = check_covariance("target[1]", target[1], n_features)
+    mu = check_finite("source[0]", source[0], 1, n_features)
+    psi = check_covariance("source[1]", source[1], n_features)
+    own, crowd = alphas[:, None], 1.0 - alphas[:, None]
+    means = own * omega[..., None, :] + crowd * mu[..., None, :]
+    covariances = (own**2)[..., None] * sigma_omega[..., None, :, :]
+    covariances = covariances + (crowd**2)[..., None] * psi[..., None, :, :]
+    return RiskCurve(
+        *expected_risk(
+            means,
+            covariances,
+            nu=check_finite("nu", nu, 1, n_features)[..., None, :],
+            sigma=check_covariance("sigma", sigma, n_features)[..., None, :, :],
+            method=method,
+            n_draws=n_draws,
+            random_state=random_state,
+        )
+    )
+
+
+def choose_alpha(
+    prior: TaskPrior,
+    *,
+    half_gap: ArrayLike,
+    covariance: ArrayLike,
+    n_samples: ArrayLike,
+    shrinkage: ArrayLike = 0.0,
+    psi: str = "tangent",
+    alphas: ArrayLike | None = None,
+    method: str = "deterministic",
+    n_draws: int = 100,
+    random_state: RandomState = None,
+) -> AlphaChoice:
+    r"""Weight of the target with the least expected risk.
+
+    The target's direction is ``pinv(covariance) @ half_gap``, scaled to unit length, with the
+    covariance of equation 5; the crowd's is the prior's mean direction with its Psi.
+
+    Parameters
+    ----------
+    prior : TaskPrior
+        What the sources know.
+    half_gap : array-like of shape (..., n_features)
+        Half the difference of the target's class means, in the prior's scaled units.
+    covariance : array-like of shape (..., n_features, n_features)
+        The target's covariance within the classes, as used for its direction.
+    n_samples : float or (float, float)
+        Labelled samples of the target: in total, taken as balanced, or of each class.
+    shrinkage : float or array-like of shape (...), default=0.0
+        How far `covariance` was shrunk: 0 for a plain estimate, 1 where it is known.
+    psi : {"tangent", "authors", "printed"}, default="tangent"
+        Which covariance of the mean direction, see :meth:`TaskPrior.standard_error`.
+    alphas : array-like of shape (n_alphas,) or None, default=None
+        The grid to choose from; None for the continuous minimum.
+    method : {"deterministic", "monte_carlo"}, default="deterministic"
+        As in :func:`expected_risk`. "monte_carlo" needs a grid, and takes 0, 0.1, ..., 1 if there
+        is none.
+    n_draws : int, default=100
+        Draws of "monte_carlo" for each alpha, B in the paper.
+    random_state : int, Generator or None, default=None
+        Seed of "monte_carlo".
+
+    Returns
+    -------
+    AlphaChoice
+        The fields `alpha`, `risk`, `error`, `alphas` and `risks`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import TaskPrior, choose_alpha
+    >>> sources = np.array([[1.0, 0.1], [1.0, -0.2], [1.0, 0.3]])
+    >>> prior = TaskPrior.from_projections(sources, normalize=True)
+    >>> choice = choose_alpha(prior, half_gap=[0.9, 0.5], covariance=np.eye(2), n_samples=10)
+    >>> bool(0.0 < choice.alpha < 1.0)
+    True
+    """
+    nu = check_finite("half_gap", half_gap, 1, prior.n_features)
+    sigma = check_covariance("covariance", covariance, prior.n_features)
+    counts = check_counts(n_samples)
+    spectrum = _spectrum.from_dense(sigma)
+    if nu.ndim > 1 or sigma.ndim > 2:
+        batch = np.broadcast_shapes(nu.shape[:-1], sigma.shape[:-2])
+        nu = np.broadcast_to(nu, (*batch, prior.n_features))
+    noise = target_noise(spectrum, nu, counts, np.asarray(shrinkage, dtype=np.float64))
+    law = BlendLaw(spectrum, nu, noise, prior.mean_direction, prior.psi_parts(psi))
+    return least_risk(law, alphas, method, n_draws, random_state)
+
+
+def least_risk(
+    law: BlendLaw,
+    alphas: ArrayLike | None,
+    method: str = "deterministic",
+    n_draws: int = 100,
+    random_state: RandomState = None,
+) -> AlphaChoice:
+    """Minimise the expected risk of a law of blends over a grid, or over all alphas."""
+    check_choice("method", method, METHODS)
+    if method == "monte_carlo":
+        n_draws = check_integer("n_draws", n_draws, 2)
+        grid = np.linspace(0.0, 1.0, 11) if alphas is None else check_alphas(alphas)
+        risks, errors = sampled_curve(law, grid, n_draws, as_generator(random_state))
+        return _best(grid, risks, errors)
+    evaluate = dense_curve if hidden_gap(law) else curve
+    if alphas is not None:
+        grid = check_alphas(alphas)
+        return _best(grid, *evaluate(law, grid))
+    return _refined(law, _best(_COARSE, *evaluate(law, _COARSE)), evaluate)
+
+
+def dense_curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
+    """What :func:`curve` gives, also where the classes differ without any variance."""
+    own, crowd = alphas[..., None], 1.0 - alphas[..., None]
+    noise, mu = law.noise, law.mu
+    inverse = law.sigma.inverse()
+    across = inverse.apply(noise.omega)
+    mixed = noise.omega[..., :, None] * across[..., None, :]
+    target = noise.inverse[..., None, None] * inverse.dense()
+    target = target + noise.radial[..., None, None] * _outer(noise.omega)
+    target = target + noise.cross[..., None, None] * (mixed + mixed.mT)
+    identity, along = (np.asarray(part)[..., None, None] for part in law.psi)
+    source = identity * np.eye(mu.shape[-1]) + along * _outer(mu)
+    covariance = (own**2)[..., None] * target[..., None, :, :]
+    covariance = covariance + (crowd**2)[..., None] * source[..., None, :, :]
+    answer = expected_risk(
+        own * noise.omega[..., None, :] + crowd * mu[..., None, :],
+        (covariance + covariance.mT) / 2.0,
+        nu=law.nu[..., None, :],
+        sigma=law.sigma.dense()[..., None, :, :],
+    )
+    return answer.risk, answer.error
+
+
+def _outer(vectors: Array) -> Array:
+    outer: Array = vectors[..., :, None] * vectors[..., None, :]
+    return outer
+
+
+def _best(grid: Array, risks: Array, errors: Array) -> AlphaChoice:
+    # Of equal risks the largest alpha wins: between equals, the person's own.
+    place = grid.size - 1 - risks[..., ::-1].argmin(-1)
+    take = place[..., None]
+    risk = np.take_along_axis(risks, take, -1)[..., 0]
+    error = np.take_along_axis(errors, take, -1)[..., 0]
+    return AlphaChoice(grid[place], risk, error, grid, risks)
+
+
+def _refined(
+    law: BlendLaw,
+    coarse: AlphaChoice,
+    evaluate: Callable[[BlendLaw, Array], tuple[Array, Array]],
+) -> AlphaChoice:
+    """Continuous minimum: a finer grid around the coarse one's, then a parabola."""
+    step = _COARSE[1]
+    low = np.maximum(coarse.alpha - step, 0.0)
+    high = np.minimum(coarse.alpha + step, 1.0)
+    local = low[..., None] + (high - low)[..., None] * np.linspace(0.0, 1.0, 9)
+    risks, errors = evaluate(law, local)
+    place = risks[..., ::-1].argmin(-1)
+    place = local.shape[-1] - 1 - place
+    middle = np.clip(place, 1, local.shape[-1] - 2)[..., None]
+    left, centre, right = (
+        np.take_along_axis(risks, middle + shift, -1)[..., 0] for shift in (-1, 0, 1)
+    )
+    bend = left - 2.0 * centre + right
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift = np.where(bend > 0.0, 0.5 * (left - right) / bend, 0.0)
+    shift = np.clip(shift, -1.0, 1.0)
+    spacing = (high - low) / (local.shape[-1] - 1)
+    at = np.take_along_axis(local, middle, -1)[..., 0]
+    alpha = np.clip(at + shift * spacing, 0.0, 1.0)
+    risk = centre - 0.25 * (left - right) * shift
+    grid_risk = np.take_along_axis(risks, place[..., None], -1)[..., 0]
+    flat = bend <= 0.0
+    alpha = np.where(flat, np.take_along_axis(local, place[..., None], -1)[..., 0], alpha)
+    risk = np.where(flat, grid_risk, np.minimum(risk, grid_risk))
+    error = np.take_along_axis(errors, place[..., None], -1)[..., 0]
+    return coarse._replace(alpha=alpha, risk=risk, error=error)
+
+
+def blend_directions(target: ArrayLike, source: ArrayLike, alpha: ArrayLike) -> Array:
+    r"""Convex combination of two unit directions, of unit length again.
+
+    .. math:: \omega_\alpha \propto \alpha\omega + (1-\alpha)\mu
+
+    Parameters
+    ----------
+    target : array-like of shape (..., n_features)
+        The person's own direction; brought to unit length.
+    source : array-like of shape (..., n_features)
+        The crowd's direction; brought to unit length.
+    alpha : float or array-like of shape (...)
+        Weight of the target: 1 is the person alone, 0 the crowd alone.
+
+    Returns
+    -------
+    ndarray of shape (..., n_features)
+        Unit directions.
+
+    Examples
+    --------
+    >>> from crossfade import blend_directions
+    >>> blend_directions([1.0, 0.0], [0.0, 2.0], 0.5).round(3)
+    array([0.707, 0.707])
+    """
+    own = unit("target", check_finite("target", target, 1))
+    crowd = unit("source", check_finite("source", source, 1, own.shape[-1]))
+    weight = check_alphas(np.atleast_1d(np.asarray(alpha)), name="alpha").reshape(np.shape(alpha))
+    blend = weight[..., None] * own + (1.0 - weight)[..., None] * crowd
+    return unit("the blend of opposite directions at this alpha", blend)
