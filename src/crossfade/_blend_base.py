@@ -68,9 +68,11 @@ class BlendClassifier(LinearRule):
             The fitted estimator.
         """
         rows, labels, weight = self._check_fit_input(X, y, sample_weight)
-        prior = self.prior
+        prior = self._check_prior()
         if sample_domain is not None:
-            rows, labels, weight, prior = split_domains(rows, labels, weight, sample_domain, prior)
+            rows, labels, weight, prior = split_domains(
+                rows, labels, weight, sample_domain, prior, self.classes
+            )
         self._start(rows, labels, weight, prior)
         self._learn(may_wait=False)
         return self
@@ -86,6 +88,7 @@ class BlendClassifier(LinearRule):
 
         The labelled samples are kept for this, since a calibration has few. Where both classes are
         known beforehand, samples of the second may come later; until then nothing can be predicted.
+        Samples that are refused leave the estimator as it was.
 
         Parameters
         ----------
@@ -103,29 +106,37 @@ class BlendClassifier(LinearRule):
         self
             The estimator.
         """
+        before = self.__dict__.copy()
         first = not hasattr(self, "_seen")
-        rows, labels, weight = self._check_fit_input(X, y, sample_weight, reset=first)
-        if classes is not None:
-            self._announced = np.unique(np.asarray(classes))
-        if first:
-            self._start(rows, labels, weight, self.prior)
-        else:
-            old_rows, old_labels, old_weight = self._seen
-            self._seen = (
-                np.concatenate([old_rows, rows]),
-                np.concatenate([old_labels, labels]),
-                np.concatenate([old_weight, weight]),
-            )
-        self._learn(may_wait=True)
+        try:
+            rows, labels, weight = self._check_fit_input(X, y, sample_weight, reset=first)
+            if first:
+                self._start(rows, labels, weight, self._check_prior())
+            else:
+                old_rows, old_labels, old_weight = self._seen
+                self._seen = (
+                    np.concatenate([old_rows, rows]),
+                    np.concatenate([old_labels, labels]),
+                    np.concatenate([old_weight, weight]),
+                )
+            if classes is not None:
+                self._announced = np.unique(np.asarray(classes))
+            self._learn(may_wait=True)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
         return self
 
     def _start(
         self, rows: Array, labels: NDArray[Any], weight: Array, prior: TaskPrior | None
     ) -> None:
+        """Forget what was learnt before, all but what the check of the input has just set."""
+        learnt = [name for name in self.__dict__ if name[-1] == "_" and name[-4:] != "_in_"]
+        for name in (*learnt, "_announced", "_waiting_for"):
+            self.__dict__.pop(name, None)
         self._seen = (rows, labels, weight)
         self.prior_ = prior
-        for name in ("coef_", "intercept_", "projection_"):
-            self.__dict__.pop(name, None)
 
     def _not_fitted(self) -> str:
         if hasattr(self, "_waiting_for"):
@@ -141,8 +152,6 @@ class BlendClassifier(LinearRule):
         """Fit the rule to all samples so far, or wait for a class that is still to come."""
         self._check_parameters()
         prior = self.prior_
-        if prior is not None and not isinstance(prior, TaskPrior):
-            raise TypeError(f"prior must be a TaskPrior or None; got {type(prior).__name__}.")
         rows, labels, weight = self._seen
         self._refuse_other_features(prior, rows.shape[1])
         counted = weight > 0.0
@@ -162,7 +171,10 @@ class BlendClassifier(LinearRule):
         else:
             known = present.tolist() if names is None else names.tolist()
             known.sort(key=lambda name: bool(name != present[0]))
-            check_both_classes(samples.counts, known, ", or pass on_missing_class='prior'")
+            remedy = ", or pass on_missing_class='prior'"
+            if may_wait:
+                remedy = ", or name both with partial_fit(..., classes=(first, second))"
+            check_both_classes(samples.counts, known, remedy)
 
     def _learn_both(self, samples: Samples, prior: TaskPrior | None) -> None:
         shrinkage = check_shrinkage(self.shrinkage)
@@ -179,13 +191,22 @@ class BlendClassifier(LinearRule):
             self.source_projection_ = (
                 None if prior.resultant_length < 1e-12 else prior.mean_direction
             )
-            omega, trace, self.alpha_ = self._blend(target, prior)
+            if target.noise.length > 0.0:
+                omega, trace, self.alpha_ = self._blend(target, prior)
+            else:
+                # Classes that do not differ have no direction of their own: the crowd's it is.
+                omega, trace, self.alpha_ = prior.mean_direction, 0.0, 0.0
         self.target_projection_ = own
         length = float(np.linalg.norm(omega))
-        if length == 0.0:
+        if length == 0.0 and prior is None:
             raise ValueError(
                 "The classes do not differ in any feature, and there is no prior to turn to. "
                 "Check the features, or give more samples."
+            )
+        if length == 0.0:
+            raise ValueError(
+                f"The target's direction and the crowd's cancel out at alpha={self.alpha_:g}. "
+                "Choose another alpha, or None."
             )
         gap = float(honest_gap(target, omega, trace)) / length
         self._conclude(omega / length, target, self.midpoint_, gap, trace / length)
@@ -208,8 +229,10 @@ class BlendClassifier(LinearRule):
         """Rule of the crowd, through a midpoint half a gap away from the class that was seen."""
         if prior is None or prior.half_gap is None:
             raise ValueError(
+                f"Only one class, {present[0]!r}, has labelled samples, and "
                 "on_missing_class='prior' needs a prior with an average half gap, as from_tasks "
-                "makes it. Build the prior from tasks, or label a sample of the other class."
+                "makes it. Build the prior from tasks, or label at least 1 sample of the other "
+                "class."
             )
         if names is None:
             raise ValueError(
@@ -242,6 +265,11 @@ class BlendClassifier(LinearRule):
         self._conclude(oriented.mean_direction, target, midpoint, gap, 0.0)
 
     # -- agreement of target and prior ------------------------------------------------------
+
+    def _check_prior(self) -> TaskPrior | None:
+        if self.prior is not None and not isinstance(self.prior, TaskPrior):
+            raise TypeError(f"prior must be a TaskPrior or None; got {type(self.prior).__name__}.")
+        return self.prior
 
     def _both_classes(self, present: NDArray[Any], prior: TaskPrior | None) -> NDArray[Any] | None:
         """Both labels in the prior's order, as far as anybody knows them."""

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 #: Forms of the covariance of the target's direction.
 NOISE_FORMS = ("unit", "minus", "plus")
 #: Numbers that one pass over a batch may hold, so that it stays in the processor's cache.
-_CHUNK = 1 << 11
+_CHUNK = 1536
 
 
 class TargetNoise(NamedTuple):
@@ -96,7 +96,7 @@ def target_noise(
     """
     inverse = sigma.inverse()
     raw = inverse.apply(nu)
-    length = np.linalg.vector_norm(raw, axis=-1)
+    length = np.sqrt(np.vecdot(raw, raw))
     safe = np.where(length > 0.0, length, 1.0)
     omega = raw / safe[..., None]
     separation = np.vecdot(nu, raw)
@@ -145,7 +145,9 @@ def _products(sigma: Spectrum, omega: Array, mu: Array) -> tuple[Array, Array, A
     """
     own = np.matvec(sigma.basis.mT, omega)
     crowd = np.matvec(sigma.basis.mT, mu)
-    values = np.broadcast_to(sigma.values, own.shape)
+    values = sigma.values
+    if values.shape != own.shape:
+        values = np.broadcast_to(values, own.shape)
     own_own, own_crowd, crowd_crowd = own * own, own * crowd, crowd * crowd
     multiplicity = np.ones(values.shape[-1])
     if sigma.n_outside:
@@ -179,12 +181,42 @@ def curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
     batch = values.shape[:-1]
     n_alphas, n_values = alphas.shape[-1], values.shape[-1]
     n_batch = math.prod(batch)
-    columns = [values.reshape(n_batch, n_values), products.reshape(n_batch, 6, n_values)]
-    columns.append(alphas.reshape(-1, n_alphas))
-    columns += [np.reshape(part, (-1, 1)) for part in (law.noise.length, *law.noise[2:], *law.psi)]
+    values, products = values.reshape(n_batch, n_values), products.reshape(n_batch, 6, n_values)
+    alphas = alphas.reshape(-1, n_alphas)
+    scalars: list[Array] = [
+        np.asarray(part).reshape(-1, 1) for part in (law.noise.length, *law.noise[2:], *law.psi)
+    ]
+    moments = _moments(multiplicity, values, products, alphas, *scalars)
     rows_at_once = max(1, _CHUNK // (n_alphas * n_values))
+    columns = (values, products, alphas, *scalars, *moments)
     risks, errors = by_rows(partial(_risks, multiplicity), columns, rows_at_once)
     return risks.reshape(*batch, n_alphas), errors.reshape(*batch, n_alphas)
+
+
+def _moments(
+    multiplicity: Array,
+    values: Array,
+    products: Array,
+    alphas: Array,
+    length: Array,
+    inverse: Array,
+    radial: Array,
+    cross: Array,
+    identity: Array,
+    along: Array,
+) -> tuple[Array, Array]:
+    """Mean and deviation of omega'x for targets on the first axis and alphas on the second."""
+    ww, wv, wm, _, _, mm = products.sum(-1).T[..., None]
+    rank, trace = ((values > 0.0) @ multiplicity)[:, None], (values @ multiplicity)[:, None]
+    turned = np.vecdot(values, products[:, 0])[:, None]
+    # The variance is quadratic in the weights; it comes from x, from omega, and from both.
+    reach = length * length
+    bent = radial * ww + 2.0 * cross * wv
+    own_part = ww + (reach * ww + 1.0) * bent + (reach * ww + rank) * inverse
+    crowd_part = mm + identity * (reach * turned + trace) + along * (reach * wm * wm + mm)
+    own, crowd = alphas, 1.0 - alphas
+    variance = own * (own * own_part + 2.0 * crowd * wm) + crowd * crowd * crowd_part
+    return length * (own * ww + crowd * wm), np.sqrt(np.maximum(variance, 0.0))
 
 
 def _risks(
@@ -198,61 +230,51 @@ def _risks(
     cross: Array,
     identity: Array,
     along: Array,
+    mean: Array,
+    deviation: Array,
     *,
     n_nodes: int,
 ) -> tuple[Array, Array]:
     """Equation 10 for targets on the first axis and alphas on the second."""
-    own, crowd = alphas, 1.0 - alphas
-    own_2, crowd_2 = own * own, crowd * crowd
-    noise, radial, cross = own_2 * inverse, own_2 * radial, own_2 * cross
-    wide, along = crowd_2 * identity, crowd_2 * along
-    seen = (values > 0.0).astype(np.float64)
-    ww, wv, wm, _, _, mm = np.moveaxis(products.sum(-1), 1, 0)[..., None]
-    mean = length * (own * ww + crowd * wm)
-    # Variance of omega'x: from x alone, from omega alone, and from both.
-    variance = own_2 * ww + 2.0 * own * crowd * wm + crowd_2 * mm
-    turned = np.vecdot(values, products[:, 0])[:, None]
-    spread = ww * (noise + radial * ww + 2.0 * cross * wv) + wide * turned + along * wm * wm
-    trace = noise * (seen @ multiplicity)[:, None] + wide * (values @ multiplicity)[:, None]
-    trace += radial * ww + 2.0 * cross * wv + along * mm
-    reach = length * length
-    deviation = np.sqrt(np.maximum(variance + reach * spread + trace, 0.0))
-    diagonal = noise[:, None] * seen[..., None] + wide[:, None] * values[..., None]
+    shares = np.empty((len(alphas), 2, alphas.shape[1], 1))
+    shares[:, 0, :, 0], shares[:, 1, :, 0] = alphas, 1.0 - alphas
+    diagonal = np.empty((*values.shape, 2))
+    diagonal[..., 0], diagonal[..., 1] = inverse * (values > 0.0), identity * values
     simple = len(multiplicity) <= 16 and multiplicity[-1] == 1.0
-    own, crowd, length, whole = (part[..., None] for part in (own, crowd, length, reach * ww))
-    reach, radial, cross, along = (part[..., None] for part in (reach, radial, cross, along))
+    ww_0 = products[:, 0].sum(-1)[:, None, None]
+    scalars = (length, radial, cross, along)
+    length, radial, cross, along = (part[..., None] for part in scalars)
 
     def phi(t: Array) -> tuple[Array, Array]:
-        square = t * t
-        kernel = diagonal[..., None] * square[:, None]
+        # A weight always comes with t, and its square with the square of t.
+        weights = shares * t[:, None]
+        squares = weights * weights
+        kernel = diagonal @ squares.reshape(len(t), 2, -1)
         kernel += 1.0
-        kernel = kernel.reshape(*kernel.shape[:2], -1)
         log_det = 0.0 if simple else (np.log(kernel.mT) @ multiplicity).reshape(t.shape)
         det = kernel.prod(1).reshape(t.shape) if simple else 1.0
         inner = (products @ np.divide(1.0, kernel, out=kernel)).reshape(-1, 6, *t.shape[1:])
-        ww, wv, wm, vv, vm, mm = np.moveaxis(inner, 1, 0)
-        # Rank-one terms by Sherman and Morrison: first m m', then the pair of w and v.
-        weight = square * along
-        pivot = weight * mm + 1.0
-        step = weight / pivot
-        drag = step * wm
-        ww, wv, vv = ww - drag * wm, wv - drag * vm, vv - step * vm * vm
-        wm, vm, mm = wm / pivot, vm / pivot, mm / pivot
-        g, h = square * radial, square * cross
-        h_wv = h * wv + 1.0
-        a = g * ww + h_wv
-        b = g * wv + h * vv
-        minor = a * h_wv - h * ww * b
-        scale = 1.0 / minor
-        wm_k = (h_wv * wm - h * ww * vm) * scale
-        vm_k = (a * vm - b * wm) * scale
-        mm_k = mm - (g * wm + h * vm) * wm_k - h * wm * vm_k
-        ww_k = ww * scale
+        del kernel
+        ww, wv, wm, vv, vm, mm = inner.swapaxes(0, 1)
+        own, crowd = weights[:, 0], weights[:, 1]
+        # Rank-one terms by Woodbury: first the pair of w and v, then m m'.
+        h = squares[:, 0] * cross
+        h_vm, h_wv = h * vm, h * wv + 1.0
+        g = squares[:, 0] * radial - h * h * vv
+        scale = 1.0 / (h_wv * h_wv + g * ww)
+        kept = h_wv * wm
+        turned = kept - h_vm * ww
+        mm = mm - (g * wm * wm + h_vm * (kept + turned)) * scale
+        ww, wm = ww * scale, turned * scale
+        q = squares[:, 1] * along
+        shrink = 1.0 / (q * mm + 1.0)
+        wm_k = wm * shrink
+        ww_k = ww - q * wm * wm_k
         mixed = own * ww_k + crowd * wm_k
-        quadratic = own * mixed + crowd * (own * wm_k + crowd * mm_k)
-        log_det = log_det + np.log(det * pivot * minor)
-        log_modulus = -0.5 * (whole - reach * ww_k + square * quadratic + log_det)
-        return log_modulus, t * (length * mixed)
+        quadratic = own * mixed + crowd * (own * wm_k + crowd * mm * shrink)
+        log_det = log_det + np.log(det / (scale * shrink))
+        log_modulus = -0.5 * (length * length * (ww_0 - ww_k) + quadratic + log_det)
+        return log_modulus, length * mixed
 
     return negative_probability(phi, mean, deviation, n_nodes)
 
@@ -310,6 +332,8 @@ def _source_draws(mu: Array, psi: PsiParts, normals: Array) -> Array:
 
 def hidden_gap(law: BlendLaw) -> bool:
     """Whether the classes differ where Sigma has no variance, which `curve` cannot see."""
+    if law.sigma.values.all() and (not law.sigma.n_outside or law.sigma.floor.all()):
+        return False
     outside = law.nu - law.sigma.apply(law.noise.omega) * law.noise.length[..., None]
     size = np.linalg.vector_norm(law.nu, axis=-1)
     return bool(np.any(np.linalg.vector_norm(outside, axis=-1) > np.sqrt(ROUNDING) * size))

@@ -69,7 +69,7 @@ def check_covariance(name: str, values: ArrayLike, n_features: int) -> Array:
             f"{name} must be of shape (..., {n_features}, {n_features}); got {array.shape}."
         )
     size = np.abs(array).max(initial=0.0)
-    if not np.allclose(array, array.mT, rtol=0.0, atol=1e-8 * size):
+    if np.abs(array - array.mT).max(initial=0.0) > 1e-8 * size:
         raise ValueError(f"{name} must be symmetric. Use (a + a.T) / 2 if rounding is the reason.")
     return array
 
@@ -158,6 +158,8 @@ def unit(name: str, vectors: Array) -> Array:
 def check_alphas(alphas: ArrayLike, name: str = "alphas") -> Array:
     """Return weights as floats, all from 0 to 1."""
     array = check_finite(name, alphas, 1)
+    if array.ndim > 1:
+        raise ValueError(f"{name} must have one axis; got shape {array.shape}.")
     if array.size == 0 or array.min() < 0.0 or array.max() > 1.0:
         raise ValueError(
             f"{name} must lie from 0 (the crowd alone) to 1 (the target alone); got {array}."
@@ -167,7 +169,7 @@ def check_alphas(alphas: ArrayLike, name: str = "alphas") -> Array:
 
 def check_counts(n_samples: ArrayLike) -> tuple[float, float]:
     """Return samples per class; one number counts both classes and is taken as balanced."""
-    counts = np.asarray(n_samples, dtype=np.float64)
+    counts = check_finite("n_samples", n_samples, 0)
     if counts.ndim == 0:
         total = check_number("n_samples", counts.item(), 2.0)
         return total / 2.0, total / 2.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ def split_domains(
     weight: Array,
     sample_domain: ArrayLike,
     prior: TaskPrior | None,
+    classes: Any = None,
 ) -> tuple[Array, NDArray[Any], Array, TaskPrior | None]:
     """Separate sources (positive domains) from the target (negative ones), as skada does.
 
@@ -34,6 +36,8 @@ def split_domains(
         Whole numbers other than zero.
     prior : TaskPrior or None
         A prior to which the sources are added.
+    classes : pair of labels or None
+        Labels in the order of the prior's classes, if they have other names.
 
     Returns
     -------
@@ -54,13 +58,18 @@ def split_domains(
         raise ValueError(
             "sample_domain names no target: give its labelled samples a negative domain."
         )
+    if (weight[~target] != 1.0).any():
+        raise ValueError(
+            "sample_weight must be 1 for the samples of sources: a prior counts tasks, not "
+            "samples. Weight the samples of the target only."
+        )
     sources = [
         Task(rows[domain == name], labels[domain == name], name=f"domain {name}")
         for name in np.unique(domain[~target])
     ]
     if sources:
         scale: Any = "auto" if prior is None else prior.feature_scale
-        ours = TaskPrior.from_tasks(sources, feature_scale=scale)
+        ours = _in_order(TaskPrior.from_tasks(sources, feature_scale=scale), prior, classes)
         prior = ours if prior is None else prior + ours
     labelled = target & ~_masked(labels, target)
     if not labelled.any():
@@ -68,6 +77,14 @@ def split_domains(
             "The target has no labelled sample: all its labels are -1. Label a few of each class."
         )
     return rows[labelled], labels[labelled], weight[labelled], prior
+
+
+def _in_order(ours: TaskPrior, prior: TaskPrior | None, classes: Any) -> TaskPrior:
+    """The sources' prior with the classes of the given one, as `classes` maps them."""
+    if classes is None or ours.classes is None or set(classes) != set(ours.classes):
+        return ours
+    turned = ours if classes[1] == ours.classes[1] else ours.reversed()
+    return replace(turned, classes=None if prior is None else prior.classes)
 
 
 def _masked(labels: NDArray[Any], target: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -19,13 +19,17 @@ _FEWEST, _MOST = 32, 1536
 
 @cache
 def _nodes(n_nodes: int) -> tuple[Array, Array, Array]:
-    """Trapezoidal rule in u with t = sinh(u): nodes, weights with all and half of them, at zero."""
-    end = 4.0 + np.log2(n_nodes / _FEWEST)
+    """Trapezoidal rule in u with t = sinh(u): nodes, weights with all and half of them, at zero.
+
+    The weights include the 1 / pi of the inversion.
+    """
+    end = 4.0 + 2.0 * np.log2(n_nodes / _FEWEST)
     step = end / n_nodes
     u = step * np.arange(1, n_nodes + 1)
     fine = step / np.tanh(u)
     coarse = np.where(np.arange(1, n_nodes + 1) % 2 == 0, 2.0 * fine, 0.0)
-    return np.sinh(u), np.stack([fine, coarse], axis=1), np.array([step / 2.0, step])
+    weights, at_zero = np.stack([fine, coarse], axis=1), np.array([step / 2.0, step])
+    return np.sinh(u), weights / np.pi, at_zero / np.pi
 
 
 def negative_probability(
@@ -52,18 +56,24 @@ def negative_probability(
         The probability, and an estimate of its numerical error.
     """
     certain = deviation == 0.0
-    if certain.any():
+    some_certain = certain.any()
+    if some_certain:
         deviation = np.where(certain, 1.0, deviation)
     nodes, weights, at_zero = _nodes(n_nodes)
     log_modulus, angle = phi(nodes / deviation[..., None])
     modulus = np.exp(log_modulus)
-    sums = (modulus * np.sin(angle)) @ weights + (mean / deviation)[..., None] * at_zero
-    fine, coarse = sums[..., 0] / np.pi, sums[..., 1] / np.pi
-    # An estimate on the safe side: it is the error of the rule with half the nodes.
-    halved = np.abs(fine - coarse)
-    error = halved + modulus[..., -1] / np.pi + 1e-15
-    probability = np.clip(0.5 - fine, 0.0, 1.0)
-    if certain.any():
+    score = mean / deviation
+    sums = (modulus * np.sin(angle)) @ weights + score[..., None] * at_zero
+    fine, coarse = sums[..., 0], sums[..., 1]
+    # On the safe side: twice the error of the rule with half the nodes, the tail, and rounding.
+    error = 2.0 * np.abs(fine - coarse) + modulus[..., -1] / np.pi + 1e-14
+    # Cantelli's inequality decides where phi oscillates too fast for the nodes.
+    tail = 1.0 / np.hypot(1.0, score) ** 2
+    bound = 1.0 - tail
+    probability = np.maximum(0.5 - fine, bound * (score < 0.0))
+    probability = np.minimum(probability, 1.0 - bound * (score > 0.0))
+    error = np.minimum(error, tail)
+    if some_certain:
         # Without any spread the sign of the mean decides.
         probability = np.where(certain, 0.5 - 0.5 * np.sign(mean), probability)
         error = np.where(certain, 0.0, error)
@@ -105,9 +115,8 @@ def by_rows(
             probability, error = new
         else:
             probability[pending], error[pending] = new
-        worst = error.reshape(n_rows, -1).max(1) > TOLERANCE
         n_nodes *= 2
-        if n_nodes > _MOST or not worst.any():
+        if n_nodes > _MOST or error.max(initial=0.0) <= TOLERANCE:
             return probability, error
-        pending = np.flatnonzero(worst)
+        pending = np.flatnonzero(error.reshape(n_rows, -1).max(1) > TOLERANCE)
         rows_at_once = max(1, rows_at_once // 2)

@@ -10,15 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 
 from crossfade._spectrum import Spectrum, invert
 
 Array = NDArray[np.float64]
 
-#: Gain in log evidence that it takes to distrust the crowd's scatter: one target in forty that
-#: does belong to the crowd has more.
-_CONTRADICTION = 2.0
+#: Gain in log evidence that it takes to distrust the crowd's scatter: about one target in twelve
+#: that does belong to the crowd has more.
+_CONTRADICTION = 1.0
 #: Strengths that "auto" and "risk" choose from, before they refine.
 _STRONGER = np.logspace(0.0, 6.0, 61)
 _ALL = np.concatenate([[0.0], np.logspace(-4.0, 6.0, 101)])
@@ -151,7 +152,7 @@ def scattered_blend(
     inner = (crossed.mT * (sigma.values - floor[..., None])[..., None, :]) @ crossed
     if sigma.n_outside:
         inner += floor[..., None, None] * (root.mT @ root)
-    coordinates = np.linalg.solve(root, (own - mean)[..., None])[..., 0].astype(np.float64)
+    coordinates = _whiten(root, own - mean)
     if strength != "risk":
         widened = 1.0 if strength == "auto" else float(strength)
         blend, wanting = _direct(inner, coordinates, noise, mean, root, widened)
@@ -168,6 +169,15 @@ def scattered_blend(
         rest=np.zeros_like(noise),
     )
     return path.at(choose_strength(path, strength, sigma, length)), path
+
+
+def _whiten(root: Array, vectors: Array) -> Array:
+    """Solve ``root @ x = vector``; a root that all vectors share costs O(n_features^2) each."""
+    if root.ndim > 2:
+        return np.linalg.solve(root, vectors[..., None])[..., 0].astype(np.float64)
+    columns = vectors.reshape(-1, root.shape[-1]).T
+    solved: Array = solve_triangular(root, columns, lower=True, check_finite=False)
+    return solved.T.reshape(vectors.shape)
 
 
 def _direct(

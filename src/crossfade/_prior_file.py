@@ -6,17 +6,17 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from crossfade._files import write_whole
+
 FORMAT = "crossfade-prior"
 VERSION = 1
 _ARRAYS = ("direction_sum", "outer_sum", "feature_scale", "within_covariance", "half_gap")
-_OPTIONAL = ("outer_sum", "within_covariance", "half_gap")
 
 
 def write_prior(path: str | os.PathLike[str], fields: dict[str, Any]) -> None:
@@ -54,32 +54,6 @@ def write_prior(path: str | os.PathLike[str], fields: dict[str, Any]) -> None:
     write_whole(path, content.getvalue())
 
 
-def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file whole or not at all.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where to.
-    content : bytes
-        What to write.
-    """
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def read_prior(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the fields of a prior; refuse what is not one, was altered, or is of a newer version.
 
@@ -103,7 +77,7 @@ def read_prior(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, zipfile.BadZipFile, OSError, KeyError, EOFError) as reason:
+    except Exception as reason:  # zipfile and numpy raise a dozen kinds
         raise ValueError(
             f"{path} is damaged or holds something other than numbers ({reason}); nothing in it "
             "was run or unpickled. Copy the file again."
@@ -124,19 +98,18 @@ def read_prior(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path} is of format version {version}; this Crossfade reads up to {VERSION}. "
             "Update Crossfade."
         )
-    if checksum != _digest(text, arrays):
+    numbers = all(array.dtype.kind == "f" for array in arrays.values())
+    if not numbers or checksum != _digest(text, arrays):
         raise ValueError(
             f"{path} was altered after it was saved: its checksum does not match. Copy it again "
             "from where it was made."
         )
-    classes, names = header["classes"], header["feature_names"]
+    classes, names = header.get("classes"), header.get("feature_names")
     return {
-        "n_tasks": header["n_tasks"],
-        "classes": None if classes is None else tuple(classes),
-        "feature_names": None if names is None else tuple(names),
-        **{name: arrays.get(name) for name in _OPTIONAL},
-        "direction_sum": arrays["direction_sum"],
-        "feature_scale": arrays["feature_scale"],
+        "n_tasks": header.get("n_tasks"),
+        "classes": tuple(classes) if isinstance(classes, list) else classes,
+        "feature_names": tuple(names) if isinstance(names, list) else names,
+        **{name: arrays.get(name) for name in _ARRAYS},
     }
 
 

@@ -17,6 +17,8 @@ Array = NDArray[np.float64]
 
 #: Least slope of a probability, so that it still says which class is likelier.
 _FLAT = 1e-9
+#: Largest feature whose square, summed over samples and features, is still a number.
+_LARGEST = 1e145
 
 
 class LinearRule(ClassifierMixin, BaseEstimator):
@@ -90,8 +92,15 @@ class LinearRule(ClassifierMixin, BaseEstimator):
     def _check_fit_input(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool = True
     ) -> tuple[Array, NDArray[Any], Array]:
-        rows, labels = validate_data(self, X, y, dtype=np.float64, reset=reset)
+        # In one order of memory, so that chunks and whole sum up alike, to the bit.
+        rows, labels = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset)
         check_classification_targets(labels)
+        largest = float(max(rows.max(), -rows.min()))
+        if largest > _LARGEST or 0.0 < largest < 1.0 / _LARGEST:
+            raise ValueError(
+                f"The features of X are of size {largest:.3g}, and their squares are beyond what a "
+                "number can hold. Rescale them."
+            )
         weight: Array = np.ones(len(labels))
         if sample_weight is not None:
             weight = _check_sample_weight(
@@ -133,6 +142,8 @@ def encode(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     classes, label : ndarray
         One or two classes, and 0 or 1 for each sample.
     """
+    if labels.size == 0:
+        raise ValueError("No sample counts: all weights are zero. Give samples that do count.")
     classes, label = np.unique(labels, return_inverse=True)
     if len(classes) > 2:
         raise ValueError(

@@ -50,6 +50,9 @@ class Spectrum(NamedTuple):
     def apply(self, vectors: Array) -> Array:
         """Matrix times each vector of shape (..., n_features)."""
         inside = np.matvec(self.basis.mT, vectors)
+        if not self.n_outside:
+            whole: Array = np.matvec(self.basis, self.values * inside)
+            return whole
         floor = self.floor[..., None]
         product: Array = np.matvec(self.basis, (self.values - floor) * inside) + floor * vectors
         return product
@@ -60,7 +63,8 @@ class Spectrum(NamedTuple):
 
     def inverse(self) -> Spectrum:
         """Pseudo-inverse: eigenvalues that are zero stay zero."""
-        return self.map(invert(self.values), invert(self.floor))
+        floor = invert(self.floor) if self.n_outside else self.floor
+        return self.map(invert(self.values), floor)
 
     def dense(self) -> Array:
         """Matrix of shape (..., n_features, n_features)."""
@@ -72,7 +76,7 @@ class Spectrum(NamedTuple):
 
 def invert(values: Array) -> Array:
     """Reciprocals, with zero for zero."""
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
+    return np.divide(1.0, values, out=np.zeros(values.shape), where=values > 0.0)
 
 
 def truncate(values: Array, n_terms: int) -> Array:

@@ -12,7 +12,7 @@ from crossfade import _spectrum
 from crossfade._blend_law import TargetNoise, mean_noise, target_noise
 from crossfade._checks import check_number
 from crossfade._shrinkage import ledoit_wolf, oas
-from crossfade._spectrum import Spectrum
+from crossfade._spectrum import ROUNDING, Spectrum
 
 Array = NDArray[np.float64]
 
@@ -125,13 +125,17 @@ def describe_target(
     rows = X - means[..., label, :]
     rows *= np.sqrt(weight)[:, None]
     freedom = max(total - 2.0, 1.0)
+    # Deviations and gaps that rounding alone can have made are none.
+    size = np.maximum(X.max(-2), -X.min(-2))
+    deviation = np.sqrt((rows**2).sum(-2) / freedom)
+    varies = deviation > 1e-12 * size
+    if not varies.all():
+        rows *= varies[..., None, :]
     if scale is None:
-        scale = np.sqrt((rows**2).sum(-2) / freedom)
-        # Deviations that rounding alone can have made are none.
-        size = np.abs(means).max(-2)
-        scale = np.where(scale > 1e-12 * size, scale, 1.0)
+        scale = np.where(varies, deviation, 1.0)
     rows /= (scale * np.sqrt(freedom))[..., None, :]
-    nu = (means[..., 1, :] - means[..., 0, :]) / (2.0 * scale)
+    gap = means[..., 1, :] - means[..., 0, :]
+    nu = np.where(np.abs(gap) > 16.0 * ROUNDING * size, gap, 0.0) / (2.0 * scale)
     estimable = total >= 3.0 and bool(rows.any())
     if estimable:
         sigma = _spectrum.from_rows(rows)
@@ -216,10 +220,13 @@ def forecast(
         score = np.asarray(gap / np.sqrt(np.maximum(variance, 0.0)))
         score = np.where(np.isnan(score), 0.0, score)
         owed = np.nan_to_num((target.mean_noise * trace / target.noise.length) ** 2 / variance)
+    # What was taken off the gap is itself uncertain. A mean of Phi over a noisy score is too low;
+    # over this one it is right. The noise of the gap proper cancels with that of the threshold.
+    doubt = np.minimum(2.0 * owed / np.maximum(target.rank, 1), 0.5)
+    score = score / np.sqrt(1.0 - doubt)
     finite = np.where(np.isfinite(score), score, 0.0)
     freedom = max(sum(target.counts) - 2.0, 1.0)
-    spread = target.mean_noise + 2.0 * owed / np.maximum(target.rank, 1)
-    spread = np.sqrt(spread + finite**2 / (2.0 * freedom))
+    spread = np.sqrt(target.mean_noise + doubt + finite**2 / (2.0 * freedom))
     density = np.exp(-0.5 * score**2) / np.sqrt(2.0 * np.pi)
     return ndtr(score), density * spread
 

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from crossfade._blend_base import BlendClassifier
 from crossfade._blend_law import NOISE_FORMS, BlendLaw
-from crossfade._checks import RandomState, check_choice, check_number
+from crossfade._checks import RandomState, check_alphas, check_choice, check_number
+from crossfade._directions import PSI_FORMS
 from crossfade._posterior import isotropic_blend, scattered_blend
 from crossfade._target import Target
 from crossfade.prior import TaskPrior
@@ -166,6 +167,11 @@ class ConvexBlendClassifier(BlendClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if self.alpha is not None:
+            check_number("alpha", self.alpha, 0.0, 1.0)
+        if self.alphas is not None:
+            check_alphas(self.alphas)
+        check_choice("psi", self.psi, PSI_FORMS)
         check_choice("noise", self.noise, NOISE_FORMS)
         check_choice("method", self.method, METHODS)
 
@@ -175,7 +181,7 @@ class ConvexBlendClassifier(BlendClassifier):
     def _blend(self, target: Target, prior: TaskPrior) -> tuple[Array, float, float]:
         own = target.noise.omega
         if self.alpha is not None:
-            alpha = check_number("alpha", self.alpha, 0.0, 1.0)
+            alpha = float(self.alpha)
             self.alphas_, self.risks_ = np.array([alpha]), np.array([np.nan])
         elif self.method == "deterministic" and prior.cancels:
             warnings.warn(
@@ -184,7 +190,7 @@ class ConvexBlendClassifier(BlendClassifier):
                 "Check that all sources order their classes alike, or use "
                 "PosteriorBlendClassifier.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
             alpha = 1.0
             self.alphas_, self.risks_ = np.array([1.0]), np.array([np.nan])
@@ -219,7 +225,7 @@ class PosteriorBlendClassifier(BlendClassifier):
         What the crowd knows; None is plain shrinkage-Fisher with ``alpha_ == 1.0``.
     strength : {"auto", "risk"} or float, default="auto"
         How far the crowd's scatter is widened: 0 leaves the crowd alone, 1 takes the prior at its
-        word, infinity would leave the person alone. "auto" is 1, or more where the target lies
+        word, infinity leaves the person alone. "auto" is 1, or more where the target lies
         further from the crowd than scatter and noise allow; "risk" has the least mean risk.
     shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
         Shrinkage of the target's covariance, see :class:`FisherDiscriminant`.
@@ -280,11 +286,14 @@ class PosteriorBlendClassifier(BlendClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.strength not in ("auto", "risk"):
+        if not (isinstance(self.strength, str) and self.strength in ("auto", "risk")):
             check_number("strength", self.strength, 0.0, or_words="'auto', 'risk'")
 
     def _blend(self, target: Target, prior: TaskPrior) -> tuple[Array, float, float]:
         sigma, noise = target.sigma, target.noise
+        if self.strength == np.inf:
+            self.strength_ = np.inf
+            return noise.omega, float(target.rank), float(target.rank) / prior.n_features
         own = (sigma, noise.omega, noise.inverse, noise.length, prior.mean)
         if prior.isotropic:
             blend, _ = isotropic_blend(*own, prior.isotropic_scatter, self.strength)

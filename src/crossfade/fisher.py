@@ -47,7 +47,7 @@ class FisherDiscriminant(LinearRule):
     shrinkage_ : float
         Weight of the identity in `covariance_`.
     projection_ : ndarray of shape (n_features,)
-        Unit direction, in scaled units.
+        Unit direction, in scaled units; zero where the classes do not differ at all.
     projection_covariance_ : ndarray of shape (n_features, n_features)
         Covariance of `projection_` (equation 5); made when asked for.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
@@ -133,7 +133,18 @@ class FisherDiscriminant(LinearRule):
 
 
 def direction_covariance(target: Target) -> Array:
-    """Dense covariance of the target's unit direction (equation 5)."""
+    """Dense covariance of the target's unit direction (equation 5).
+
+    Parameters
+    ----------
+    target : Target
+        What the labelled samples say.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+        Covariance matrix.
+    """
     omega, scale = target.noise.omega, target.noise.inverse
     inverse = target.sigma.inverse().dense()
     across = np.eye(omega.size) - np.outer(omega, omega)
@@ -142,7 +153,20 @@ def direction_covariance(target: Target) -> Array:
 
 
 def resolve_scale(feature_scale: ArrayLike | str | None, n_features: int) -> Array | None:
-    """Return the scale to divide by, or None for the samples' own."""
+    """Check what features are to be divided by.
+
+    Parameters
+    ----------
+    feature_scale : "auto", array-like of shape (n_features,) or None
+        As in :class:`FisherDiscriminant`.
+    n_features : int
+        Number of features.
+
+    Returns
+    -------
+    ndarray of shape (n_features,) or None
+        The scale, or None for the samples' own.
+    """
     if isinstance(feature_scale, str):
         if feature_scale != "auto":
             raise ValueError(

@@ -18,9 +18,11 @@ from crossfade._checks import (
     check_classes,
     check_covariance,
     check_directions,
+    check_finite,
     check_integer,
     check_names,
     check_scale,
+    check_spectrum,
 )
 from crossfade._directions import (
     LEAST_SCATTER,
@@ -88,18 +90,24 @@ class TaskPrior:
 
     def __post_init__(self) -> None:
         check_integer("n_tasks", self.n_tasks, 1)
-        for name in (
-            "direction_sum",
-            "outer_sum",
-            "feature_scale",
-            "within_covariance",
-            "half_gap",
+        n_features = np.size(self.direction_sum)
+        check_classes(self.classes)
+        check_names(self.feature_names, n_features)
+        for name, shape, optional in (
+            ("direction_sum", (n_features,), False),
+            ("outer_sum", (n_features, n_features), True),
+            ("feature_scale", (n_features,), False),
+            ("within_covariance", (n_features, n_features), True),
+            ("half_gap", (n_features,), True),
         ):
             value = getattr(self, name)
-            if value is not None:
-                frozen = np.array(value, dtype=np.float64)
-                frozen.flags.writeable = False
-                object.__setattr__(self, name, frozen)
+            if value is None and optional:
+                continue
+            array = check_finite(name, value, len(shape))
+            if array.shape != shape:
+                raise ValueError(f"{name} must be of shape {shape}; got {array.shape}.")
+            object.__setattr__(self, name, _frozen(array.copy()))
+        check_scale(self.feature_scale, n_features)
 
     # -- building ---------------------------------------------------------------------------
 
@@ -218,9 +226,18 @@ class TaskPrior:
         """
         check_choice("form", form, PSI_FORMS)
         n_tasks = check_integer("n_tasks", n_tasks, 1)
-        direction = check_directions(np.atleast_2d(np.asarray(mu, dtype=np.float64)))[0]
+        direction = check_finite("mu", mu, 1)
+        length = float(np.linalg.norm(direction))
+        if direction.ndim != 1 or abs(length - 1.0) > 1e-6:
+            raise ValueError(
+                f"mu must be one unit vector; got shape {direction.shape}, length {length:.6g}. "
+                "Divide it by its norm."
+            )
         n_features = direction.size
         psi = check_covariance("psi", psi, n_features)
+        if psi.ndim != 2:
+            raise ValueError(f"psi must be one matrix; got shape {psi.shape}.")
+        check_spectrum("psi", np.linalg.eigvalsh(psi))
         resultant = resultant_from_psi(float(np.trace(psi)), form, n_tasks, n_features)
         return cls(
             n_tasks=n_tasks,
@@ -345,8 +362,7 @@ class TaskPrior:
     @cached_property
     def mean(self) -> Array:
         """Mean of the unit directions; its length says how far they agree."""
-        mean: Array = self.direction_sum / self.n_tasks
-        return mean
+        return _frozen(self.direction_sum / self.n_tasks)
 
     @cached_property
     def resultant_length(self) -> float:
@@ -361,8 +377,7 @@ class TaskPrior:
                 "The directions of this prior cancel out: there is no mean direction. Check that "
                 "all sources order their classes alike, or use PosteriorBlendClassifier."
             )
-        direction: Array = self.mean / np.linalg.norm(self.mean)
-        return direction
+        return _frozen(self.mean / np.linalg.norm(self.mean))
 
     @property
     def cancels(self) -> bool:
@@ -382,8 +397,8 @@ class TaskPrior:
     def scatter(self) -> Array:
         """Covariance of the directions between tasks, of shape (n_features, n_features)."""
         if self.outer_sum is None:
-            return self.isotropic_scatter * np.eye(self.n_features)
-        return shrunk_scatter(self.mean, self.outer_sum / self.n_tasks, self.n_tasks)
+            return _frozen(self.isotropic_scatter * np.eye(self.n_features))
+        return _frozen(shrunk_scatter(self.mean, self.outer_sum / self.n_tasks, self.n_tasks))
 
     @property
     def isotropic_scatter(self) -> float:
@@ -396,7 +411,7 @@ class TaskPrior:
     @cached_property
     def scatter_root(self) -> Array:
         """Lower triangular root of the scatter."""
-        return np.linalg.cholesky(self.scatter).astype(np.float64)
+        return _frozen(np.linalg.cholesky(self.scatter).astype(np.float64))
 
     @cached_property
     def mean_square(self) -> float:
@@ -469,7 +484,12 @@ class TaskPrior:
         return True
 
     def __hash__(self) -> int:
-        return hash((self.n_tasks, self.direction_sum.tobytes(), self.classes))
+        # Adding zero makes one of both zeros.
+        return hash((self.n_tasks, (self.direction_sum + 0.0).tobytes(), self.classes))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the fields, so that a copy is made anew, and as unchangeable."""
+        return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """The prior itself: it never changes, so that cloning an estimator is cheap."""
@@ -501,4 +521,15 @@ class TaskPrior:
         TaskPrior
             The prior, equal to the one that was saved.
         """
-        return cls(**read_prior(path))
+        fields = read_prior(path)
+        try:
+            return cls(**fields)
+        except (TypeError, ValueError) as reason:
+            raise ValueError(
+                f"{path} holds no valid prior: {reason} Ask for a file that TaskPrior.save wrote."
+            ) from reason
+
+
+def _frozen(array: Array) -> Array:
+    array.flags.writeable = False
+    return array

@@ -36,6 +36,8 @@ Array = NDArray[np.float64]
 METHODS = ("deterministic", "monte_carlo")
 #: Points at which a continuous minimum is first bracketed.
 _COARSE = np.linspace(0.0, 1.0, 21)
+#: How often the bracket is then cut to a quarter: next to 0 the curve can be steep.
+_ZOOMS = 2
 
 
 class ExpectedRisk(NamedTuple):
@@ -371,11 +373,16 @@ def choose_alpha(
     nu = check_finite("half_gap", half_gap, 1, prior.n_features)
     sigma = check_covariance("covariance", covariance, prior.n_features)
     counts = check_counts(n_samples)
-    spectrum = _spectrum.from_dense(sigma)
+    shrunk = check_finite("shrinkage", shrinkage, 0)
+    if shrunk.size and (shrunk.min() < 0.0 or shrunk.max() > 1.0):
+        raise ValueError(f"shrinkage must be a number from 0 to 1; got {shrinkage!r}.")
+    values, basis = np.linalg.eigh(sigma)
+    values = _spectrum.truncate(check_spectrum("covariance", values), 1)
+    spectrum = _spectrum.Spectrum(values, basis, np.zeros(sigma.shape[:-2]))
     if nu.ndim > 1 or sigma.ndim > 2:
         batch = np.broadcast_shapes(nu.shape[:-1], sigma.shape[:-2])
         nu = np.broadcast_to(nu, (*batch, prior.n_features))
-    noise = target_noise(spectrum, nu, counts, np.asarray(shrinkage, dtype=np.float64))
+    noise = target_noise(spectrum, nu, counts, shrunk)
     law = BlendLaw(spectrum, nu, noise, prior.mean_direction, prior.psi_parts(psi))
     return least_risk(law, alphas, method, n_draws, random_state)
 
@@ -387,7 +394,22 @@ def least_risk(
     n_draws: int = 100,
     random_state: RandomState = None,
 ) -> AlphaChoice:
-    """Minimise the expected risk of a law of blends over a grid, or over all alphas."""
+    """Minimise the expected risk of a law of blends over a grid, or over all alphas.
+
+    Parameters
+    ----------
+    law : BlendLaw
+        What the risk depends on.
+    alphas : array-like of shape (n_alphas,) or None
+        The grid; None for the continuous minimum.
+    method, n_draws, random_state : optional
+        As in :func:`choose_alpha`.
+
+    Returns
+    -------
+    AlphaChoice
+        The minimum and the curve.
+    """
     check_choice("method", method, METHODS)
     if method == "monte_carlo":
         n_draws = check_integer("n_draws", n_draws, 2)
@@ -402,7 +424,20 @@ def least_risk(
 
 
 def dense_curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
-    """What :func:`curve` gives, also where the classes differ without any variance."""
+    """What :func:`curve` gives, also where the classes differ without any variance.
+
+    Parameters
+    ----------
+    law : BlendLaw
+        What the risk depends on.
+    alphas : ndarray of shape (n_alphas,) or (..., n_alphas)
+        Weights of the target.
+
+    Returns
+    -------
+    risks, errors : ndarray of shape (..., n_alphas)
+        Expected risks and bounds of their numerical error.
+    """
     own, crowd = alphas[..., None], 1.0 - alphas[..., None]
     noise, mu = law.noise, law.mu
     inverse = law.sigma.inverse()
@@ -443,14 +478,15 @@ def _refined(
     coarse: AlphaChoice,
     evaluate: Callable[[BlendLaw, Array], tuple[Array, Array]],
 ) -> AlphaChoice:
-    """Continuous minimum: a finer grid around the coarse one's, then a parabola."""
-    step = _COARSE[1]
-    low = np.maximum(coarse.alpha - step, 0.0)
-    high = np.minimum(coarse.alpha + step, 1.0)
-    local = low[..., None] + (high - low)[..., None] * np.linspace(0.0, 1.0, 9)
-    risks, errors = evaluate(law, local)
-    place = risks[..., ::-1].argmin(-1)
-    place = local.shape[-1] - 1 - place
+    """Continuous minimum: ever finer grids around the coarse one's, then a parabola."""
+    alpha, spacing = coarse.alpha, np.asarray(_COARSE[1])
+    for _ in range(_ZOOMS):
+        low, high = np.maximum(alpha - spacing, 0.0), np.minimum(alpha + spacing, 1.0)
+        local = low[..., None] + (high - low)[..., None] * np.linspace(0.0, 1.0, 9)
+        risks, errors = evaluate(law, local)
+        place = local.shape[-1] - 1 - risks[..., ::-1].argmin(-1)
+        alpha = np.take_along_axis(local, place[..., None], -1)[..., 0]
+        spacing = (high - low) / (local.shape[-1] - 1)
     middle = np.clip(place, 1, local.shape[-1] - 2)[..., None]
     left, centre, right = (
         np.take_along_axis(risks, middle + shift, -1)[..., 0] for shift in (-1, 0, 1)
@@ -459,16 +495,17 @@ def _refined(
     with np.errstate(divide="ignore", invalid="ignore"):
         shift = np.where(bend > 0.0, 0.5 * (left - right) / bend, 0.0)
     shift = np.clip(shift, -1.0, 1.0)
-    spacing = (high - low) / (local.shape[-1] - 1)
-    at = np.take_along_axis(local, middle, -1)[..., 0]
-    alpha = np.clip(at + shift * spacing, 0.0, 1.0)
-    risk = centre - 0.25 * (left - right) * shift
-    grid_risk = np.take_along_axis(risks, place[..., None], -1)[..., 0]
-    flat = bend <= 0.0
-    alpha = np.where(flat, np.take_along_axis(local, place[..., None], -1)[..., 0], alpha)
-    risk = np.where(flat, grid_risk, np.minimum(risk, grid_risk))
+    at = np.take_along_axis(local, middle, -1)[..., 0] + shift * spacing
+    at = np.clip(at, 0.0, 1.0)
+    risks_there, errors_there = evaluate(law, at[..., None])
+    risk = np.take_along_axis(risks, place[..., None], -1)[..., 0]
     error = np.take_along_axis(errors, place[..., None], -1)[..., 0]
-    return coarse._replace(alpha=alpha, risk=risk, error=error)
+    better = risks_there[..., 0] < risk
+    return coarse._replace(
+        alpha=np.where(better, at, alpha),
+        risk=np.where(better, risks_there[..., 0], risk),
+        error=np.where(better, errors_there[..., 0], error),
+    )
 
 
 def blend_directions(target: ArrayLike, source: ArrayLike, alpha: ArrayLike) -> Array:

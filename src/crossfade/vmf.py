@@ -71,9 +71,10 @@ def concentration_mle(resultant_length: float, n_features: int) -> float:
     if kappa == 0.0 or kappa > _POINT_MASS:
         return kappa
     for _ in range(50):
-        ratio = mean_resultant_length(kappa, d)
-        slope = 1.0 - ratio * ratio - (d - 1) / kappa * ratio
-        step = (ratio - r) / slope
+        ratio, rest = _bessel_ratio(kappa, d)
+        # Near one the distances from one are what has digits to compare.
+        slope = rest * (1.0 + ratio) - (d - 1) / kappa * ratio
+        step = (ratio - r if r < 0.5 else (1.0 - r) - rest) / slope
         # A step to or past zero is cut: the ratio is concave, so Newton comes back from the left.
         kappa = max(kappa - step, kappa / 10.0)
         if abs(step) <= 1e-12 * kappa:
@@ -87,7 +88,7 @@ def mean_resultant_length(concentration: float, n_features: int) -> float:
     .. math:: A_d(\kappa) = I_{d/2}(\kappa) / I_{d/2-1}(\kappa)
         = \cfrac{1}{d/\kappa + \cfrac{1}{(d+2)/\kappa + \cdots}}
 
-    by its continued fraction (modified Lentz), which neither overflows nor underflows.
+    by its continued fraction, from its far end, which neither overflows nor underflows.
 
     Parameters
     ----------
@@ -113,17 +114,24 @@ def mean_resultant_length(concentration: float, n_features: int) -> float:
         return 0.0
     if kappa > _POINT_MASS:
         return max(0.0, 1.0 - (d - 1) / (2.0 * kappa))
-    value = numerator = d / kappa
-    denominator = 0.0
-    for place in range(1, 200_000):
-        term = (d + 2 * place) / kappa
-        denominator = 1.0 / (term + denominator)
-        numerator = term + 1.0 / numerator
-        change = numerator * denominator
-        value *= change
-        if abs(change - 1.0) < 1e-16:
-            break
-    return 1.0 / value
+    return _bessel_ratio(kappa, d)[0]
+
+
+def _bessel_ratio(kappa: float, d: int) -> tuple[float, float]:
+    """The continued fraction A and 1 - A, each with all its digits."""
+    # An error at the far end shrinks on the way back by exp(-40), by this many terms.
+    n_terms = 30 + int((np.sqrt(d * d + 160.0 * kappa) - d) / 2.0)
+    far = d + 2.0 * n_terms
+    ratio = kappa / ((far - 1.0) / 2.0 + np.hypot((far + 1.0) / 2.0, kappa))
+    if kappa < d:
+        for place in range(n_terms - 1, -1, -1):
+            ratio = 1.0 / ((d + 2 * place) / kappa + ratio)
+        return float(ratio), float(1.0 - ratio)
+    rest = float(1.0 - ratio)
+    for place in range(n_terms - 1, -1, -1):
+        excess = (d + 2 * place) / kappa - rest
+        rest = excess / (1.0 + excess)
+    return 1.0 - rest, rest
 
 
 def _check(resultant_length: float, n_features: int) -> tuple[float, int]:

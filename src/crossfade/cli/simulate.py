@@ -1,0 +1,389 @@
+"""``crossfade simulate``: the paper's simulation studies, and one of our own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import numpy as np
+import pandas as pd
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from crossfade._scenarios import SCENARIOS
+from crossfade.cli._output import (
+    Decorator,
+    out_options,
+    progress_bar,
+    repeat_options,
+    say_where,
+    terminal,
+    write_results,
+)
+
+_step = click.option(
+    "--step",
+    type=click.FloatRange(1e-3, 1.0),
+    default=0.1,
+    show_default=True,
+    help="Step of the grid of alphas, h in the paper.",
+)
+_draws = click.option(
+    "--draws",
+    type=click.IntRange(2),
+    default=100,
+    show_default=True,
+    help="Draws of Algorithm 1 at each alpha, B in the paper.",
+)
+_test_samples = click.option(
+    "--test-samples",
+    type=click.IntRange(1),
+    default=None,
+    help="Size of a test sample for the accuracies; exact without it.",
+)
+_features = click.option(
+    "--features", type=click.IntRange(1), default=10, show_default=True, help="Features, d."
+)
+_kappa = click.option(
+    "--kappa",
+    type=click.FloatRange(0.0),
+    default=10.0,
+    show_default=True,
+    help="Concentration of the directions.",
+)
+
+
+def _number(name: str, default: int, text: str, low: int = 1) -> Decorator:
+    return click.option(
+        name, type=click.IntRange(low), default=default, show_default=True, help=text
+    )
+
+
+def _numbers(name: str, default: tuple[int, ...], text: str, low: int = 1) -> Decorator:
+    return click.option(
+        name, type=click.IntRange(low), default=default, show_default=True, multiple=True, help=text
+    )
+
+
+@click.group()
+def simulate() -> None:
+    """Simulation studies of the paper, and one of our own.
+
+    \b
+    Examples:
+      crossfade simulate figure2 --jobs 2
+      crossfade simulate figure3 --panel n --repeats 200
+      crossfade simulate misspecified --scenario correlated --correlation 0.5
+    """
+
+
+@simulate.command()
+@_numbers("--sources", (10, 100, 1000), "Source tasks, J; give it again for more.")
+@_numbers("--samples", (10, 20, 50, 100), "Labelled samples, n; give it again for more.", 2)
+@_features
+@_kappa
+@_step
+@_test_samples
+@repeat_options(1000)
+@out_options
+def figure2(
+    sources: tuple[int, ...],
+    samples: tuple[int, ...],
+    features: int,
+    kappa: float,
+    step: float,
+    test_samples: int | None,
+    repeats: int,
+    jobs: int,
+    seed: int,
+    out: Path,
+    image_format: str,
+) -> None:
+    """Figure 2 of the paper: does the theory predict the accuracy?
+
+    Covariance and half gap are known. Prints the predicted and the true accuracy of each cell,
+    the paper's own two beside them, and how far apart they are.
+
+    \b
+    Example:
+      crossfade simulate figure2 --sources 10 --samples 20 --samples 50
+    """
+    from crossfade import plots
+    from crossfade.simulate import figure2 as study
+
+    with progress_bar("Figure 2") as on_progress:
+        table = study(
+            n_sources=sources,
+            n_targets=samples,
+            n_features=features,
+            concentration=kappa,
+            step=step,
+            n_test=test_samples,
+            n_repeats=repeats,
+            n_jobs=jobs,
+            random_state=seed,
+            on_progress=on_progress,
+        )
+    console = terminal()
+    for n_sources, part in table.groupby("n_sources"):
+        title = f"Figure 2, J = {n_sources}, d = {features}, kappa = {kappa:g}, {repeats} repeats"
+        console.print(_predictions(part, title))
+    accuracies = table[table["quantity"] == "accuracy"]
+    for n_sources, part in accuracies.groupby("n_sources"):
+        ours = (part["predicted"] - part["true"]).abs().max()
+        theirs = (part["analytical"] - part["empirical"]).abs().max()
+        paper = "" if np.isnan(theirs) else f"; in the paper by up to {theirs:.3f}"
+        console.print(f"J = {n_sources}: predicted and true differ by up to {ours:.3f}{paper}.")
+    say_where(write_results(table, lambda: plots.figure2(table), out, "figure2", image_format))
+
+
+@simulate.command()
+@click.option(
+    "--panel",
+    "panels",
+    type=click.Choice(["n", "kappa", "d"]),
+    multiple=True,
+    default=("n", "kappa", "d"),
+    show_default=True,
+    help="Which panels; give it again for more.",
+)
+@_features
+@_kappa
+@_number("--sources", 100, "Source tasks, J.")
+@_number("--samples", 20, "Labelled samples, n.", 4)
+@_step
+@_draws
+@_test_samples
+@repeat_options(1000)
+@out_options
+def figure3(
+    panels: tuple[str, ...],
+    features: int,
+    kappa: float,
+    sources: int,
+    samples: int,
+    step: float,
+    draws: int,
+    test_samples: int | None,
+    repeats: int,
+    jobs: int,
+    seed: int,
+    out: Path,
+    image_format: str,
+) -> None:
+    """Figure 3 of the paper: the effect of n, kappa and d.
+
+    Prints the accuracy of each classifier in each cell and, in brackets, how far it is from the
+    paper's own value; then the forecasts of the blends.
+
+    \b
+    Example:
+      crossfade simulate figure3 --panel kappa --sources 30
+    """
+    from crossfade import plots
+    from crossfade.simulate import figure3 as study
+
+    with progress_bar("Figure 3") as on_progress:
+        table = study(
+            panels=panels,
+            n_features=features,
+            concentration=kappa,
+            n_sources=sources,
+            n_target=samples,
+            step=step,
+            n_draws=draws,
+            n_test=test_samples,
+            n_repeats=repeats,
+            n_jobs=jobs,
+            random_state=seed,
+            on_progress=on_progress,
+        )
+    console = terminal()
+    for (panel, covariance), part in table.groupby(["panel", "covariance"], sort=False):
+        title = f"Figure 3, effect of {panel}, covariance {covariance}, {repeats} repeats"
+        console.print(_by_cell(part, "x", str(panel), title, "reference_accuracy"))
+    for name in ("target", "average-source", "paper"):
+        part = table[table["classifier"] == name].dropna(subset="reference_accuracy")
+        if len(part):
+            apart = (part["accuracy"] - part["reference_accuracy"]).abs().max()
+            console.print(f"{name}: up to {apart:.3f} from the paper's figure.")
+    _say_forecast(console, table)
+    say_where(write_results(table, lambda: plots.figure3(table), out, "figure3", image_format))
+
+
+@simulate.command()
+@click.option(
+    "--scenario",
+    "scenarios",
+    type=click.Choice(list(SCENARIOS)),
+    multiple=True,
+    help="Which scenarios; give it again for more. All without it.",
+)
+@_features
+@_kappa
+@_number("--sources", 100, "Source tasks, J.")
+@_number("--samples", 20, "Labelled samples, n.", 4)
+@click.option(
+    "--freedom",
+    type=click.FloatRange(1.0),
+    default=2.0,
+    show_default=True,
+    help="wishart: degrees of freedom over d; the fewer, the odder the covariances.",
+)
+@click.option(
+    "--tails",
+    type=click.FloatRange(2.01),
+    default=3.0,
+    show_default=True,
+    help="heavy tails: degrees of freedom of the t distribution.",
+)
+@click.option(
+    "--ratio",
+    type=click.FloatRange(0.001),
+    default=4.0,
+    show_default=True,
+    help="unequal: variance of the second class over that of the first.",
+)
+@click.option(
+    "--shift",
+    type=click.FloatRange(0.0),
+    default=1.0,
+    show_default=True,
+    help="shifted: distance of the midpoint from the origin.",
+)
+@click.option(
+    "--correlation",
+    type=click.FloatRange(0.0, 0.999),
+    default=0.8,
+    show_default=True,
+    help="correlated: correlation of neighbouring samples.",
+)
+@_step
+@_draws
+@repeat_options(1000)
+@out_options
+def misspecified(
+    scenarios: tuple[str, ...],
+    features: int,
+    kappa: float,
+    sources: int,
+    samples: int,
+    freedom: float,
+    tails: float,
+    ratio: float,
+    shift: float,
+    correlation: float,
+    step: float,
+    draws: int,
+    repeats: int,
+    jobs: int,
+    seed: int,
+    out: Path,
+    image_format: str,
+) -> None:
+    """What the paper leaves to future work: which blend survives what.
+
+    The model is wrong in one way at a time. All rules take the midpoint of the labelled samples,
+    but for "paper, origin", which takes the paper's assumption at its word.
+
+    \b
+    Example:
+      crossfade simulate misspecified --scenario wishart --scenario stranger --repeats 200
+    """
+    from crossfade import plots
+    from crossfade.simulate import misspecified as study
+
+    with progress_bar("Misspecified") as on_progress:
+        table = study(
+            scenarios=scenarios or tuple(SCENARIOS),
+            n_features=features,
+            concentration=kappa,
+            n_sources=sources,
+            n_target=samples,
+            freedom=freedom,
+            tails=tails,
+            ratio=ratio,
+            shift=shift,
+            correlation=correlation,
+            step=step,
+            n_draws=draws,
+            n_repeats=repeats,
+            n_jobs=jobs,
+            random_state=seed,
+            on_progress=on_progress,
+        )
+    console = terminal()
+    console.print(_by_cell(table, "scenario", "scenario", f"Accuracy, {repeats} repeats"))
+    for name, part in table.groupby("scenario", sort=False):
+        accuracy = part.set_index("classifier")["accuracy"]
+        console.print(f"{name} ({SCENARIOS[str(name)]}): best is {accuracy.idxmax()}.")
+    _say_forecast(console, table)
+    say_where(
+        write_results(table, lambda: plots.misspecified(table), out, "misspecified", image_format)
+    )
+
+
+def _predictions(table: pd.DataFrame, title: str) -> Table:
+    """Predicted and true values of one number of sources, and the paper's beside them."""
+    view = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
+    view.add_column("n", justify="right")
+    view.add_column("classifier")
+    for name in (
+        "predicted",
+        "true",
+        "apart",
+        "paper:\npredicted",
+        "paper:\ntrue",
+        "ours -\npaper",
+    ):
+        view.add_column(name, justify="right")
+    for row in table.to_dict("records"):
+        is_alpha = row["quantity"] == "alpha"
+        view.add_row(
+            "" if is_alpha else str(row["n_target"]),
+            "  its alpha" if is_alpha else row["classifier"],
+            f"{row['predicted']:.4f}",
+            f"{row['true']:.4f}",
+            f"{row['predicted'] - row['true']:+.4f}",
+            "" if np.isnan(row["analytical"]) else f"{row['analytical']:.4f}",
+            "" if np.isnan(row["empirical"]) else f"{row['empirical']:.4f}",
+            "" if np.isnan(row["empirical"]) else f"{row['true'] - row['empirical']:+.4f}",
+            end_section=is_alpha,
+        )
+    errors = table[table["quantity"] == "accuracy"]["true_se"]
+    view.caption = f"Standard errors of the true accuracies up to {errors.max():.4f}."
+    return view
+
+
+def _by_cell(
+    table: pd.DataFrame, column: str, label: str, title: str, reference: str | None = None
+) -> Table:
+    """Classifiers across, cells down; differences from a reference in brackets."""
+    view = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
+    view.add_column(label, no_wrap=True)
+    classifiers = list(dict.fromkeys(table["classifier"]))
+    for name in classifiers:
+        view.add_column(name.replace("-", "-\n").replace(", ", ",\n"), justify="right")
+    for value, part in table.groupby(column, sort=False):
+        cells = []
+        for row in part.set_index("classifier").loc[classifiers].to_dict("records"):
+            text = f"{row['accuracy']:.3f}"
+            if reference is not None and not np.isnan(row[reference]):
+                text += f"\n({row['accuracy'] - row[reference]:+.3f})"
+            cells.append(text)
+        view.add_row(f"{value:g}" if isinstance(value, float) else str(value), *cells)
+    largest = table["accuracy_se"].max()
+    view.caption = f"Standard errors up to {largest:.4f}."
+    if reference is not None and table[reference].notna().any():
+        view.caption += " In brackets: the difference from the paper's figure."
+    return view
+
+
+def _say_forecast(console: Console, table: pd.DataFrame) -> None:
+    for name in ("convex", "posterior"):
+        part = table[table["classifier"] == name]
+        apart = part["expected"] - part["accuracy"]
+        console.print(
+            f"Forecast of {name}: from {apart.min():+.3f} to {apart.max():+.3f} of what is true."
+        )

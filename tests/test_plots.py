@@ -1,0 +1,65 @@
+"""Figures, tested on the tables that they draw."""
+
+import numpy as np
+import pytest
+
+from crossfade import plots
+from crossfade.simulate import figure2, figure3, misspecified, newcomers
+
+
+def lines_of(ax):
+    return {line.get_label(): line for line in ax.get_lines()}
+
+
+def test_figure2_draws_every_row():
+    table = figure2(n_sources=(10, 100), n_targets=(10, 20), n_repeats=4)
+    figure = plots.figure2(table)
+    top = figure.axes[1]
+    part = table[(table["n_sources"] == 100) & (table["classifier"] == "optimal")]
+    part = part[part["quantity"] == "accuracy"]
+    assert top.get_title() == "J = 100"
+    assert np.array_equal(lines_of(top)["optimal, predicted"].get_ydata(), part["predicted"])
+    assert np.array_equal(lines_of(top)["optimal, true"].get_ydata(), part["true"])
+    assert np.array_equal(lines_of(top)["paper, empirical"].get_ydata(), part["empirical"])
+
+
+def test_figure2_without_a_reference_has_no_marks_of_the_paper():
+    table = figure2(n_sources=(5,), n_targets=(10, 20), n_features=3, n_repeats=4)
+    labels = lines_of(plots.figure2(table).axes[0])
+    assert "paper, empirical" not in labels
+
+
+def test_figure3_draws_every_row():
+    table = figure3(panels=["d"], n_repeats=4)
+    top, bottom = plots.figure3(table).axes
+    part = table[table["classifier"] == "posterior"]
+    assert np.array_equal(lines_of(top)["posterior"].get_ydata(), part["accuracy"])
+    assert np.array_equal(lines_of(bottom)["posterior"].get_ydata(), part["alpha"])
+    paper = table[table["classifier"] == "paper"]["reference_accuracy"]
+    drawn = [line.get_ydata() for line in top.get_lines()]
+    assert any(np.array_equal(values, paper) for values in drawn)
+
+
+def test_misspecified_draws_every_scenario():
+    table = misspecified(scenarios=["wishart", "shifted"], n_repeats=4)
+    [ax] = plots.misspecified(table).axes
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["wishart", "shifted"]
+    drawn = {box.get_label(): box[0].get_xdata() for box in ax.containers}
+    expected = table[table["classifier"] == "posterior"]["accuracy"]
+    assert np.array_equal(drawn["posterior"], expected)
+
+
+def test_newcomers_says_for_how_many_it_is_better():
+    rows = newcomers(n_newcomers=6, n_sources=5, random_state=0)
+    figure = plots.newcomers(rows)
+    wide = rows.pivot(index="newcomer", columns="classifier", values="accuracy")
+    better = (wide["posterior"] > wide["lda"]).sum()
+    assert f"better for {better} of 6" in figure.axes[1].get_title()
+
+
+@pytest.mark.parametrize("image_format", ["png", "pdf", "svg"])
+def test_figures_can_be_saved(tmp_path, image_format):
+    table = figure2(n_sources=(5,), n_targets=(10, 20), n_repeats=4)
+    path = tmp_path / f"figure.{image_format}"
+    plots.figure2(table).savefig(path)
+    assert path.stat().st_size > 1000
