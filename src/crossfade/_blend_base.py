@@ -70,6 +70,7 @@ class BlendClassifier(LinearRule):
         rows, labels, weight = self._check_fit_input(X, y, sample_weight)
         prior = self._check_prior()
         if sample_domain is not None:
+            self._refuse_other_features(prior, rows.shape[1])
             rows, labels, weight, prior = split_domains(
                 rows, labels, weight, sample_domain, prior, self.classes
             )
@@ -114,6 +115,11 @@ class BlendClassifier(LinearRule):
                 self._start(rows, labels, weight, self._check_prior())
             else:
                 old_rows, old_labels, old_weight = self._seen
+                if (labels.dtype.kind in "OU") != (old_labels.dtype.kind in "OU"):
+                    raise ValueError(
+                        "Some labels are text and others are not; the classes so far are "
+                        f"{np.unique(old_labels).tolist()}. Use the same labels in every call."
+                    )
                 self._seen = (
                     np.concatenate([old_rows, rows]),
                     np.concatenate([old_labels, labels]),
@@ -135,7 +141,8 @@ class BlendClassifier(LinearRule):
         learnt = [name for name in self.__dict__ if name[-1] == "_" and name[-4:] != "_in_"]
         for name in (*learnt, "_announced", "_waiting_for"):
             self.__dict__.pop(name, None)
-        self._seen = (rows, labels, weight)
+        # Copies, since a caller who streams may well fill the same arrays again.
+        self._seen = (rows.copy(), labels.copy(), weight.copy())
         self.prior_ = prior
 
     def _not_fitted(self) -> str:
@@ -229,15 +236,15 @@ class BlendClassifier(LinearRule):
         """Rule of the crowd, through a midpoint half a gap away from the class that was seen."""
         if prior is None or prior.half_gap is None:
             raise ValueError(
-                f"Only one class, {present[0]!r}, has labelled samples, and "
+                f"Only one class, {present.tolist()[0]!r}, has labelled samples, and "
                 "on_missing_class='prior' needs a prior with an average half gap, as from_tasks "
                 "makes it. Build the prior from tasks, or label at least 1 sample of the other "
                 "class."
             )
         if names is None:
             raise ValueError(
-                f"Only class {present[0]!r} has labelled samples, and neither prior nor classes "
-                "say what the other one is. Pass classes=(first, second)."
+                f"Only class {present.tolist()[0]!r} has labelled samples, and neither prior nor "
+                "classes say what the other one is. Pass classes=(first, second)."
             )
         self.classes_ = np.sort(names)
         oriented = prior if self._same_order() else prior.reversed()

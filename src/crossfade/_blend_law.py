@@ -1,7 +1,7 @@
 """A target's direction and a crowd's in; the law of their convex blends and its risk out.
 
 Every covariance of a direction that the paper or Crossfade uses is a multiple of the inverse of
-Sigma, or of the identity, plus a few rank-one terms (equations 5 to 7). In the eigenvectors of
+Sigma, or of the identity, plus a few rank-one terms (equations 5, 6 and 10). In the eigenvectors of
 Sigma the expected risk of all blends then costs a sum over eigenvalues for each alpha.
 """
 
@@ -141,7 +141,7 @@ def _products(sigma: Spectrum, omega: Array, mu: Array) -> tuple[Array, Array, A
     """Eigenvalues, their multiplicities, and inner products of w, v and m by eigenvalue.
 
     The six products are ww, wv, wm, vv, vm and mm of the vectors S^(1/2) w, S^(-1/2) w and
-    S^(1/2) m of equation 10.
+    S^(1/2) m of equation 18.
     """
     own = np.matvec(sigma.basis.mT, omega)
     crowd = np.matvec(sigma.basis.mT, mu)
@@ -181,10 +181,16 @@ def curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
     batch = values.shape[:-1]
     n_alphas, n_values = alphas.shape[-1], values.shape[-1]
     n_batch = math.prod(batch)
+    noise = law.noise[2:]
+    alone = (values > 0.0) @ multiplicity <= 1.0
+    if alone.any() and np.any(law.noise.cross):
+        # A unit direction on one axis cannot turn: what equation 5 leaves there is rounding.
+        kept = np.where(alone, 0.0, 1.0)
+        noise = (kept * noise[0], kept * noise[1], kept * noise[2])
     values, products = values.reshape(n_batch, n_values), products.reshape(n_batch, 6, n_values)
     alphas = alphas.reshape(-1, n_alphas)
     scalars: list[Array] = [
-        np.asarray(part).reshape(-1, 1) for part in (law.noise.length, *law.noise[2:], *law.psi)
+        np.asarray(part).reshape(-1, 1) for part in (law.noise.length, *noise, *law.psi)
     ]
     moments = _moments(multiplicity, values, products, alphas, *scalars)
     rows_at_once = max(1, _CHUNK // (n_alphas * n_values))
@@ -235,7 +241,7 @@ def _risks(
     *,
     n_nodes: int,
 ) -> tuple[Array, Array]:
-    """Equation 10 for targets on the first axis and alphas on the second."""
+    """Equation 18 for targets on the first axis and alphas on the second."""
     shares = np.empty((len(alphas), 2, alphas.shape[1], 1))
     shares[:, 0, :, 0], shares[:, 1, :, 0] = alphas, 1.0 - alphas
     diagonal = np.empty((*values.shape, 2))

@@ -49,7 +49,7 @@ def shrunk_scatter(mean: Array, second_moment: Array, n_tasks: int) -> Array:
 def psi_parts(
     form: str, resultant: Array, mean_square: Array, n_tasks: int, n_features: int
 ) -> PsiParts:
-    """Covariance of the mean direction in one of its three forms (equation 7).
+    """Covariance of the mean direction in one of its three forms (equation 10).
 
     Parameters
     ----------
@@ -73,15 +73,16 @@ def psi_parts(
     if form == "authors":
         return PsiParts(unlike / (n_tasks * resultant**2), np.zeros_like(unlike))
     # One task says nothing about its spread: each tangent direction gets that of the sphere.
-    tangent = (
-        unlike / max(n_features - 1, 1) if n_tasks > 1 else np.full_like(unlike, 1 / n_features)
-    )
+    # On a line there is none.
+    tangent = unlike / max(n_features - 1, 1)
+    if n_tasks == 1:
+        tangent = np.full_like(unlike, 1 / n_features if n_features > 1 else 0.0)
     variance = tangent / (n_tasks * resultant**2)
     return PsiParts(variance, -variance)
 
 
 def resultant_from_psi(trace: float, form: str, n_tasks: int, n_features: int) -> float:
-    """Length of the mean that goes with a Psi under the von Mises-Fisher law (equation 13)."""
+    """Length of the mean that goes with a Psi under the von Mises-Fisher law (equation 11)."""
     d = n_features
     if d == 1 or n_tasks == 1:
         return 1.0

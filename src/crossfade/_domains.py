@@ -71,7 +71,8 @@ def split_domains(
         scale: Any = "auto" if prior is None else prior.feature_scale
         ours = _in_order(TaskPrior.from_tasks(sources, feature_scale=scale), prior, classes)
         prior = ours if prior is None else prior + ours
-    labelled = target & ~_masked(labels, target)
+    known = classes if classes is not None or prior is None else prior.classes
+    labelled = target & ~_masked(labels, known)
     if not labelled.any():
         raise ValueError(
             "The target has no labelled sample: all its labels are -1. Label a few of each class."
@@ -87,12 +88,15 @@ def _in_order(ours: TaskPrior, prior: TaskPrior | None, classes: Any) -> TaskPri
     return replace(turned, classes=None if prior is None else prior.classes)
 
 
-def _masked(labels: NDArray[Any], target: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _masked(labels: NDArray[Any], known: Any) -> NDArray[np.bool_]:
     """Which labels are skada's mask: -1, unless -1 is one of two labels like any other."""
     if not np.issubdtype(labels.dtype, np.number):
         return np.zeros(labels.shape, dtype=bool)
     hidden = labels == -1
-    others = labels[~target] if (~target).any() else labels[~hidden]
-    if (others < 0).any() or (target.all() and len(np.unique(others)) < 2):
-        return np.zeros(labels.shape, dtype=bool)
-    return np.asarray(hidden)
+    if known is not None:
+        a_label = -1 in known
+    else:
+        # Nobody has said what the labels are: two others, not negative, make -1 the mask.
+        others = labels[~hidden]
+        a_label = bool((others < 0).any()) or len(np.unique(others)) < 2
+    return np.asarray(hidden) & (not a_label)

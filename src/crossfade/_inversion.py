@@ -39,7 +39,7 @@ def negative_probability(
 
     .. math:: P(z < 0) = \frac12 - \frac1\pi \int_0^\infty \frac{\Im\varphi(t)}{t} dt
 
-    After t = sinh(u) / deviation the trapezoidal rule converges geometrically (equation 9).
+    After t = sinh(u) / deviation the trapezoidal rule converges geometrically (equation 17).
 
     Parameters
     ----------

@@ -11,13 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import ndtr
 
 from crossfade._spectrum import Spectrum, invert
 
 Array = NDArray[np.float64]
 
-#: Gain in log evidence that it takes to distrust the crowd's scatter: about one target in twelve
+#: Gain in log evidence that it takes to distrust the crowd's scatter: typically one target in twelve
 #: that does belong to the crowd has more.
 _CONTRADICTION = 1.0
 #: Strengths that "auto" and "risk" choose from, before they refine.
@@ -44,7 +45,7 @@ class Blend(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Blends of all strengths (equation 16), in coordinates that make them elementwise.
+    """Blends of all strengths (equation 22), in coordinates that make them elementwise.
 
     Attributes
     ----------
@@ -86,7 +87,7 @@ class Path(NamedTuple):
         return Blend(omega, trace, strength)
 
     def evidence(self, strengths: Array) -> Array:
-        """Log density of the target's direction for each strength, up to a constant."""
+        """Log density of the target's direction at each strength (equation 23), but a constant."""
         spread = strengths[:, None] * self.values[..., None, :] + self.noise[..., None, None]
         fit = (self.values * self.own**2)[..., None, :] / spread
         rest = np.log(strengths * self.rest[..., None] + self.noise[..., None])
@@ -94,7 +95,7 @@ class Path(NamedTuple):
         return evidence
 
     def risks(self, strengths: Array, sigma: Spectrum, length: Array) -> Array:
-        """Mean risk of the blend of each strength over the posterior (equation 17)."""
+        """Mean risk of the blend of each strength over the posterior (equation 24)."""
         drift = np.matvec(self.back.mT, sigma.apply(self.mean))
         level = np.vecdot(self.mean, sigma.apply(self.mean))
         pull = strengths[:, None] * self.values[..., None, :]
@@ -180,16 +181,28 @@ def _whiten(root: Array, vectors: Array) -> Array:
     return solved.T.reshape(vectors.shape)
 
 
+def _invert_positive(matrix: Array) -> Array:
+    """Inverse of positive definite matrices; that of a single one by Cholesky, at half the cost."""
+    if matrix.ndim == 2:
+        factor, failed = dpotrf(matrix, lower=1)
+        if not failed:
+            lower, _ = dpotri(factor, lower=1, overwrite_c=1)
+            lower = np.tril(lower)
+            whole: Array = lower + np.tril(lower, -1).T
+            return whole
+    return np.linalg.inv(matrix).astype(np.float64, copy=False)
+
+
 def _direct(
     inner: Array, coordinates: Array, noise: Array, mean: Array, root: Array, strength: float
 ) -> tuple[Blend, NDArray[np.bool_]]:
-    """Blend of one strength (equation 15), and whether the evidence wants a larger one."""
+    """Blend of one strength (equation 21), and whether the evidence wants a larger one."""
     n_features = coordinates.shape[-1]
     if strength == 0.0:
         none = np.zeros(noise.shape)
         return Blend(np.broadcast_to(mean, coordinates.shape), none, none), none > 0.0
     noise = noise / strength
-    inverse = np.linalg.inv(inner + noise[..., None, None] * np.eye(n_features))
+    inverse = _invert_positive(inner + noise[..., None, None] * np.eye(n_features))
     pulled = coordinates - noise[..., None] * np.matvec(inverse, coordinates)
     trace = n_features - noise * np.trace(inverse, axis1=-2, axis2=-1)
     omega = mean + np.matvec(root, pulled)

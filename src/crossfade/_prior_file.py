@@ -77,6 +77,9 @@ def read_prior(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
+        for name, array in arrays.items():
+            if not isinstance(array, np.ndarray):
+                raise ValueError(f"{name} is no array")
     except Exception as reason:  # zipfile and numpy raise a dozen kinds
         raise ValueError(
             f"{path} is damaged or holds something other than numbers ({reason}); nothing in it "

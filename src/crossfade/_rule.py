@@ -16,7 +16,7 @@ from crossfade._target import Target
 Array = NDArray[np.float64]
 
 #: Least slope of a probability, so that it still says which class is likelier.
-_FLAT = 1e-9
+FLATTEST = 1e-9
 #: Largest feature whose square, summed over samples and features, is still a number.
 _LARGEST = 1e145
 
@@ -70,7 +70,7 @@ class LinearRule(ClassifierMixin, BaseEstimator):
         return labels
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Probability of each class under the model, with the gap freed of its own optimism.
+        """Probability of each class under the model (equation 27), its gap freed of its optimism.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class LinearRule(ClassifierMixin, BaseEstimator):
         self.projection_ = projection
         self.coef_ = (projection / target.scale)[None, :]
         self.intercept_ = -(self.coef_ @ midpoint) - threshold
-        self._slope = max(2.0 * gap / variance if variance > 0.0 else np.inf, _FLAT)
+        self._slope = max(2.0 * gap / variance if variance > 0.0 else np.inf, FLATTEST)
         self._slope = min(self._slope, 1e12)
 
 

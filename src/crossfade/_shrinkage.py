@@ -9,7 +9,7 @@ Array = NDArray[np.float64]
 
 
 def oas(trace: Array, trace_of_square: Array, n_features: int, freedom: float) -> Array:
-    """Weight of the oracle approximating shrinkage (Chen, Wiesel, Eldar and Hero 2010).
+    """Weight of the oracle approximating shrinkage (equation 3; Chen, Wiesel, Eldar and Hero 2010).
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def oas(trace: Array, trace_of_square: Array, n_features: int, freedom: float) -
 def ledoit_wolf(
     trace: Array, trace_of_square: Array, fourth: Array, n_features: int, freedom: float
 ) -> Array:
-    """Weight of Ledoit and Wolf (2004), from the mean of the squared squared lengths.
+    """Weight of Ledoit and Wolf (equation 4; 2004), from the mean of the squared squared lengths.
 
     Parameters
     ----------

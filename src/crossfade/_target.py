@@ -64,6 +64,8 @@ class Target(NamedTuple):
         Unit direction and its covariance.
     rank : ndarray of shape (...)
         Rank of the covariance.
+    own_scale : bool
+        Whether `scale` was learnt from the same samples.
     """
 
     means: Array
@@ -74,6 +76,7 @@ class Target(NamedTuple):
     counts: tuple[float, float]
     noise: TargetNoise
     rank: Array
+    own_scale: bool
 
     @property
     def midpoint(self) -> Array:
@@ -83,8 +86,14 @@ class Target(NamedTuple):
 
     @property
     def mean_noise(self) -> float:
-        """Variance of the half gap in units of the covariance."""
-        return mean_noise(self.counts)
+        """Variance of the half gap in units of the covariance.
+
+        Over a deviation learnt from the same samples the gap is Student's, not normal: its
+        variance is larger (equation 25).
+        """
+        freedom = max(sum(self.counts) - 2.0, 3.0)
+        heavier = freedom / (freedom - 2.0) if self.own_scale else 1.0
+        return mean_noise(self.counts) * heavier
 
 
 def describe_target(
@@ -131,6 +140,7 @@ def describe_target(
     varies = deviation > 1e-12 * size
     if not varies.all():
         rows *= varies[..., None, :]
+    own_scale = scale is None
     if scale is None:
         scale = np.where(varies, deviation, 1.0)
     rows /= (scale * np.sqrt(freedom))[..., None, :]
@@ -144,9 +154,10 @@ def describe_target(
         fallback = np.eye(n_features) if fallback is None else fallback
         sigma = _spectrum.from_dense(np.broadcast_to(fallback, (*nu.shape, n_features)))
         weight_of_identity = np.ones(nu.shape[:-1])
+        own_scale = False
     noise = target_noise(sigma, nu, counts, weight_of_identity, form)
     rank = (sigma.values > 0.0).sum(-1) + sigma.n_outside * (sigma.floor > 0.0)
-    return Target(means, scale, nu, sigma, weight_of_identity, counts, noise, rank)
+    return Target(means, scale, nu, sigma, weight_of_identity, counts, noise, rank, own_scale)
 
 
 def _shrink(
@@ -186,7 +197,7 @@ def honest_gap(target: Target, omega: Array, trace: Array | float) -> Array:
     Returns
     -------
     ndarray of shape (...)
-        The numerator of equation 14.
+        The numerator of equation 25.
     """
     length = target.noise.length
     owed = target.mean_noise * trace / np.where(length > 0.0, length, np.inf)
@@ -197,7 +208,7 @@ def honest_gap(target: Target, omega: Array, trace: Array | float) -> Array:
 def forecast(
     target: Target, omega: Array, gap: Array | float, trace: Array | float
 ) -> tuple[Array, Array]:
-    """Accuracy to expect of directions on new samples, and its standard error (equation 14).
+    """Accuracy to expect of directions on new samples, and its error (equations 25 and 26).
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossfade._checks import check_finite, check_scale
-from crossfade._rule import LinearRule, check_both_classes, encode
+from crossfade._rule import FLATTEST, LinearRule, check_both_classes, encode
 from crossfade._target import Samples, Target, check_shrinkage, describe_target, honest_gap
 
 Array = NDArray[np.float64]
@@ -25,7 +25,7 @@ class FisherDiscriminant(LinearRule):
         Weight r of the identity: by oracle approximating shrinkage, by Ledoit and Wolf, given; or
         None for the pseudo-inverse of the plain covariance, which knows its rank.
     priors : pair of floats or None, default=None
-        Probabilities of the classes; None is equal. Others move the threshold (equation 11).
+        Probabilities of the classes; None is equal. Others move the threshold (equation 20).
     feature_scale : "auto", array-like of shape (n_features,) or None, default="auto"
         What features are divided by first: their own pooled deviation within the classes, given
         numbers, or None for raw units.
@@ -114,9 +114,9 @@ class FisherDiscriminant(LinearRule):
         threshold = 0.0
         if priors[0] != priors[1]:
             variance = float(np.vecdot(omega, target.sigma.apply(omega)))
-            # Equation 11; without a gap every sample goes to the likelier class.
+            # Equation 20; without a gap every sample has the probabilities given.
             odds = float(np.log(priors[0]) - np.log(priors[1]))
-            threshold = variance / (2.0 * gap) * odds if gap > 0.0 else np.inf * np.sign(odds)
+            threshold = odds * (variance / (2.0 * gap) if gap > 0.0 else 1.0 / FLATTEST)
         honest = float(honest_gap(target, omega, target.rank))
         self._set_rule(omega, target, self.midpoint_, honest, threshold)
         return self

@@ -204,7 +204,7 @@ class TaskPrior:
         """Prior from what the paper shares: a mean direction and its standard error.
 
         The length of the mean follows from Psi under the von Mises-Fisher distribution (equation
-        13); the prior is isotropic.
+        11); the prior is isotropic.
 
         Parameters
         ----------
@@ -361,7 +361,7 @@ class TaskPrior:
 
     @cached_property
     def mean(self) -> Array:
-        """Mean of the unit directions; its length says how far they agree."""
+        """Mean of the unit directions (equation 7); its length says how far they agree."""
         return _frozen(self.direction_sum / self.n_tasks)
 
     @cached_property
@@ -386,11 +386,11 @@ class TaskPrior:
 
     @property
     def concentration(self) -> float:
-        """Concentration kappa by the paper's formula."""
+        """Concentration kappa by the paper's formula (equation 8)."""
         return vmf.concentration_formula(self.resultant_length, self.n_features)
 
     def concentration_mle(self) -> float:
-        """Concentration kappa of maximum likelihood."""
+        """Concentration kappa of maximum likelihood (equation 9)."""
         return vmf.concentration_mle(self.resultant_length, self.n_features)
 
     @cached_property
@@ -402,7 +402,7 @@ class TaskPrior:
 
     @property
     def isotropic_scatter(self) -> float:
-        """Variance of the directions in each feature, if it is the same in all."""
+        """Variance of the directions in each feature, if it is the same in all (equation 12)."""
         if self.n_tasks == 1:
             return 1.0 / self.n_features
         unlike = (1.0 - self.resultant_length**2) * self.n_tasks / (self.n_tasks - 1.0)
@@ -419,7 +419,7 @@ class TaskPrior:
         if self.outer_sum is not None:
             mu = self.mean_direction
             return float(mu @ self.outer_sum @ mu) / self.n_tasks
-        # Equation 13: what a von Mises-Fisher distribution of this resultant length has.
+        # Equation 11: what a von Mises-Fisher distribution of this resultant length has.
         d, square = self.n_features, self.resultant_length**2
         return 1.0 - (d - 1.0) * (1.0 - square) / (d - square) if d > square else 1.0
 
@@ -442,7 +442,7 @@ class TaskPrior:
         return psi_parts(form, resultant, square, self.n_tasks, self.n_features)
 
     def standard_error(self, form: str = "tangent") -> Array:
-        """Covariance Psi of the mean direction (equation 7).
+        """Covariance Psi of the mean direction (equation 10).
 
         Parameters
         ----------

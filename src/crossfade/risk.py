@@ -26,6 +26,7 @@ from crossfade._checks import (
     check_spectrum,
     unit,
 )
+from crossfade._directions import PSI_FORMS
 from crossfade._inversion import by_rows, negative_probability
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ Array = NDArray[np.float64]
 METHODS = ("deterministic", "monte_carlo")
 #: Points at which a continuous minimum is first bracketed.
 _COARSE = np.linspace(0.0, 1.0, 21)
+#: Risks closer than this differ by rounding.
+_TIE = 1e-12
 #: How often the bracket is then cut to a quarter: next to 0 the curve can be steep.
 _ZOOMS = 2
 
@@ -97,6 +100,8 @@ class AlphaChoice(NamedTuple):
 def conditional_risk(omega: ArrayLike, *, nu: ArrayLike, sigma: ArrayLike) -> Array:
     r"""Error rate of ``omega @ x > 0`` on two balanced Gaussians at ``+nu`` and ``-nu``.
 
+    Equation 14:
+
     .. math:: R(\omega) = \Phi(-\omega^T\nu / \sqrt{\omega^T\Sigma\omega})
 
     Parameters
@@ -147,6 +152,8 @@ def expected_risk(
 ) -> ExpectedRisk:
     r"""Mean error rate of a direction that is normal with a given mean and covariance.
 
+    Equation 15:
+
     .. math:: E[R(\omega)] = P(\omega^T x < 0), \quad
         \omega \sim N(m, C), \quad x \sim N(\nu, \Sigma)
 
@@ -161,7 +168,7 @@ def expected_risk(
     sigma : array-like of shape (..., n_features, n_features)
         Covariance within the classes; may be singular.
     method : {"deterministic", "monte_carlo"}, default="deterministic"
-        Exact up to rounding by inverting the characteristic function (equation 8), or the average
+        Exact up to `error` by inverting the characteristic function (equation 16), or the average
         over draws of Algorithm 1's inner loop.
     n_draws : int, default=100
         Draws of "monte_carlo", B in the paper.
@@ -207,7 +214,7 @@ def expected_risk(
 def _quadratic_form(
     spread: Array, p: Array, q: Array, centre: Array, variance: Array, *, n_nodes: int
 ) -> tuple[Array, Array]:
-    """Equation 8, over the eigenvalues of L' Sigma L with C = L L'; one case a row."""
+    """Equation 16, over the eigenvalues of L' Sigma L with C = L L'; one case a row."""
     # The last two are the same in every column.
     centre, variance = centre[:, 0], variance[:, 0]
 
@@ -247,6 +254,8 @@ def risk_curve(
     random_state: RandomState = None,
 ) -> RiskCurve:
     r"""Expected risk of the convex blend for all alphas at once.
+
+    Equation 13:
 
     .. math:: \omega_\alpha \sim N(\alpha\omega + (1-\alpha)\mu,
         \; \alpha^2\Sigma_\omega + (1-\alpha)^2\Psi)
@@ -373,6 +382,7 @@ def choose_alpha(
     nu = check_finite("half_gap", half_gap, 1, prior.n_features)
     sigma = check_covariance("covariance", covariance, prior.n_features)
     counts = check_counts(n_samples)
+    check_choice("psi", psi, PSI_FORMS)
     shrunk = check_finite("shrinkage", shrinkage, 0)
     if shrunk.size and (shrunk.min() < 0.0 or shrunk.max() > 1.0):
         raise ValueError(f"shrinkage must be a number from 0 to 1; got {shrinkage!r}.")
@@ -394,7 +404,7 @@ def least_risk(
     n_draws: int = 100,
     random_state: RandomState = None,
 ) -> AlphaChoice:
-    """Minimise the expected risk of a law of blends over a grid, or over all alphas.
+    """Minimise the expected risk over a grid, or over all alphas (equation 19).
 
     Parameters
     ----------
@@ -441,11 +451,14 @@ def dense_curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
     own, crowd = alphas[..., None], 1.0 - alphas[..., None]
     noise, mu = law.noise, law.mu
     inverse = law.sigma.inverse()
-    across = inverse.apply(noise.omega)
-    mixed = noise.omega[..., :, None] * across[..., None, :]
-    target = noise.inverse[..., None, None] * inverse.dense()
-    target = target + noise.radial[..., None, None] * _outer(noise.omega)
-    target = target + noise.cross[..., None, None] * (mixed + mixed.mT)
+    if np.any(noise.cross):
+        # Equation 5 by its projection: added up, its terms could be nothing but rounding.
+        root = inverse.map(np.sqrt(inverse.values), np.sqrt(inverse.floor)).dense()
+        root = root - noise.omega[..., :, None] * np.vecmat(noise.omega, root)[..., None, :]
+        target = noise.inverse[..., None, None] * (root @ root.mT)
+    else:
+        target = noise.inverse[..., None, None] * inverse.dense()
+        target = target + noise.radial[..., None, None] * _outer(noise.omega)
     identity, along = (np.asarray(part)[..., None, None] for part in law.psi)
     source = identity * np.eye(mu.shape[-1]) + along * _outer(mu)
     covariance = (own**2)[..., None] * target[..., None, :, :]
@@ -465,12 +478,18 @@ def _outer(vectors: Array) -> Array:
 
 
 def _best(grid: Array, risks: Array, errors: Array) -> AlphaChoice:
-    # Of equal risks the largest alpha wins: between equals, the person's own.
-    place = grid.size - 1 - risks[..., ::-1].argmin(-1)
+    place = _least(risks)
     take = place[..., None]
     risk = np.take_along_axis(risks, take, -1)[..., 0]
     error = np.take_along_axis(errors, take, -1)[..., 0]
     return AlphaChoice(grid[place], risk, error, grid, risks)
+
+
+def _least(risks: Array) -> NDArray[np.intp]:
+    """Place of the least risk; between equals it is the last, the person's own."""
+    equal = risks <= risks.min(-1, keepdims=True) + _TIE
+    place: NDArray[np.intp] = risks.shape[-1] - 1 - equal[..., ::-1].argmax(-1)
+    return place
 
 
 def _refined(
@@ -484,7 +503,7 @@ def _refined(
         low, high = np.maximum(alpha - spacing, 0.0), np.minimum(alpha + spacing, 1.0)
         local = low[..., None] + (high - low)[..., None] * np.linspace(0.0, 1.0, 9)
         risks, errors = evaluate(law, local)
-        place = local.shape[-1] - 1 - risks[..., ::-1].argmin(-1)
+        place = _least(risks)
         alpha = np.take_along_axis(local, place[..., None], -1)[..., 0]
         spacing = (high - low) / (local.shape[-1] - 1)
     middle = np.clip(place, 1, local.shape[-1] - 2)[..., None]
@@ -500,7 +519,7 @@ def _refined(
     risks_there, errors_there = evaluate(law, at[..., None])
     risk = np.take_along_axis(risks, place[..., None], -1)[..., 0]
     error = np.take_along_axis(errors, place[..., None], -1)[..., 0]
-    better = risks_there[..., 0] < risk
+    better = risks_there[..., 0] < risk - _TIE
     return coarse._replace(
         alpha=np.where(better, at, alpha),
         risk=np.where(better, risks_there[..., 0], risk),

@@ -14,7 +14,7 @@ _POINT_MASS = 1e8
 
 
 def concentration_formula(resultant_length: float, n_features: int) -> float:
-    r"""Concentration by the approximation that the paper uses (equation 3).
+    r"""Concentration by the approximation that the paper uses (equation 8).
 
     .. math:: \hat\kappa = R (d - R^2) / (1 - R^2)
 
@@ -41,7 +41,7 @@ def concentration_formula(resultant_length: float, n_features: int) -> float:
 
 
 def concentration_mle(resultant_length: float, n_features: int) -> float:
-    r"""Concentration of maximum likelihood: the solution of :math:`A_d(\kappa) = R` (equation 4).
+    r"""Concentration of maximum likelihood: the solution of :math:`A_d(\kappa) = R` (equation 9).
 
     Newton's method on the ratio of Bessel functions, safe for thousands of dimensions. With few
     directions it is too large on average, as R is.

@@ -1,0 +1,143 @@
+"""The forecast of accuracy and the probabilities, in the paper's model: do they keep their word?"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.stats import norm, vonmises_fisher
+
+from crossfade import ConvexBlendClassifier, PosteriorBlendClassifier, TaskPrior
+
+BLENDS = {"posterior": PosteriorBlendClassifier, "convex": ConvexBlendClassifier}
+#: (n_features, n_samples, repeats); kappa = 10, J = 100, covariance estimated.
+CELLS = [(10, 4, 1000), (10, 8, 600), (10, 20, 600), (10, 100, 300), (100, 20, 150)]
+N_NEW = 40
+
+
+@cache
+def simulate(n_features, n, repeats):
+    """True accuracy, forecast, its error, plug-in forecast; then probabilities and labels."""
+    rng = np.random.default_rng(61)
+    law = vonmises_fisher(np.eye(n_features)[0], 10.0)
+    y = np.repeat([0, 1], n // 2)
+    sign = np.where(y, 1.0, -1.0)[:, None]
+    numbers = {name: np.empty((repeats, 4)) for name in BLENDS}
+    chances = {name: np.empty((repeats, N_NEW)) for name in (*BLENDS, "plug-in")}
+    labels = rng.integers(0, 2, size=(repeats, N_NEW))
+    for repeat in range(repeats):
+        W = law.rvs(101, random_state=rng)
+        nu, prior = W[0], TaskPrior.from_projections(W[1:])
+        X = rng.normal(size=(n, n_features)) + sign * nu
+        half_gap = (X[y == 1].mean(0) - X[y == 0].mean(0)) / 2.0
+        new = rng.normal(size=(N_NEW, n_features))
+        new += np.where(labels[repeat], 1.0, -1.0)[:, None] * nu
+        for name, blend in BLENDS.items():
+            rule = blend(prior).fit(X, y)
+            omega, shift = rule.coef_[0], rule.intercept_[0]
+            truth = norm.cdf(
+                (omega @ nu + np.array([shift, -shift])) / np.linalg.norm(omega)
+            ).mean()
+            variance = omega @ rule._target.sigma.apply(omega)
+            plug_in = norm.cdf(omega @ half_gap / np.sqrt(variance))
+            promised = rule.expected_accuracy_, rule.expected_accuracy_error_
+            numbers[name][repeat] = truth, *promised, plug_in
+            chances[name][repeat] = rule.predict_proba(new)[:, 1]
+            if name == "posterior":
+                slope = 2.0 * (omega @ half_gap) / variance
+                scores = rule.decision_function(new)
+                chances["plug-in"][repeat] = 1.0 / (1.0 + np.exp(-slope * scores))
+    return numbers, chances, labels
+
+
+@pytest.mark.parametrize("name", BLENDS)
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_mean_forecast_is_the_mean_accuracy(cell, name):
+    """In every cell within 0.03, where a plug-in forecast is off by up to a third."""
+    truth, promised, _, plug_in = simulate(*cell)[0][name].T
+    off = promised - truth
+    print(
+        f"d={cell[0]} n={cell[1]} {name}: accuracy {truth.mean():.3f}, forecast off by "
+        f"{off.mean():+.3f}, plug-in forecast by {(plug_in - truth).mean():+.3f}"
+    )
+    assert abs(off.mean()) < 0.03
+    # The tolerance is at least three standard errors wide, so that this says something.
+    assert 3.0 * off.std() / np.sqrt(off.size) < 0.031
+
+
+@pytest.mark.parametrize("name", BLENDS)
+def test_plug_in_forecast_is_optimistic(name):
+    """Off by 0.07 at d = 10, n = 20, and by a third at d = 100."""
+    for cell, optimism in ((CELLS[2], 0.07), (CELLS[4], 0.33)):
+        truth, _, _, plug_in = simulate(*cell)[0][name].T
+        assert (plug_in - truth).mean() == pytest.approx(optimism, abs=0.02)
+
+
+@pytest.mark.parametrize("name", BLENDS)
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_error_of_the_forecast_is_its_spread(cell, name):
+    truth, promised, error, _ = simulate(*cell)[0][name].T
+    spread, claimed = np.sqrt(((promised - truth) ** 2).mean()), np.sqrt((error**2).mean())
+    print(f"d={cell[0]} n={cell[1]} {name}: spread {spread:.3f}, error {claimed:.3f}")
+    assert 1 / 1.5 < spread / claimed < 1.5
+
+
+def reliability(chances, labels):
+    """Confidence less share of hits by tenths of confidence, standard errors, mean distance."""
+    confidence = np.maximum(chances, 1.0 - chances).ravel()
+    hits = ((chances > 0.5) == labels).ravel()
+    tenth = np.clip(((confidence - 0.5) * 10.0).astype(int), 0, 4)
+    gaps, errors, shares = np.empty((3, 5))
+    for place in range(5):
+        inside = tenth == place
+        gaps[place] = confidence[inside].mean() - hits[inside].mean()
+        errors[place] = hits[inside].std() / np.sqrt(inside.sum())
+        shares[place] = inside.mean()
+    return gaps, errors, float(np.abs(gaps) @ shares)
+
+
+@pytest.mark.parametrize("name", BLENDS)
+@pytest.mark.parametrize(("cell", "tolerance"), [(CELLS[2], 0.03), (CELLS[3], 0.01)], ids=str)
+def test_probabilities_are_calibrated(cell, tolerance, name):
+    """Whatever the confidence, the share of hits is within a few hundredths of it."""
+    _, chances, labels = simulate(*cell)
+    gaps, errors, distance = reliability(chances[name], labels)
+    print(f"d={cell[0]} n={cell[1]} {name}: confidence and hits {distance:.3f} apart")
+    assert (np.abs(gaps) < tolerance + 4.0 * errors).all()
+    assert distance < tolerance
+    _, _, plug_in = reliability(chances["plug-in"], labels)
+    assert distance < plug_in
+
+
+@pytest.mark.parametrize(("cell", "tolerance"), [(CELLS[0], 0.15), (CELLS[4], 0.10)], ids=str)
+def test_probabilities_are_better_than_plug_in_ones_where_samples_are_few(cell, tolerance):
+    """With four samples, or twenty in 100 dimensions, they are too sure of themselves still."""
+    _, chances, labels = simulate(*cell)
+    _, _, ours = reliability(chances["posterior"], labels)
+    _, _, plug_in = reliability(chances["plug-in"], labels)
+    print(f"d={cell[0]} n={cell[1]}: {ours:.3f} apart, plug-in {plug_in:.3f}")
+    assert ours < tolerance
+    assert ours < plug_in
+    brier = {name: ((chances[name] - labels) ** 2).mean() for name in chances}
+    assert brier["posterior"] < brier["plug-in"]
+    assert brier["posterior"] < 0.25
+
+
+@pytest.mark.parametrize("n", [4, 8, 20, 100])
+def test_forecast_without_a_prior(n):
+    """Features are then divided by their own deviation, and the gap is Student's.
+
+    Printed with ``pytest -s``.
+    """
+    rng = np.random.default_rng(62)
+    y = np.repeat([0, 1], n // 2)
+    off = []
+    for _ in range(400):
+        nu = rng.normal(size=10)
+        nu /= np.linalg.norm(nu)
+        X = rng.normal(size=(n, 10)) + np.where(y, 1.0, -1.0)[:, None] * nu
+        rule = PosteriorBlendClassifier().fit(X, y)
+        omega, shift = rule.coef_[0], rule.intercept_[0]
+        scores = (omega @ nu + np.array([shift, -shift])) / np.linalg.norm(omega)
+        off.append(rule.expected_accuracy_ - norm.cdf(scores).mean())
+    print(f"n={n}: forecast without a prior off by {np.mean(off):+.3f}")
+    assert abs(np.mean(off)) < 0.03

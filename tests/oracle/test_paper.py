@@ -1,0 +1,176 @@
+"""Algorithm 1 of the paper, line by line, and what its figures say of how it was run."""
+
+from importlib.resources import files
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm, ranksums, vonmises_fisher, wilcoxon
+
+from crossfade import ConvexBlendClassifier, FisherDiscriminant, TaskPrior, expected_risk
+
+GRID = np.linspace(0.0, 1.0, 11)
+
+
+def unit(vector):
+    return vector / np.linalg.norm(vector)
+
+
+def plain_algorithm(X, y, W, sign, psi, n_draws, rng):
+    """Algorithm 1 as the authors ran it: translate, scale, loop; returns mean risks and errors."""
+    means = X[y == 0].mean(0), X[y == 1].mean(0)
+    gap = np.linalg.norm(means[1] - means[0]) / 2.0
+    X = (X - (means[0] + means[1]) / 2.0) / gap
+    n, d = X.shape
+    nu = (X[y == 1].mean(0) - X[y == 0].mean(0)) / 2.0
+    centred = X - np.where(y[:, None] == 1, nu, -nu)
+    sigma = centred.T @ centred / (n - 2)
+    inverse = np.linalg.pinv(sigma, hermitian=True)
+    raw = inverse @ nu
+    own_covariance = ((1.0 + nu @ raw) * inverse + sign * np.outer(raw, raw)) / n
+    mean = W.mean(0)
+    resultant, n_tasks = np.linalg.norm(mean), len(W)
+    crowd = mean / resultant
+    unlike = 1.0 - ((W @ crowd) ** 2).mean()
+    size = unlike / (n_tasks * resultant**2)
+    if psi == "printed":
+        size = np.sqrt(unlike / (n_tasks * resultant))
+    risks, errors = [], []
+    for alpha in GRID:
+        centre = alpha * unit(raw) + (1.0 - alpha) * crowd
+        covariance = alpha**2 * own_covariance + (1.0 - alpha) ** 2 * size * np.eye(d)
+        draws = rng.multivariate_normal(centre, covariance, size=n_draws, method="eigh")
+        scores = draws @ nu / np.sqrt(((draws @ sigma) * draws).sum(1))
+        drawn = norm.cdf(-scores)
+        risks.append(drawn.mean())
+        errors.append(drawn.std() / np.sqrt(n_draws))
+    return np.array(risks), np.array(errors)
+
+
+def task(rng, nu, n):
+    y = np.repeat([0, 1], n // 2)
+    return rng.normal(size=(n, nu.size)) + np.where(y, 1.0, -1.0)[:, None] * nu, y
+
+
+@pytest.mark.parametrize(("sign", "word"), [(-1.0, "minus"), (1.0, "plus")])
+@pytest.mark.parametrize("psi", ["authors", "printed"])
+def test_paper_is_algorithm_1_line_by_line(sign, word, psi):
+    rng = np.random.default_rng(71)
+    W = vonmises_fisher(np.eye(6)[0], 10.0).rvs(31, random_state=rng)
+    X, y = task(rng, 2.0 * W[0], 24)
+    X = 3.0 * X + rng.normal(size=6)
+    prior = TaskPrior.from_projections(W[1:])
+    rule = ConvexBlendClassifier.paper(prior, n_draws=20_000, sign=word, psi=psi, random_state=0)
+    rule.fit(X, y)
+    np.testing.assert_allclose(rule.alphas_, GRID)
+    risks, errors = plain_algorithm(X, y, W[1:], sign, psi, 20_000, rng)
+    assert (np.abs(rule.risks_ - risks) < 4.5 * np.sqrt(2.0) * errors + 1e-9).all()
+    assert rule.alpha_ == GRID[len(GRID) - 1 - rule.risks_[::-1].argmin()]
+    blend = rule.alpha_ * rule.target_projection_ + (1.0 - rule.alpha_) * rule.source_projection_
+    np.testing.assert_allclose(rule.projection_, unit(blend), atol=1e-12)
+
+
+def test_paper_discriminant_is_the_pseudo_inverse_in_raw_units():
+    rng = np.random.default_rng(72)
+    # Shares of three bands that sum to one: rank two.
+    X = rng.dirichlet([2.0, 3.0, 4.0], size=40)
+    y = np.repeat([0, 1], 20)
+    X[y == 1] = rng.dirichlet([4.0, 3.0, 2.0], size=20)
+    rule = FisherDiscriminant(shrinkage=None, feature_scale=None).fit(X, y)
+    means = X[y == 0].mean(0), X[y == 1].mean(0)
+    centred = X - np.where(y[:, None] == 1, means[1], means[0])
+    inverse = np.linalg.pinv(centred.T @ centred / 38, rcond=1e-10, hermitian=True)
+    truth = unit(inverse @ (means[1] - means[0]))
+    np.testing.assert_allclose(rule.projection_, truth, atol=1e-9)
+
+
+def test_figure_2_was_made_with_the_authors_psi():
+    """The analytical average-source accuracies of Figure 2 follow from that form and no other."""
+    path = files("crossfade") / "reference" / "figure2_validation.csv"
+    figure = pd.read_csv(str(path))
+    figure = figure[(figure.kind == "analytical") & (figure.quantity == "accuracy")]
+    figure = figure[figure.classifier == "average-source"].groupby("n_sources").value.mean()
+    rng = np.random.default_rng(73)
+    law = vonmises_fisher(np.eye(10)[0], 10.0)
+    for n_sources, repeats in ((10, 1000), (100, 1000), (1000, 1000)):
+        drawn = law.rvs(repeats * (n_sources + 1), random_state=rng)
+        drawn = drawn.reshape(repeats, n_sources + 1, 10)
+        priors = [TaskPrior.from_projections(W[1:]) for W in drawn]
+        off = {}
+        for form in ("authors", "printed", "tangent"):
+            risk = expected_risk(
+                np.stack([prior.mean_direction for prior in priors]),
+                np.stack([prior.standard_error(form) for prior in priors]),
+                nu=drawn[:, 0],
+                sigma=np.eye(10),
+            ).risk
+            off[form] = 1.0 - risk.mean() - figure[n_sources]
+            standard_error = risk.std() * np.sqrt(1.0 / repeats + 1.0 / 4000.0)
+        assert abs(off["authors"]) < 4.0 * standard_error
+        assert off["printed"] < -4.0 * standard_error
+        if n_sources == 10:
+            assert off["tangent"] > 0.04
+
+
+def test_algorithm_1_does_better_than_figure_3_shows():
+    """n = 20, d = 10, J = 100, kappa = 10, plug-in: 0.766 for the 0.729 of the figure."""
+    rng = np.random.default_rng(74)
+    law = vonmises_fisher(np.eye(10)[0], 10.0)
+    accuracies = []
+    for repeat in range(500):
+        W = law.rvs(101, random_state=rng)
+        X, y = task(rng, W[0], 20)
+        prior = TaskPrior.from_projections(W[1:])
+        rule = ConvexBlendClassifier.paper(prior, random_state=repeat).fit(X, y)
+        row = []
+        for omega in (rule.projection_, rule.target_projection_, rule.source_projection_):
+            row.append(norm.cdf(omega @ W[0]))
+        accuracies.append(row)
+    standard_errors = np.std(accuracies, axis=0) / np.sqrt(500)
+    optimal, target, source = np.mean(accuracies, axis=0)
+    print(f"Algorithm 1 {optimal:.3f}, target {target:.3f}, average source {source:.3f}")
+    assert abs(optimal - 0.766) < 4.0 * standard_errors[0]
+    assert optimal - 0.729 > 6.0 * standard_errors[0]
+    # Its target and average-source curves do reproduce.
+    path = files("crossfade") / "reference" / "figure3_parameters.csv"
+    figure = pd.read_csv(str(path))
+    figure = figure[(figure.panel == "n") & (figure.x == 20) & (figure.covariance == "plug-in")]
+    figure = figure[figure.quantity == "accuracy"].set_index("classifier").value
+    assert abs(target - figure["target"]) < 4.0 * standard_errors[1]
+    assert abs(source - figure["average-source"]) < 4.0 * standard_errors[2]
+
+
+class CountingGenerator(np.random.Generator):
+    """Random numbers, and how many were asked for."""
+
+    count = 0
+
+    def standard_normal(self, size=None, **options):
+        self.count += int(np.prod(size))
+        return super().standard_normal(size, **options)
+
+
+def test_the_cost_of_algorithm_1_is_linear_in_its_draws():
+    """The paper calls it quadratic in B; twice the draws take twice the numbers."""
+    rng = np.random.default_rng(75)
+    W = vonmises_fisher(np.eye(4)[0], 10.0).rvs(11, random_state=rng)
+    X, y = task(rng, W[0], 12)
+    prior = TaskPrior.from_projections(W[1:])
+    counts = []
+    for n_draws in (100, 200, 400):
+        counter = CountingGenerator(np.random.PCG64(0))
+        ConvexBlendClassifier.paper(prior, n_draws=n_draws, random_state=counter).fit(X, y)
+        counts.append(counter.count)
+    assert counts[0] > 0
+    assert counts[1] == 2 * counts[0]
+    assert counts[2] == 4 * counts[0]
+
+
+def test_the_test_for_paired_differences_is_the_signed_rank_one():
+    """What the paper calls rank-sum: that test does not know which accuracies form a pair."""
+    rng = np.random.default_rng(76)
+    person = rng.uniform(0.55, 0.95, size=36)
+    target = person + rng.normal(0.0, 0.01, size=36)
+    blend = person + 0.01 + rng.normal(0.0, 0.01, size=36)
+    assert wilcoxon(blend - target, alternative="greater").pvalue < 0.01
+    assert ranksums(blend, target, alternative="greater").pvalue > 0.2
