@@ -1,10 +1,10 @@
 """Crossfade from the crowd's classifier to the person's own, from the first labelled windows on."""
 
+from crossfade._least_risk import AlphaChoice
 from crossfade.blend import ConvexBlendClassifier, PosteriorBlendClassifier
 from crossfade.fisher import FisherDiscriminant
 from crossfade.prior import TaskPrior
 from crossfade.risk import (
-    AlphaChoice,
     ExpectedRisk,
     RiskCurve,
     blend_directions,

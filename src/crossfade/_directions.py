@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from crossfade import vmf
 from crossfade._blend_law import PsiParts
+from crossfade._checks import check_choice
 from crossfade._shrinkage import oas
 
 Array = NDArray[np.float64]
@@ -102,3 +106,139 @@ def resultant_from_psi(trace: float, form: str, n_tasks: int, n_features: int) -
     # The smaller root, written without cancellation.
     square = 2.0 / (middle + np.sqrt(middle**2 - 4.0 * scaled))
     return float(np.sqrt(square))
+
+
+class DirectionSums:
+    """What the sums of unit directions say about them.
+
+    Attributes
+    ----------
+    n_tasks : int
+        Number of directions, J.
+    direction_sum : ndarray of shape (n_features,)
+        Their sum.
+    outer_sum : ndarray of shape (n_features, n_features) or None
+        Sum of their outer products; None if it was not kept.
+    """
+
+    n_tasks: int
+    direction_sum: Array
+    outer_sum: Array | None
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.direction_sum.size
+
+    @property
+    def isotropic(self) -> bool:
+        """Whether only the sum of the directions was kept."""
+        return self.outer_sum is None
+
+    @cached_property
+    def mean(self) -> Array:
+        """Mean of the unit directions (equation 7); its length says how far they agree."""
+        return frozen(self.direction_sum / self.n_tasks)
+
+    @cached_property
+    def resultant_length(self) -> float:
+        """Length R of the mean: 1 where all directions agree, 0 where they cancel out."""
+        return min(float(np.linalg.norm(self.mean)), 1.0)
+
+    @cached_property
+    def mean_direction(self) -> Array:
+        """Unit vector mu along the mean."""
+        if self.resultant_length < 1e-12:
+            raise ValueError(
+                "The directions of this prior cancel out: there is no mean direction. Check that "
+                "all sources order their classes alike, or use PosteriorBlendClassifier."
+            )
+        return frozen(self.mean / np.linalg.norm(self.mean))
+
+    @property
+    def cancels(self) -> bool:
+        """Whether the mean is no longer than that of directions without any preference."""
+        return self.n_tasks > 1 and self.resultant_length**2 * self.n_tasks <= 1.0
+
+    @property
+    def concentration(self) -> float:
+        """Concentration kappa by the paper's formula (equation 8)."""
+        return vmf.concentration_formula(self.resultant_length, self.n_features)
+
+    def concentration_mle(self) -> float:
+        """Concentration kappa of maximum likelihood (equation 9)."""
+        return vmf.concentration_mle(self.resultant_length, self.n_features)
+
+    @cached_property
+    def scatter(self) -> Array:
+        """Covariance of the directions between tasks, of shape (n_features, n_features)."""
+        if self.outer_sum is None:
+            return frozen(self.isotropic_scatter * np.eye(self.n_features))
+        return frozen(shrunk_scatter(self.mean, self.outer_sum / self.n_tasks, self.n_tasks))
+
+    @property
+    def isotropic_scatter(self) -> float:
+        """Variance of the directions in each feature, if it is the same in all (equation 12)."""
+        if self.n_tasks == 1:
+            return 1.0 / self.n_features
+        unlike = (1.0 - self.resultant_length**2) * self.n_tasks / (self.n_tasks - 1.0)
+        return max(unlike / self.n_features, LEAST_SCATTER)
+
+    @cached_property
+    def scatter_root(self) -> Array:
+        """Lower triangular root of the scatter."""
+        return frozen(np.linalg.cholesky(self.scatter).astype(np.float64))
+
+    @cached_property
+    def mean_square(self) -> float:
+        """Mean of the squared cosines of the directions with their mean direction."""
+        if self.outer_sum is not None:
+            mu = self.mean_direction
+            return float(mu @ self.outer_sum @ mu) / self.n_tasks
+        # Equation 11: what a von Mises-Fisher distribution of this resultant length has.
+        d, square = self.n_features, self.resultant_length**2
+        return 1.0 - (d - 1.0) * (1.0 - square) / (d - square) if d > square else 1.0
+
+    def psi_parts(self, form: str = "tangent") -> PsiParts:
+        """Multiples of the identity and of ``mu mu'`` that make up :meth:`standard_error`.
+
+        Parameters
+        ----------
+        form : {"tangent", "authors", "printed"}, default="tangent"
+            As in :meth:`standard_error`.
+
+        Returns
+        -------
+        PsiParts
+            The two numbers.
+        """
+        check_choice("form", form, PSI_FORMS)
+        _ = self.mean_direction
+        resultant, square = np.asarray(self.resultant_length), np.asarray(self.mean_square)
+        return psi_parts(form, resultant, square, self.n_tasks, self.n_features)
+
+    def standard_error(self, form: str = "tangent") -> Array:
+        """Covariance Psi of the mean direction (equation 10).
+
+        Parameters
+        ----------
+        form : {"tangent", "authors", "printed"}, default="tangent"
+            "tangent" shares the angular variance between the directions that are tangent to the
+            sphere, which is right; "authors" is what the paper's figures were made with;
+            "printed" is the formula in its text.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+            Covariance matrix.
+        """
+        parts = self.psi_parts(form)
+        mu = self.mean_direction
+        psi: Array = parts.identity * np.eye(self.n_features) + parts.along * np.outer(mu, mu)
+        return psi
+
+
+def frozen(array: Array) -> Array:
+    """The same array, no longer writable."""
+    array.flags.writeable = False
+    return array

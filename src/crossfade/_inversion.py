@@ -120,3 +120,54 @@ def by_rows(
             return probability, error
         pending = np.flatnonzero(error.reshape(n_rows, -1).max(1) > TOLERANCE)
         rows_at_once = max(1, rows_at_once // 2)
+
+
+def integrated_risk(mean: Array, factor: Array, nu: Array, sigma: Array) -> tuple[Array, Array]:
+    """Expected risk of a direction that is normal with this mean and covariance.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (..., n_features)
+        Mean of the direction.
+    factor : ndarray of shape (..., n_features, n_features)
+        A root L of its covariance L L'.
+    nu : ndarray of shape (..., n_features)
+        Half the gap between the class means.
+    sigma : ndarray of shape (..., n_features, n_features)
+        Covariance within the classes.
+
+    Returns
+    -------
+    risk, error : ndarray of shape (...)
+        The risk, and an estimate of its numerical error.
+    """
+    n_features = mean.shape[-1]
+    sigma_mean = np.matvec(sigma, mean)
+    spread, turn = np.linalg.eigh(factor.mT @ sigma @ factor)
+    rotated = (factor @ turn).mT
+    p, q = np.matvec(rotated, nu), np.matvec(rotated, sigma_mean)
+    centre, variance = np.vecdot(mean, nu)[..., None], np.vecdot(mean, sigma_mean)[..., None]
+    parts = np.broadcast_arrays(np.maximum(spread, 0.0), p, q, centre, variance)
+    batch = parts[0].shape[:-1]
+    rows: list[Array] = [part.reshape(-1, n_features) for part in parts]
+    risk, error = by_rows(_quadratic_form, rows, max(1, (1 << 14) // n_features))
+    return risk.reshape(batch), error.reshape(batch)
+
+
+def _quadratic_form(
+    spread: Array, p: Array, q: Array, centre: Array, variance: Array, *, n_nodes: int
+) -> tuple[Array, Array]:
+    """Equation 16, over the eigenvalues of L' Sigma L with C = L L'; one case a row."""
+    # The last two are the same in every column.
+    centre, variance = centre[:, 0], variance[:, 0]
+
+    def phi(t: Array) -> tuple[Array, Array]:
+        square = (t * t)[..., None]
+        kernel = 1.0 + square * spread[:, None]
+        pull = square * (square * q[:, None] ** 2 - p[:, None] ** 2) / kernel
+        log_modulus = 0.5 * (pull - np.log(kernel)).sum(-1) - 0.5 * t * t * variance[:, None]
+        bend = (square * p[:, None] * q[:, None] / kernel).sum(-1)
+        return log_modulus, t * (centre[:, None] - bend)
+
+    deviation = np.sqrt(np.maximum(variance, 0.0) + (p * p).sum(-1) + spread.sum(-1))
+    return negative_probability(phi, centre, deviation, n_nodes)

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from crossfade._blend_law import BlendLaw, TargetNoise, target_noise
 from crossfade._directions import psi_parts, shrunk_scatter
+from crossfade._least_risk import AlphaChoice, least_risk
 from crossfade._posterior import scattered_blend
 from crossfade._spectrum import Spectrum
 from crossfade._target import Samples, Target, describe_target, forecast, honest_gap
-from crossfade.risk import AlphaChoice, least_risk
 
 Array = NDArray[np.float64]
 
@@ -159,7 +159,7 @@ def rules_of(
         "target": Rules(plain.noise.omega, ones, none),
         "average-source": Rules(mu, np.zeros(n_targets), none),
         "paper": Rules(paper, printed, none),
-        "target-shrunk": Rules(own, ones, _expected(target, own, target.rank)),
+        "target-shrunk": Rules(own, ones, none),
         "convex": Rules(convex, alpha, _expected(target, convex, alpha * target.rank)),
         "posterior": Rules(
             posterior.omega,

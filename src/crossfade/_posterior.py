@@ -11,15 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import ndtr
 
 from crossfade._spectrum import Spectrum, invert
 
 Array = NDArray[np.float64]
 
-#: Gain in log evidence that it takes to distrust the crowd's scatter: typically one target in twelve
-#: that does belong to the crowd has more.
+#: Gain in log evidence that it takes to distrust the crowd's scatter: typically one target in
+#: twelve that does belong to the crowd has more.
 _CONTRADICTION = 1.0
 #: Strengths that "auto" and "risk" choose from, before they refine.
 _STRONGER = np.logspace(0.0, 6.0, 61)
@@ -181,18 +180,6 @@ def _whiten(root: Array, vectors: Array) -> Array:
     return solved.T.reshape(vectors.shape)
 
 
-def _invert_positive(matrix: Array) -> Array:
-    """Inverse of positive definite matrices; that of a single one by Cholesky, at half the cost."""
-    if matrix.ndim == 2:
-        factor, failed = dpotrf(matrix, lower=1)
-        if not failed:
-            lower, _ = dpotri(factor, lower=1, overwrite_c=1)
-            lower = np.tril(lower)
-            whole: Array = lower + np.tril(lower, -1).T
-            return whole
-    return np.linalg.inv(matrix).astype(np.float64, copy=False)
-
-
 def _direct(
     inner: Array, coordinates: Array, noise: Array, mean: Array, root: Array, strength: float
 ) -> tuple[Blend, NDArray[np.bool_]]:
@@ -202,7 +189,7 @@ def _direct(
         none = np.zeros(noise.shape)
         return Blend(np.broadcast_to(mean, coordinates.shape), none, none), none > 0.0
     noise = noise / strength
-    inverse = _invert_positive(inner + noise[..., None, None] * np.eye(n_features))
+    inverse = np.linalg.inv(inner + noise[..., None, None] * np.eye(n_features))
     pulled = coordinates - noise[..., None] * np.matvec(inverse, coordinates)
     trace = n_features - noise * np.trace(inverse, axis1=-2, axis2=-1)
     omega = mean + np.matvec(root, pulled)

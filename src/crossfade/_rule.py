@@ -125,8 +125,9 @@ class LinearRule(ClassifierMixin, BaseEstimator):
         self.projection_ = projection
         self.coef_ = (projection / target.scale)[None, :]
         self.intercept_ = -(self.coef_ @ midpoint) - threshold
-        self._slope = max(2.0 * gap / variance if variance > 0.0 else np.inf, FLATTEST)
-        self._slope = min(self._slope, 1e12)
+        certain = 1e12 if gap > 0.0 else 0.0
+        slope = 2.0 * gap / variance if variance > 0.0 else certain
+        self._slope = min(max(slope, FLATTEST), 1e12)
 
 
 def encode(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:

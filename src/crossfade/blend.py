@@ -12,10 +12,10 @@ from crossfade._blend_base import BlendClassifier
 from crossfade._blend_law import NOISE_FORMS, BlendLaw
 from crossfade._checks import RandomState, check_alphas, check_choice, check_number
 from crossfade._directions import PSI_FORMS
+from crossfade._least_risk import METHODS, least_risk
 from crossfade._posterior import isotropic_blend, scattered_blend
 from crossfade._target import Target
 from crossfade.prior import TaskPrior
-from crossfade.risk import METHODS, least_risk
 
 Array = NDArray[np.float64]
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crossfade import vmf
-from crossfade._blend_law import PsiParts
 from crossfade._checks import (
     check_choice,
     check_classes,
@@ -24,13 +21,7 @@ from crossfade._checks import (
     check_scale,
     check_spectrum,
 )
-from crossfade._directions import (
-    LEAST_SCATTER,
-    PSI_FORMS,
-    psi_parts,
-    resultant_from_psi,
-    shrunk_scatter,
-)
+from crossfade._directions import PSI_FORMS, DirectionSums, frozen, resultant_from_psi
 from crossfade._prior_file import read_prior, write_prior
 from crossfade.tasks import Task
 
@@ -41,7 +32,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TaskPrior:
+class TaskPrior(DirectionSums):
     """What many earlier tasks say about the direction of a new one: sums, and nothing else.
 
     Build one with :meth:`from_tasks`, :meth:`from_projections` or :meth:`from_summary`; merge two
@@ -106,7 +97,7 @@ class TaskPrior:
             array = check_finite(name, value, len(shape))
             if array.shape != shape:
                 raise ValueError(f"{name} must be of shape {shape}; got {array.shape}.")
-            object.__setattr__(self, name, _frozen(array.copy()))
+            object.__setattr__(self, name, frozen(array.copy()))
         check_scale(self.feature_scale, n_features)
 
     # -- building ---------------------------------------------------------------------------
@@ -349,118 +340,6 @@ class TaskPrior:
 
     # -- reading ----------------------------------------------------------------------------
 
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self.direction_sum.size
-
-    @property
-    def isotropic(self) -> bool:
-        """Whether only the sum of the directions was kept."""
-        return self.outer_sum is None
-
-    @cached_property
-    def mean(self) -> Array:
-        """Mean of the unit directions (equation 7); its length says how far they agree."""
-        return _frozen(self.direction_sum / self.n_tasks)
-
-    @cached_property
-    def resultant_length(self) -> float:
-        """Length R of the mean: 1 where all directions agree, 0 where they cancel out."""
-        return min(float(np.linalg.norm(self.mean)), 1.0)
-
-    @cached_property
-    def mean_direction(self) -> Array:
-        """Unit vector mu along the mean."""
-        if self.resultant_length < 1e-12:
-            raise ValueError(
-                "The directions of this prior cancel out: there is no mean direction. Check that "
-                "all sources order their classes alike, or use PosteriorBlendClassifier."
-            )
-        return _frozen(self.mean / np.linalg.norm(self.mean))
-
-    @property
-    def cancels(self) -> bool:
-        """Whether the mean is no longer than that of directions without any preference."""
-        return self.n_tasks > 1 and self.resultant_length**2 * self.n_tasks <= 1.0
-
-    @property
-    def concentration(self) -> float:
-        """Concentration kappa by the paper's formula (equation 8)."""
-        return vmf.concentration_formula(self.resultant_length, self.n_features)
-
-    def concentration_mle(self) -> float:
-        """Concentration kappa of maximum likelihood (equation 9)."""
-        return vmf.concentration_mle(self.resultant_length, self.n_features)
-
-    @cached_property
-    def scatter(self) -> Array:
-        """Covariance of the directions between tasks, of shape (n_features, n_features)."""
-        if self.outer_sum is None:
-            return _frozen(self.isotropic_scatter * np.eye(self.n_features))
-        return _frozen(shrunk_scatter(self.mean, self.outer_sum / self.n_tasks, self.n_tasks))
-
-    @property
-    def isotropic_scatter(self) -> float:
-        """Variance of the directions in each feature, if it is the same in all (equation 12)."""
-        if self.n_tasks == 1:
-            return 1.0 / self.n_features
-        unlike = (1.0 - self.resultant_length**2) * self.n_tasks / (self.n_tasks - 1.0)
-        return max(unlike / self.n_features, LEAST_SCATTER)
-
-    @cached_property
-    def scatter_root(self) -> Array:
-        """Lower triangular root of the scatter."""
-        return _frozen(np.linalg.cholesky(self.scatter).astype(np.float64))
-
-    @cached_property
-    def mean_square(self) -> float:
-        """Mean of the squared cosines of the directions with their mean direction."""
-        if self.outer_sum is not None:
-            mu = self.mean_direction
-            return float(mu @ self.outer_sum @ mu) / self.n_tasks
-        # Equation 11: what a von Mises-Fisher distribution of this resultant length has.
-        d, square = self.n_features, self.resultant_length**2
-        return 1.0 - (d - 1.0) * (1.0 - square) / (d - square) if d > square else 1.0
-
-    def psi_parts(self, form: str = "tangent") -> PsiParts:
-        """Multiples of the identity and of ``mu mu'`` that make up :meth:`standard_error`.
-
-        Parameters
-        ----------
-        form : {"tangent", "authors", "printed"}, default="tangent"
-            As in :meth:`standard_error`.
-
-        Returns
-        -------
-        PsiParts
-            The two numbers.
-        """
-        check_choice("form", form, PSI_FORMS)
-        _ = self.mean_direction
-        resultant, square = np.asarray(self.resultant_length), np.asarray(self.mean_square)
-        return psi_parts(form, resultant, square, self.n_tasks, self.n_features)
-
-    def standard_error(self, form: str = "tangent") -> Array:
-        """Covariance Psi of the mean direction (equation 10).
-
-        Parameters
-        ----------
-        form : {"tangent", "authors", "printed"}, default="tangent"
-            "tangent" shares the angular variance between the directions that are tangent to the
-            sphere, which is right; "authors" is what the paper's figures were made with;
-            "printed" is the formula in its text.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_features)
-            Covariance matrix.
-        """
-        parts = self.psi_parts(form)
-        mu = self.mean_direction
-        psi: Array = parts.identity * np.eye(self.n_features) + parts.along * np.outer(mu, mu)
-        return psi
-
     def summary(self) -> str:
         """Text for a person: how many tasks, how far they agree, in which features."""
         from crossfade._prior_text import describe
@@ -528,8 +407,3 @@ class TaskPrior:
             raise ValueError(
                 f"{path} holds no valid prior: {reason} Ask for a file that TaskPrior.save wrote."
             ) from reason
-
-
-def _frozen(array: Array) -> Array:
-    array.flags.writeable = False
-    return array

@@ -5,7 +5,6 @@ Equation numbers refer to ``docs/mathematics.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from crossfade import _spectrum
-from crossfade._blend_law import BlendLaw, curve, hidden_gap, sampled_curve, target_noise
+from crossfade._blend_law import BlendLaw, target_noise
 from crossfade._checks import (
     RandomState,
     as_generator,
@@ -27,20 +26,13 @@ from crossfade._checks import (
     unit,
 )
 from crossfade._directions import PSI_FORMS
-from crossfade._inversion import by_rows, negative_probability
+from crossfade._inversion import integrated_risk
+from crossfade._least_risk import METHODS, AlphaChoice, least_risk
 
 if TYPE_CHECKING:
     from crossfade.prior import TaskPrior
 
 Array = NDArray[np.float64]
-
-METHODS = ("deterministic", "monte_carlo")
-#: Points at which a continuous minimum is first bracketed.
-_COARSE = np.linspace(0.0, 1.0, 21)
-#: Risks closer than this differ by rounding.
-_TIE = 1e-12
-#: How often the bracket is then cut to a quarter: next to 0 the curve can be steep.
-_ZOOMS = 2
 
 
 class ExpectedRisk(NamedTuple):
@@ -71,30 +63,6 @@ class RiskCurve(NamedTuple):
 
     risks: Array
     errors: Array
-
-
-class AlphaChoice(NamedTuple):
-    """Weight of the target that has the least expected risk.
-
-    Attributes
-    ----------
-    alpha : ndarray of shape (...)
-        Weight of the target: 1 is the person alone, 0 the crowd alone.
-    risk : ndarray of shape (...)
-        Expected error rate there.
-    error : ndarray of shape (...)
-        Error of that number.
-    alphas : ndarray of shape (n_alphas,)
-        Where the curve was evaluated.
-    risks : ndarray of shape (..., n_alphas)
-        The curve.
-    """
-
-    alpha: Array
-    risk: Array
-    error: Array
-    alphas: Array
-    risks: Array
 
 
 def conditional_risk(omega: ArrayLike, *, nu: ArrayLike, sigma: ArrayLike) -> Array:
@@ -199,35 +167,7 @@ def expected_risk(
     check_spectrum("sigma", np.linalg.eigvalsh(sigma))
     if method == "monte_carlo":
         return _averaged_risk(mean, factor, nu, sigma, n_draws, random_state)
-    sigma_mean = np.matvec(sigma, mean)
-    spread, turn = np.linalg.eigh(factor.mT @ sigma @ factor)
-    rotated = (factor @ turn).mT
-    p, q = np.matvec(rotated, nu), np.matvec(rotated, sigma_mean)
-    centre, variance = np.vecdot(mean, nu)[..., None], np.vecdot(mean, sigma_mean)[..., None]
-    parts = np.broadcast_arrays(np.maximum(spread, 0.0), p, q, centre, variance)
-    batch = parts[0].shape[:-1]
-    rows: list[Array] = [part.reshape(-1, n_features) for part in parts]
-    risk, error = by_rows(_quadratic_form, rows, max(1, (1 << 14) // n_features))
-    return ExpectedRisk(risk.reshape(batch), error.reshape(batch))
-
-
-def _quadratic_form(
-    spread: Array, p: Array, q: Array, centre: Array, variance: Array, *, n_nodes: int
-) -> tuple[Array, Array]:
-    """Equation 16, over the eigenvalues of L' Sigma L with C = L L'; one case a row."""
-    # The last two are the same in every column.
-    centre, variance = centre[:, 0], variance[:, 0]
-
-    def phi(t: Array) -> tuple[Array, Array]:
-        square = (t * t)[..., None]
-        kernel = 1.0 + square * spread[:, None]
-        pull = square * (square * q[:, None] ** 2 - p[:, None] ** 2) / kernel
-        log_modulus = 0.5 * (pull - np.log(kernel)).sum(-1) - 0.5 * t * t * variance[:, None]
-        bend = (square * p[:, None] * q[:, None] / kernel).sum(-1)
-        return log_modulus, t * (centre[:, None] - bend)
-
-    deviation = np.sqrt(np.maximum(variance, 0.0) + (p * p).sum(-1) + spread.sum(-1))
-    return negative_probability(phi, centre, deviation, n_nodes)
+    return ExpectedRisk(*integrated_risk(mean, factor, nu, sigma))
 
 
 def _averaged_risk(
@@ -395,136 +335,6 @@ def choose_alpha(
     noise = target_noise(spectrum, nu, counts, shrunk)
     law = BlendLaw(spectrum, nu, noise, prior.mean_direction, prior.psi_parts(psi))
     return least_risk(law, alphas, method, n_draws, random_state)
-
-
-def least_risk(
-    law: BlendLaw,
-    alphas: ArrayLike | None,
-    method: str = "deterministic",
-    n_draws: int = 100,
-    random_state: RandomState = None,
-) -> AlphaChoice:
-    """Minimise the expected risk over a grid, or over all alphas (equation 19).
-
-    Parameters
-    ----------
-    law : BlendLaw
-        What the risk depends on.
-    alphas : array-like of shape (n_alphas,) or None
-        The grid; None for the continuous minimum.
-    method, n_draws, random_state : optional
-        As in :func:`choose_alpha`.
-
-    Returns
-    -------
-    AlphaChoice
-        The minimum and the curve.
-    """
-    check_choice("method", method, METHODS)
-    if method == "monte_carlo":
-        n_draws = check_integer("n_draws", n_draws, 2)
-        grid = np.linspace(0.0, 1.0, 11) if alphas is None else check_alphas(alphas)
-        risks, errors = sampled_curve(law, grid, n_draws, as_generator(random_state))
-        return _best(grid, risks, errors)
-    evaluate = dense_curve if hidden_gap(law) else curve
-    if alphas is not None:
-        grid = check_alphas(alphas)
-        return _best(grid, *evaluate(law, grid))
-    return _refined(law, _best(_COARSE, *evaluate(law, _COARSE)), evaluate)
-
-
-def dense_curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
-    """What :func:`curve` gives, also where the classes differ without any variance.
-
-    Parameters
-    ----------
-    law : BlendLaw
-        What the risk depends on.
-    alphas : ndarray of shape (n_alphas,) or (..., n_alphas)
-        Weights of the target.
-
-    Returns
-    -------
-    risks, errors : ndarray of shape (..., n_alphas)
-        Expected risks and bounds of their numerical error.
-    """
-    own, crowd = alphas[..., None], 1.0 - alphas[..., None]
-    noise, mu = law.noise, law.mu
-    inverse = law.sigma.inverse()
-    if np.any(noise.cross):
-        # Equation 5 by its projection: added up, its terms could be nothing but rounding.
-        root = inverse.map(np.sqrt(inverse.values), np.sqrt(inverse.floor)).dense()
-        root = root - noise.omega[..., :, None] * np.vecmat(noise.omega, root)[..., None, :]
-        target = noise.inverse[..., None, None] * (root @ root.mT)
-    else:
-        target = noise.inverse[..., None, None] * inverse.dense()
-        target = target + noise.radial[..., None, None] * _outer(noise.omega)
-    identity, along = (np.asarray(part)[..., None, None] for part in law.psi)
-    source = identity * np.eye(mu.shape[-1]) + along * _outer(mu)
-    covariance = (own**2)[..., None] * target[..., None, :, :]
-    covariance = covariance + (crowd**2)[..., None] * source[..., None, :, :]
-    answer = expected_risk(
-        own * noise.omega[..., None, :] + crowd * mu[..., None, :],
-        (covariance + covariance.mT) / 2.0,
-        nu=law.nu[..., None, :],
-        sigma=law.sigma.dense()[..., None, :, :],
-    )
-    return answer.risk, answer.error
-
-
-def _outer(vectors: Array) -> Array:
-    outer: Array = vectors[..., :, None] * vectors[..., None, :]
-    return outer
-
-
-def _best(grid: Array, risks: Array, errors: Array) -> AlphaChoice:
-    place = _least(risks)
-    take = place[..., None]
-    risk = np.take_along_axis(risks, take, -1)[..., 0]
-    error = np.take_along_axis(errors, take, -1)[..., 0]
-    return AlphaChoice(grid[place], risk, error, grid, risks)
-
-
-def _least(risks: Array) -> NDArray[np.intp]:
-    """Place of the least risk; between equals it is the last, the person's own."""
-    equal = risks <= risks.min(-1, keepdims=True) + _TIE
-    place: NDArray[np.intp] = risks.shape[-1] - 1 - equal[..., ::-1].argmax(-1)
-    return place
-
-
-def _refined(
-    law: BlendLaw,
-    coarse: AlphaChoice,
-    evaluate: Callable[[BlendLaw, Array], tuple[Array, Array]],
-) -> AlphaChoice:
-    """Continuous minimum: ever finer grids around the coarse one's, then a parabola."""
-    alpha, spacing = coarse.alpha, np.asarray(_COARSE[1])
-    for _ in range(_ZOOMS):
-        low, high = np.maximum(alpha - spacing, 0.0), np.minimum(alpha + spacing, 1.0)
-        local = low[..., None] + (high - low)[..., None] * np.linspace(0.0, 1.0, 9)
-        risks, errors = evaluate(law, local)
-        place = _least(risks)
-        alpha = np.take_along_axis(local, place[..., None], -1)[..., 0]
-        spacing = (high - low) / (local.shape[-1] - 1)
-    middle = np.clip(place, 1, local.shape[-1] - 2)[..., None]
-    left, centre, right = (
-        np.take_along_axis(risks, middle + shift, -1)[..., 0] for shift in (-1, 0, 1)
-    )
-    bend = left - 2.0 * centre + right
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shift = np.where(bend > 0.0, 0.5 * (left - right) / bend, 0.0)
-    shift = np.clip(shift, -1.0, 1.0)
-    at = np.take_along_axis(local, middle, -1)[..., 0] + shift * spacing
-    at = np.clip(at, 0.0, 1.0)
-    risks_there, errors_there = evaluate(law, at[..., None])
-    risk = np.take_along_axis(risks, place[..., None], -1)[..., 0]
-    error = np.take_along_axis(errors, place[..., None], -1)[..., 0]
-    better = risks_there[..., 0] < risk - _TIE
-    return coarse._replace(
-        alpha=np.where(better, at, alpha),
-        risk=np.where(better, risks_there[..., 0], risk),
-        error=np.where(better, errors_there[..., 0], error),
-    )
 
 
 def blend_directions(target: ArrayLike, source: ArrayLike, alpha: ArrayLike) -> Array:

@@ -13,7 +13,8 @@ from crossfade._blend_law import (
     sampled_curve,
     target_noise,
 )
-from crossfade.risk import dense_curve, expected_risk, risk_curve
+from crossfade._least_risk import dense_curve
+from crossfade.risk import expected_risk, risk_curve
 
 ALPHAS = np.array([0.0, 0.001, 0.1, 0.5, 0.9, 1.0])
 PSIS = {

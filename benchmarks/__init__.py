@@ -1,0 +1,1 @@
+"""Speed and accuracy against their targets: ``python -m benchmarks`` prints one table."""

@@ -1,0 +1,68 @@
+"""Run the benchmarks and print one table: ``python -m benchmarks [NAME ...] [--json FILE]``."""
+
+import argparse
+import json
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from benchmarks import alpha, fits, prior, studies
+
+
+def _arguments(names):
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; or all")
+    parser.add_argument("--repeats", type=int, default=1000, help="repeats a cell of the figures")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows here too")
+    arguments = parser.parse_args()
+    unknown = sorted(set(arguments.names) - set(names))
+    if unknown:
+        parser.error(f"no benchmark is called {unknown[0]}; there are {', '.join(names)}")
+    return arguments
+
+
+def _table(rows):
+    table = Table(title="Crossfade against its targets: ratios within this run")
+    for column in ("what", "measured", "target", "reached"):
+        table.add_column(column)
+    for row in rows:
+        reached = "[green]yes[/]" if row.reached else "[red]no[/]"
+        table.add_row(row.what, row.measured, row.target, reached)
+    return table
+
+
+def main():
+    """Run what was asked for."""
+    benchmarks = {
+        "alpha": alpha.run,
+        "fit": fits.run_fits,
+        "import": fits.run_import,
+        "growth": fits.run_growth,
+        "prior": prior.run,
+        "figures": studies.run,
+    }
+    arguments = _arguments(benchmarks)
+    benchmarks["figures"] = partial(studies.run, arguments.repeats)
+    rows = []
+    columns = (TextColumn("{task.description:8}"), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bars:
+        for name in arguments.names or benchmarks:
+            bar = bars.add_task(name, total=1.0)
+
+            def show(done, bar=bar):
+                bars.update(bar, completed=done)
+
+            rows += benchmarks[name](show)
+            show(1.0)
+    Console().print(_table(rows))
+    if arguments.json:
+        written = arguments.json.with_name(arguments.json.name + ".part")
+        written.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n")
+        written.replace(arguments.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What the tests draw their tasks, targets and priors from."""
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from threadpoolctl import threadpool_limits
+
+from crossfade import Task, TaskPrior
+
+settings.register_profile(
+    "crossfade", derandomize=True, deadline=None, database=None, max_examples=20
+)
+settings.load_profile("crossfade")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """Matrices here are small: threads that wait for each other would take most of the time."""
+    with threadpool_limits(1):
+        yield
+
+
+def draw_target(n_features=4, n_each=(8, 8), seed=0, gap=1.0):
+    """Samples of two normal classes with labels 0 and 1, in features of unlike size."""
+    rng = np.random.default_rng([seed, n_features, *n_each])
+    y = np.repeat([0, 1], n_each)
+    X = rng.standard_normal((y.size, n_features)) @ (
+        np.eye(n_features) + 0.3 * rng.standard_normal((n_features, n_features))
+    )
+    X[:, 0] += 2.0 * gap * y
+    return X * np.linspace(0.5, 3.0, n_features) + 10.0, y
+
+
+def draw_directions(n_tasks=30, n_features=4, seed=0, spread=0.4):
+    """Unit vectors around the first axis."""
+    rng = np.random.default_rng([seed, n_tasks, n_features])
+    W = spread * rng.standard_normal((n_tasks, n_features)) / np.sqrt(n_features / 4)
+    W[:, 0] += 1.0
+    return W / np.linalg.norm(W, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def make_target():
+    return draw_target
+
+
+@pytest.fixture
+def make_directions():
+    return draw_directions
+
+
+@pytest.fixture
+def make_prior():
+    def make(n_tasks=30, n_features=4, seed=0, **options):
+        return TaskPrior.from_projections(draw_directions(n_tasks, n_features, seed), **options)
+
+    return make
+
+
+@pytest.fixture
+def make_tasks():
+    def make(n_tasks=6, n_features=4, n_each=(10, 10), labels=(0, 1), feature_names=None):
+        tasks = []
+        for seed in range(n_tasks):
+            X, y = draw_target(n_features, n_each, seed=100 + seed)
+            tasks.append(Task(X, np.array(labels)[y], f"p{seed}", feature_names=feature_names))
+        return tasks
+
+    return make

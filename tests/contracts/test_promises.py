@@ -1,0 +1,358 @@
+"""Does it keep its promises? What is public, what is left alone, what is forgotten and kept."""
+
+import copy
+import pickle
+import subprocess
+import sys
+import types
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import crossfade
+from crossfade import (
+    ConvexBlendClassifier,
+    FisherDiscriminant,
+    PosteriorBlendClassifier,
+    Task,
+    TaskPrior,
+)
+
+ESTIMATORS = {
+    "fisher": lambda prior: FisherDiscriminant(),
+    "convex": ConvexBlendClassifier,
+    "paper": lambda prior: ConvexBlendClassifier.paper(prior, random_state=0),
+    "posterior": PosteriorBlendClassifier,
+    "risk": lambda prior: PosteriorBlendClassifier(prior, strength="risk"),
+}
+BLENDS = {name: make for name, make in ESTIMATORS.items() if name != "fisher"}
+
+
+@pytest.fixture(params=ESTIMATORS)
+def estimator(request, make_prior):
+    return ESTIMATORS[request.param](make_prior())
+
+
+@pytest.fixture(params=BLENDS)
+def blend(request):
+    return BLENDS[request.param]
+
+
+# -- what is public -------------------------------------------------------------------------
+
+
+def test_all_is_what_is_visible():
+    visible = {
+        name
+        for name, value in vars(crossfade).items()
+        if not name.startswith("_") and not isinstance(value, types.ModuleType)
+    }
+    assert sorted(visible) == sorted(crossfade.__all__)
+    assert len(set(crossfade.__all__)) == len(crossfade.__all__)
+
+
+@pytest.mark.parametrize("name", crossfade.__all__)
+def test_public_names_have_a_docstring_and_a_home(name):
+    thing = getattr(crossfade, name)
+    assert thing.__doc__
+    assert thing.__module__.startswith("crossfade.")
+    assert not thing.__module__.split(".")[1].startswith("_")
+
+
+def in_a_fresh_interpreter(code):
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return run.stdout
+
+
+def test_import_loads_numpy_scipy_and_scikit_learn_only():
+    loaded = "import sys; {}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    theirs = "import numpy, scipy.optimize, scipy.special, sklearn.discriminant_analysis"
+    before = set(in_a_fresh_interpreter(loaded.format(theirs)).split())
+    after = set(in_a_fresh_interpreter(loaded.format("import crossfade")).split())
+    assert "crossfade" in after
+    assert after - before - {"crossfade"} <= set(sys.stdlib_module_names)
+    heavy = {"matplotlib", "click", "dask", "mne", "pyarrow", "seaborn", "IPython"}
+    assert not after & heavy
+
+
+def test_import_changes_no_setting_and_prints_nothing():
+    code = (
+        "import random, warnings, numpy as np, sklearn\n"
+        "def state():\n"
+        "    return (sklearn.get_config(), np.geterr(), np.get_printoptions(), random.getstate(),\n"
+        "        list(warnings.filters), np.random.get_state()[1].tolist())\n"
+        "import scipy.optimize, scipy.special, sklearn.discriminant_analysis\n"
+        "before = state()\n"
+        "import crossfade\n"
+        "assert state() == before\n"
+    )
+    assert in_a_fresh_interpreter(code) == ""
+
+
+# -- what is left alone ---------------------------------------------------------------------
+
+
+def frozen(*arrays):
+    for array in arrays:
+        array.flags.writeable = False
+
+
+def test_inputs_are_left_alone(make_target, estimator, capsys):
+    X, y = make_target()
+    weight = np.linspace(0.5, 2.0, len(y))
+    kept = X.copy(), y.copy(), weight.copy()
+    frozen(X, y, weight)
+    estimator.fit(X, y, sample_weight=weight)
+    for method in ("predict", "predict_proba", "decision_function"):
+        getattr(estimator, method)(X)
+    if hasattr(estimator, "partial_fit"):
+        estimator.partial_fit(X, y, sample_weight=weight)
+    for after, before in zip((X, y, weight), kept, strict=True):
+        np.testing.assert_array_equal(after, before)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_learnt_results_do_not_follow_the_callers_arrays(make_target, estimator):
+    X, y = make_target()
+    new = X.copy()
+    estimator.fit(X, y)
+    before = estimator.decision_function(new)
+    X[:] = 0.0
+    y[:] = 7
+    np.testing.assert_array_equal(estimator.decision_function(new), before)
+    assert set(estimator.predict(new)) <= {0, 1}
+
+
+def test_partial_fit_does_not_follow_the_callers_arrays(make_target, make_prior, blend):
+    X, y = make_target()
+    first, rest = np.arange(16) % 2 == 0, np.arange(16) % 2 == 1
+    some, labels = X[first].copy(), y[first].copy()
+    clf = blend(make_prior()).partial_fit(some, labels)
+    some[:], labels[:] = 0.0, 0
+    clf.partial_fit(X[rest], y[rest])
+    order = np.r_[np.flatnonzero(first), np.flatnonzero(rest)]
+    np.testing.assert_array_equal(clf.coef_, blend(make_prior()).fit(X[order], y[order]).coef_)
+
+
+def test_parameters_are_left_alone(make_target, estimator):
+    before = {name: copy.copy(value) for name, value in estimator.get_params().items()}
+    estimator.fit(*make_target())
+    after = estimator.get_params()
+    assert after.keys() == before.keys()
+    for name, value in before.items():
+        np.testing.assert_array_equal(after[name], value)
+
+
+def test_global_random_state_is_left_alone(make_target, make_prior):
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    ConvexBlendClassifier.paper(make_prior()).fit(*make_target())
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_refit_forgets(make_target, estimator):
+    first, second = make_target(seed=1, gap=3.0), make_target(seed=2)
+    used = clone(estimator).fit(*first).fit(*second)
+    fresh = clone(estimator).fit(*second)
+    assert vars(used).keys() == vars(fresh).keys()
+    X = first[0]
+    np.testing.assert_array_equal(used.decision_function(X), fresh.decision_function(X))
+    np.testing.assert_array_equal(used.predict_proba(X), fresh.predict_proba(X))
+
+
+def test_refit_forgets_features_names_and_classes(make_target):
+    X, y = make_target(4)
+    rule = FisherDiscriminant().fit(pd.DataFrame(X, columns=list("abcd")), y)
+    wide, z = make_target(6)
+    rule.fit(wide, np.array(["off", "on"])[z])
+    assert rule.n_features_in_ == 6
+    assert not hasattr(rule, "feature_names_in_")
+    np.testing.assert_array_equal(rule.classes_, ["off", "on"])
+
+
+# -- what a prior gives away ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("isotropic", [False, True])
+@pytest.mark.parametrize("n_each", [(10, 10), (2, 2)])
+def test_a_saved_prior_holds_no_row_of_anybodys_data(tmp_path, n_each, isotropic):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], n_each)
+    tasks = [Task(rng.standard_normal((y.size, 5)) + y[:, None], y) for _ in range(3)]
+    prior = TaskPrior.from_tasks(tasks, isotropic=isotropic)
+    prior.save(tmp_path / "prior.npz")
+    content = (tmp_path / "prior.npz").read_bytes()
+    with np.load(tmp_path / "prior.npz") as archive:
+        sizes = {name: archive[name].size for name in archive.files}
+        numbers = [
+            archive[name].ravel() for name in archive.files if archive[name].dtype == np.float64
+        ]
+    held = np.concatenate(numbers)
+    allowed = {"direction_sum": 5, "feature_scale": 5, "half_gap": 5}
+    if not isotropic:
+        allowed |= {"outer_sum": 25, "within_covariance": 25}
+    assert {name: sizes[name] for name in sizes if name not in ("header", "sha256")} == allowed
+    for task in tasks:
+        for value in task.X.ravel():
+            for kind in (np.float64, np.float32):
+                assert np.array(value, dtype=kind).tobytes() not in content
+            assert not np.isclose(held, value, rtol=1e-9, atol=0.0).any()
+        for row in task.X:
+            assert not np.isclose(held, np.linalg.norm(row), rtol=1e-9, atol=0.0).any()
+
+
+def test_a_prior_holds_what_the_design_lists_and_nothing_else(make_tasks):
+    prior = TaskPrior.from_tasks(make_tasks())
+    _ = prior.scatter_root, prior.mean_square, prior.concentration
+    held = {name for name in vars(prior) if name in prior.__dataclass_fields__}
+    assert held == {
+        "n_tasks",
+        "direction_sum",
+        "outer_sum",
+        "feature_scale",
+        "classes",
+        "feature_names",
+        "within_covariance",
+        "half_gap",
+    }
+    assert len(pickle.dumps(prior)) < 3000
+
+
+# -- scikit-learn ---------------------------------------------------------------------------
+
+
+def test_clone_keeps_the_very_same_prior(make_prior, blend):
+    prior = make_prior()
+    clf = blend(prior)
+    assert clone(clf).prior is prior
+    assert copy.deepcopy(clf).prior is prior
+    assert clf.get_params()["prior"] is prior
+    assert clone(make_pipeline(StandardScaler(), clf))[-1].prior is prior
+    other = make_prior(seed=1)
+    assert clf.set_params(prior=other).prior is other
+
+
+def test_parameters_can_be_read_and_set(estimator):
+    parameters = estimator.get_params()
+    twin = type(estimator)().set_params(**parameters)
+    for name, value in twin.get_params().items():
+        assert value is parameters[name]
+    with pytest.raises(ValueError, match="Invalid parameter 'colour'"):
+        estimator.set_params(colour="red")
+
+
+def test_constructors_store_their_arguments_untouched(make_prior):
+    alphas, classes = [0.0, 1.0], ["b", "a"]
+    clf = ConvexBlendClassifier("nonsense", alphas=alphas, classes=classes, shrinkage="wrong")
+    assert clf.prior == "nonsense"
+    assert clf.alphas is alphas
+    assert clf.classes is classes
+    assert clf.shrinkage == "wrong"
+
+
+@pytest.mark.parametrize("copies", [pickle, joblib])
+def test_fitted_estimators_can_be_kept(make_target, estimator, tmp_path, copies):
+    X, y = make_target()
+    estimator.fit(X, y)
+    if copies is joblib:
+        joblib.dump(estimator, tmp_path / "clf.joblib")
+        again = joblib.load(tmp_path / "clf.joblib")
+    else:
+        again = pickle.loads(pickle.dumps(estimator))
+    np.testing.assert_array_equal(again.predict_proba(X), estimator.predict_proba(X))
+    if hasattr(estimator, "prior"):
+        assert again.prior == estimator.prior
+        more, labels = make_target(seed=9)
+        np.testing.assert_array_equal(
+            again.partial_fit(more, labels).coef_, estimator.partial_fit(more, labels).coef_
+        )
+
+
+def test_pandas_frames(make_target, make_prior, blend):
+    X, y = make_target()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    clf = blend(make_prior(feature_names=list("abcd"))).fit(frame, pd.Series(y))
+    np.testing.assert_array_equal(clf.feature_names_in_, list("abcd"))
+    np.testing.assert_allclose(clf.coef_, blend(make_prior()).fit(X, y).coef_)
+    np.testing.assert_array_equal(clf.predict(frame), clf.predict(frame.copy()))
+    with pytest.raises(ValueError, match="feature names should match"):
+        clf.predict(frame[list("bacd")])
+    with pytest.raises(ValueError, match="feature names should match"):
+        clf.partial_fit(frame[list("bacd")], y)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        clf.predict(X)
+
+
+def test_cross_validation(make_target, estimator):
+    X, y = make_target(n_each=(20, 20))
+    scores = cross_val_score(estimator, X, y, cv=4)
+    assert scores.shape == (4,)
+    assert scores.mean() > 0.6
+    assert cross_val_predict(estimator, X, y, cv=4, method="predict_proba").shape == (40, 2)
+
+
+def test_grid_search_over_the_strength(make_target, make_prior):
+    X, y = make_target(n_each=(20, 20))
+    prior = make_prior()
+    grid = {"strength": [0.0, 1.0, "auto", "risk"], "shrinkage": ["oas", None]}
+    search = GridSearchCV(PosteriorBlendClassifier(prior), grid, cv=3).fit(X, y)
+    assert search.best_estimator_.prior is prior
+    assert search.best_score_ > 0.6
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.fixture
+def stacked(make_target, make_tasks):
+    tasks = make_tasks(3)
+    X, y = make_target(seed=50)
+    domain = np.repeat([1, 2, 3, -1], [20, 20, 20, 16])
+    stack = np.vstack([*(task.X for task in tasks), X])
+    return stack, np.concatenate([*(task.y for task in tasks), y]), domain
+
+
+def test_sample_domain_through_a_pipeline(stacked, blend):
+    X, y, domain = stacked
+    pipe = make_pipeline(StandardScaler(), blend(None))
+    name = pipe.steps[-1][0]
+    pipe.fit(X, y, **{f"{name}__sample_domain": domain})
+    alone = blend(None).fit(StandardScaler().fit_transform(X), y, sample_domain=domain)
+    np.testing.assert_array_equal(pipe[-1].coef_, alone.coef_)
+    assert pipe[-1].prior_.n_tasks == 3
+    assert not sklearn.get_config()["enable_metadata_routing"]
+
+
+def test_sample_domain_is_routed_without_being_asked_for(stacked, blend):
+    X, y, domain = stacked
+    alone = blend(None).fit(StandardScaler().fit_transform(X), y, sample_domain=domain)
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipe = make_pipeline(StandardScaler(), blend(None)).fit(X, y, sample_domain=domain)
+    np.testing.assert_array_equal(pipe[-1].coef_, alone.coef_)
+
+
+def test_sample_domain_through_cross_validation(stacked, make_target):
+    X, y, domain = stacked
+    sources = np.flatnonzero(domain > 0)
+    target = np.flatnonzero(domain < 0)
+    folds = [(np.r_[sources, np.setdiff1d(target, target[k::4])], target[k::4]) for k in range(4)]
+    scores = cross_val_score(
+        PosteriorBlendClassifier(), X, y, cv=folds, params={"sample_domain": domain}
+    )
+    assert scores.shape == (4,)
+    assert scores.mean() > 0.6
+
+
+def test_pipelines_that_hand_on_frames(make_target, make_prior, blend):
+    X, y = make_target()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    pipe = make_pipeline(StandardScaler(), blend(make_prior(feature_names=list("abcd"))))
+    pipe.set_output(transform="pandas").fit(frame, y)
+    np.testing.assert_array_equal(pipe[-1].feature_names_in_, list("abcd"))
+    assert pipe.score(frame, y) > 0.7
+    with sklearn.config_context(transform_output="pandas"):
+        assert isinstance(blend(make_prior()).fit(frame, y).predict(frame), np.ndarray)

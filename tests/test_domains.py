@@ -1,0 +1,199 @@
+"""``sample_domain``, by skada's convention: sources, the target, and its unlabelled samples."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crossfade import ConvexBlendClassifier, PosteriorBlendClassifier, Task, TaskPrior
+
+BLENDS = [ConvexBlendClassifier, PosteriorBlendClassifier]
+LEARNT = ("coef_", "intercept_", "projection_", "alpha_", "expected_accuracy_")
+
+
+@pytest.fixture(params=BLENDS)
+def blend(request):
+    return request.param
+
+
+@pytest.fixture
+def world(make_target, make_tasks):
+    """Three sources and a target in one stack, and the same in parts."""
+    tasks = make_tasks(3)
+    X, y = make_target(seed=50)
+    stack = np.vstack([*(task.X for task in tasks), X])
+    labels = np.concatenate([*(task.y for task in tasks), y])
+    domain = np.repeat([4, 1, 7, -2], [20, 20, 20, 16])
+    return stack, labels, domain, tasks
+
+
+def same(one, other):
+    for name in LEARNT:
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=1e-10)
+
+
+def test_positive_domains_become_the_prior(world, blend):
+    X, y, domain, tasks = world
+    clf = blend().fit(X, y, sample_domain=domain)
+    by_hand = TaskPrior.from_tasks(tasks)
+    assert clf.prior_.n_tasks == 3
+    np.testing.assert_allclose(clf.prior_.direction_sum, by_hand.direction_sum)
+    np.testing.assert_allclose(clf.prior_.feature_scale, by_hand.feature_scale)
+    assert clf.prior_.classes == (0, 1)
+    assert clf.prior is None
+    same(clf, blend(by_hand).fit(X[domain < 0], y[domain < 0]))
+
+
+def test_order_of_the_samples_does_not_matter(world, blend):
+    X, y, domain, _ = world
+    order = np.random.default_rng(0).permutation(len(y))
+    shuffled = blend().fit(X[order], y[order], sample_domain=list(domain[order]))
+    same(shuffled, blend().fit(X, y, sample_domain=pd.Series(domain)))
+
+
+def test_sources_are_added_to_a_prior_in_its_units(world, make_tasks, blend):
+    X, y, domain, tasks = world
+    prior = TaskPrior.from_tasks(make_tasks(5)[3:])
+    clf = blend(prior).fit(X, y, sample_domain=domain)
+    expected = prior + TaskPrior.from_tasks(tasks, feature_scale=prior.feature_scale)
+    np.testing.assert_allclose(clf.prior_.direction_sum, expected.direction_sum)
+    assert clf.prior_.n_tasks == 5
+    assert clf.prior is prior
+
+
+def test_target_alone_leaves_the_prior(world, make_prior, blend):
+    X, y, domain, _ = world
+    X, y, domain = X[domain < 0], y[domain < 0], domain[domain < 0]
+    for prior in (None, make_prior()):
+        clf = blend(prior).fit(X, y, sample_domain=domain)
+        assert clf.prior_ is prior
+        same(clf, blend(prior).fit(X, y))
+
+
+def test_masked_labels_of_the_target_are_not_used(world, blend):
+    X, y, domain, _ = world
+    hidden = (domain < 0) & (np.arange(len(y)) % 2 == 0)
+    masked = np.where(hidden, -1, y)
+    clf = blend().fit(X, masked, sample_domain=domain)
+    np.testing.assert_array_equal(clf.classes_, [0, 1])
+    same(clf, blend().fit(X[~hidden], y[~hidden], sample_domain=domain[~hidden]))
+
+
+def test_masked_labels_without_sources(world, make_prior, blend):
+    X, y, domain, _ = world
+    target = domain < 0
+    X, y, domain = X[target], y[target], domain[target]
+    masked = np.where(np.arange(16) % 2 == 0, -1, y)
+    clf = blend(make_prior()).fit(X, masked, sample_domain=domain)
+    same(clf, blend(make_prior()).fit(X[1::2], y[1::2]))
+
+
+def test_masked_labels_of_a_target_with_one_class_so_far(world, make_tasks, blend):
+    X, y, domain, _ = world
+    prior = TaskPrior.from_tasks(make_tasks())
+    target = domain < 0
+    X, y, domain = X[target], y[target], domain[target]
+    masked = np.where(np.arange(16) < 12, -1, y)
+    clf = blend(prior, on_missing_class="prior").fit(X, masked, sample_domain=domain)
+    np.testing.assert_array_equal(clf.classes_, [0, 1])
+    same(clf, blend(prior, on_missing_class="prior").fit(X[12:], y[12:]))
+
+
+@pytest.mark.parametrize("sources", [True, False])
+def test_minus_one_is_a_label_like_any_other_next_to_plus_one(world, blend, sources):
+    X, y, domain, _ = world
+    if not sources:
+        X, y, domain = X[domain < 0], y[domain < 0], domain[domain < 0]
+    signs = np.where(y == 1, 1, -1)
+    clf = blend().fit(X, signs, sample_domain=domain)
+    np.testing.assert_array_equal(clf.classes_, [-1, 1])
+    same(clf, blend().fit(X, y, sample_domain=domain))
+
+
+def test_text_is_never_masked(world, blend):
+    X, y, domain, _ = world
+    names = np.array(["rest", "task"])[y]
+    clf = blend().fit(X, names, sample_domain=domain)
+    assert clf.prior_.classes == ("rest", "task")
+    same(clf, blend().fit(X, y, sample_domain=domain))
+
+
+def test_weights_of_the_target(world, blend):
+    X, y, domain, _ = world
+    weight = np.where(domain < 0, np.arange(len(y)) % 3, 1)
+    clf = blend().fit(X, y, sample_domain=domain, sample_weight=weight)
+    again = blend().fit(
+        np.repeat(X, weight, axis=0),
+        np.repeat(y, weight),
+        sample_domain=np.repeat(domain, weight),
+    )
+    same(clf, again)
+
+
+def test_classes_map_the_labels_of_sources_too(world, make_tasks, blend):
+    X, y, domain, _ = world
+    prior = TaskPrior.from_tasks(make_tasks(5, labels=("rest", "task"))[3:])
+    names = np.array(["rest", "task"])[y]
+    plain = blend(prior).fit(X, names, sample_domain=domain)
+    mapped = blend(prior, classes=(0, 1)).fit(X, y, sample_domain=domain)
+    same(mapped, plain)
+    assert mapped.prior_ == plain.prior_
+    # Labels that sort the other way: 1 is rest, 0 is task.
+    turned = blend(prior, classes=(1, 0)).fit(X, 1 - y, sample_domain=domain)
+    assert turned.prior_.n_tasks == 5
+    np.testing.assert_allclose(turned.projection_, -plain.projection_, atol=1e-10)
+    np.testing.assert_array_equal(turned.predict(X), (plain.predict(X) == "rest").astype(int))
+
+
+def test_order_of_classes_is_nothing_to_sources_with_the_same_labels(world, blend):
+    X, y, domain, _ = world
+    plain = blend().fit(X, y, sample_domain=domain)
+    same(blend(classes=(1, 0)).fit(X, y, sample_domain=domain), plain)
+
+
+def test_partial_fit_goes_on_with_the_prior_of_the_sources(world, blend):
+    X, y, domain, _ = world
+    first = (domain > 0) | (np.arange(len(y)) % 2 == 0)
+    clf = blend().fit(X[first], y[first], sample_domain=domain[first])
+    clf.partial_fit(X[~first], y[~first])
+    same(clf, blend().fit(X, y, sample_domain=domain))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda domain: domain * 0, "never zero"),
+        (lambda domain: domain[:-1], "one whole number for each sample"),
+        (lambda domain: domain.astype(float), "one whole number for each sample"),
+        (lambda domain: domain > 0, "one whole number for each sample"),
+        (lambda domain: abs(domain), "names no target: give its labelled samples a negative"),
+    ],
+)
+def test_refuses_domains(world, blend, change, message):
+    X, y, domain, _ = world
+    with pytest.raises(ValueError, match=message):
+        blend().fit(X, y, sample_domain=change(domain))
+
+
+def test_refuses_what_cannot_be_learnt_from(world, make_prior, blend):
+    X, y, domain, _ = world
+    with pytest.raises(ValueError, match="The target has no labelled sample: all its labels are"):
+        blend().fit(X, np.where(domain < 0, -1, y), sample_domain=domain)
+    with pytest.raises(ValueError, match=r"Task\('domain 4'.* has 1 classes, \[0\]"):
+        blend().fit(X, np.where(domain == 4, 0, y), sample_domain=domain)
+    with pytest.raises(ValueError, match="sample_weight must be 1 for the samples of sources"):
+        blend().fit(X, y, sample_domain=domain, sample_weight=np.full(len(y), 2.0))
+    other = make_prior(classes=("rest", "task"))
+    with pytest.raises(ValueError, match="Priors of different classes cannot be merged"):
+        blend(other).fit(X, y, sample_domain=domain)
+    with pytest.raises(ValueError, match="X has 4 features, but the prior has 5"):
+        blend(make_prior(n_features=5)).fit(X, y, sample_domain=domain)
+
+
+def test_a_source_is_a_task(world):
+    X, y, domain, _ = world
+    task = Task(X[domain == 4], y[domain == 4])
+    alone = domain != 1
+    alone &= domain != 7
+    clf = PosteriorBlendClassifier().fit(X[alone], y[alone], sample_domain=domain[alone])
+    np.testing.assert_allclose(clf.prior_.scatter, np.eye(4) / 4)
+    assert clf.prior_ == TaskPrior.from_tasks([task])

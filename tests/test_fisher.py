@@ -1,0 +1,351 @@
+"""FisherDiscriminant: against the dense formulas, at both ends, and each refusal."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.covariance import ledoit_wolf_shrinkage
+
+from crossfade import FisherDiscriminant
+
+SHRINKAGES = [None, "oas", "ledoit_wolf", 0.3]
+SHAPES = [(4, (9, 7)), (12, (3, 5)), (6, (4, 4)), (7, (4, 4)), (8, (4, 4)), (9, (4, 4))]
+
+
+def pooled(X, y):
+    """Rows about their class means, and the half gap; straight from the definitions."""
+    means = np.array([X[y == k].mean(0) for k in (0, 1)])
+    return X - means[y], (means[1] - means[0]) / 2.0
+
+
+def shrunk(plain, share):
+    d = len(plain)
+    return (1.0 - share) * plain + share * np.trace(plain) / d * np.eye(d)
+
+
+@pytest.mark.parametrize("shrinkage", SHRINKAGES)
+@pytest.mark.parametrize(("n_features", "n_each"), SHAPES)
+@pytest.mark.parametrize("feature_scale", ["auto", None])
+def test_covariance_and_direction_are_the_dense_formulas(
+    make_target, shrinkage, n_features, n_each, feature_scale
+):
+    X, y = make_target(n_features, n_each)
+    rule = FisherDiscriminant(shrinkage=shrinkage, feature_scale=feature_scale).fit(X, y)
+    rows, half_gap = pooled(X, y)
+    freedom = len(y) - 2
+    scale = np.sqrt((rows**2).sum(0) / freedom) if feature_scale == "auto" else np.ones(n_features)
+    np.testing.assert_allclose(rule.feature_scale_, scale)
+    np.testing.assert_allclose(rule.half_gap_, half_gap / scale)
+    rows = rows / scale
+    plain = rows.T @ rows / freedom
+    np.testing.assert_allclose(rule.covariance_, shrunk(plain, rule.shrinkage_), atol=1e-10)
+    if shrinkage is None:
+        assert rule.shrinkage_ == 0.0
+        omega = np.linalg.pinv(plain, rcond=1e-10, hermitian=True) @ rule.half_gap_
+    else:
+        assert 0.0 < rule.shrinkage_ <= 1.0
+        omega = np.linalg.solve(rule.covariance_, rule.half_gap_)
+    np.testing.assert_allclose(rule.projection_, omega / np.linalg.norm(omega), atol=1e-9)
+    assert np.linalg.norm(rule.projection_) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("shrinkage", SHRINKAGES)
+@pytest.mark.parametrize(("n_features", "n_each"), SHAPES)
+def test_projection_covariance_is_the_formula_over_the_squared_length(
+    make_target, shrinkage, n_features, n_each
+):
+    X, y = make_target(n_features, n_each)
+    rule = FisherDiscriminant(shrinkage=shrinkage).fit(X, y)
+    inverse = np.linalg.pinv(rule.covariance_, rcond=1e-10, hermitian=True)
+    nu = rule.half_gap_
+    omega = inverse @ nu
+    c = (1.0 / n_each[0] + 1.0 / n_each[1]) / 4.0
+    learnt = (1.0 - rule.shrinkage_) ** 2 / (len(y) - 2)
+    raw = c * inverse + learnt * (nu @ omega * inverse + np.outer(omega, omega))
+    unit = omega / np.linalg.norm(omega)
+    across = np.eye(n_features) - np.outer(unit, unit)
+    expected = across @ raw @ across / (omega @ omega)
+    np.testing.assert_allclose(
+        rule.projection_covariance_, expected, atol=1e-9 * np.abs(expected).max()
+    )
+    np.testing.assert_allclose(rule.projection_covariance_ @ rule.projection_, 0.0, atol=1e-9)
+
+
+def test_oas_weight_is_the_published_formula(make_target):
+    X, y = make_target(5, (9, 12))
+    rows, _ = pooled(X, y)
+    f, d = len(y) - 2, 5
+    plain = rows.T @ rows / f
+    square = sum(plain[i, j] * plain[j, i] for i in range(d) for j in range(d))
+    trace = sum(plain[i, i] for i in range(d))
+    weight = ((1 - 2 / d) * square + trace**2) / ((f + 1 - 2 / d) * (square - trace**2 / d))
+    rule = FisherDiscriminant(feature_scale=None).fit(X, y)
+    assert rule.shrinkage_ == pytest.approx(min(weight, 1.0))
+    assert rule.shrinkage_ < 1.0
+
+
+def test_ledoit_wolf_weight_is_the_published_formula(make_target):
+    X, y = make_target(5, (9, 12))
+    rows, _ = pooled(X, y)
+    f, d = len(y) - 2, 5
+    plain = rows.T @ rows / f
+    # Squared distances, Frobenius over d: of the estimate from its target, and its own noise.
+    away = np.sum((plain - np.trace(plain) / d * np.eye(d)) ** 2) / d
+    noise = (sum((row @ row) ** 2 for row in rows) / f - np.sum(plain**2)) / f / d
+    rule = FisherDiscriminant(shrinkage="ledoit_wolf", feature_scale=None).fit(X, y)
+    assert rule.shrinkage_ == pytest.approx(min(noise, away) / away)
+
+
+def test_ledoit_wolf_agrees_with_scikit_learn_where_two_degrees_of_freedom_are_nothing(make_target):
+    X, y = make_target(5, (4000, 4000))
+    rows, _ = pooled(X, y)
+    rule = FisherDiscriminant(shrinkage="ledoit_wolf", feature_scale=None).fit(X, y)
+    theirs = ledoit_wolf_shrinkage(rows, assume_centered=True)
+    assert rule.shrinkage_ == pytest.approx(theirs, rel=1e-3)
+
+
+def test_both_ends_of_the_shrinkage(make_target):
+    X, y = make_target(4, (9, 7))
+    plain = FisherDiscriminant(shrinkage=None).fit(X, y)
+    none = FisherDiscriminant(shrinkage=0.0).fit(X, y)
+    np.testing.assert_allclose(none.projection_, plain.projection_)
+    full = FisherDiscriminant(shrinkage=1.0).fit(X, y)
+    np.testing.assert_allclose(
+        full.projection_, full.half_gap_ / np.linalg.norm(full.half_gap_), atol=1e-12
+    )
+
+
+def test_rule_in_the_users_units(make_target):
+    X, y = make_target()
+    scale = np.array([1.0, 2.0, 3.0, 4.0])
+    rule = FisherDiscriminant(feature_scale=scale).fit(X, y)
+    np.testing.assert_array_equal(rule.feature_scale_, scale)
+    np.testing.assert_allclose(rule.means_, [X[y == 0].mean(0), X[y == 1].mean(0)])
+    np.testing.assert_allclose(rule.midpoint_, rule.means_.mean(0))
+    expected = (X - rule.midpoint_) / scale @ rule.projection_
+    np.testing.assert_allclose(rule.decision_function(X), expected, atol=1e-12)
+    np.testing.assert_allclose(X @ rule.coef_[0] + rule.intercept_[0], expected, atol=1e-12)
+    np.testing.assert_array_equal(rule.predict(X), (expected > 0).astype(int))
+    assert rule.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("priors", [(0.5, 0.5), (0.2, 0.8), (0.9, 0.1)])
+def test_priors_move_the_threshold_by_the_corrected_formula(make_target, priors):
+    X, y = make_target()
+    rule = FisherDiscriminant(shrinkage=0.0, feature_scale=None, priors=priors).fit(X, y)
+    rows, _ = pooled(X, y)
+    both = 2.0 * rows.T @ rows / (len(y) - 2)
+    omega = np.linalg.solve(both, rule.means_[1] - rule.means_[0])
+    threshold = omega @ rule.means_.sum(0) / 2.0 + np.log(priors[0] / priors[1]) / 2.0
+    size = np.linalg.norm(omega)
+    np.testing.assert_allclose(rule.coef_[0] * size, omega)
+    assert rule.intercept_[0] * size == pytest.approx(-threshold)
+
+
+def test_unequal_priors_favour_the_likelier_class(make_target):
+    X, y = make_target(gap=0.2)
+    counts = [
+        FisherDiscriminant(priors=(1 - p, p)).fit(X, y).predict(X).sum() for p in (0.01, 0.5, 0.99)
+    ]
+    assert counts[0] < counts[1] < counts[2]
+
+
+@pytest.mark.parametrize(("priors", "label"), [((0.3, 0.7), 1), ((0.7, 0.3), 0)])
+def test_without_a_gap_every_sample_goes_to_the_likelier_class(make_target, priors, label):
+    X, _ = make_target()
+    twice, y = np.vstack([X, X]), np.repeat([0, 1], len(X))
+    rule = FisherDiscriminant(priors=priors).fit(twice, y)
+    assert set(rule.predict(X)) == {label}
+    assert not rule.projection_.any()
+    np.testing.assert_allclose(rule.predict_proba(X), np.tile(priors, (len(X), 1)))
+    assert np.isfinite(rule.intercept_).all()
+
+
+def test_probabilities_agree_with_labels(make_target):
+    X, y = make_target(gap=0.3)
+    rule = FisherDiscriminant(priors=(0.3, 0.7)).fit(X, y)
+    probabilities = rule.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(1), 1.0)
+    assert probabilities.min() >= 0.0
+    np.testing.assert_array_equal(probabilities.argmax(1), rule.predict(X))
+
+
+@pytest.mark.parametrize("shrinkage", SHRINKAGES)
+@pytest.mark.parametrize("n_features", [4, 20])
+def test_weights_are_repetitions(make_target, shrinkage, n_features):
+    X, y = make_target(n_features)
+    weight = np.arange(len(y)) % 3
+    weighted = FisherDiscriminant(shrinkage=shrinkage).fit(X, y, sample_weight=weight)
+    repeated = FisherDiscriminant(shrinkage=shrinkage).fit(
+        np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    )
+    for name in ("shrinkage_", "projection_", "coef_", "intercept_", "projection_covariance_"):
+        np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), atol=1e-9)
+
+
+def test_dense_attributes_are_made_when_asked_for(make_target):
+    X, y = make_target(3000, (5, 5))
+    rule = FisherDiscriminant().fit(X, y)
+    largest = max(np.size(part) for part in rule.__dict__.values() if isinstance(part, np.ndarray))
+    assert largest <= X.size
+    assert max(part.size for part in rule._target.sigma) <= X.size
+    assert rule.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("labels", [("rest", "task"), (False, True), (-1, 1), (1.0, 2.0), (0, 1)])
+def test_labels_of_any_kind(make_target, labels):
+    X, y = make_target()
+    named = np.array(labels)[y]
+    rule = FisherDiscriminant().fit(X, named)
+    np.testing.assert_array_equal(rule.classes_, labels)
+    positive = (rule.decision_function(X) > 0).astype(int)
+    np.testing.assert_array_equal(rule.predict(X), np.array(labels)[positive])
+    assert rule.predict(X).dtype == named.dtype
+    np.testing.assert_allclose(rule.coef_, FisherDiscriminant().fit(X, y).coef_)
+
+
+# -- little to learn from -------------------------------------------------------------------
+
+
+def test_one_sample_per_class():
+    X = np.array([[0.0, 1.0, 5.0], [2.0, 1.0, 9.0]])
+    rule = FisherDiscriminant().fit(X, [0, 1])
+    assert rule.shrinkage_ == 1.0
+    np.testing.assert_allclose(rule.covariance_, np.eye(3))
+    np.testing.assert_allclose(rule.projection_, np.array([1.0, 0.0, 2.0]) / np.sqrt(5.0))
+    np.testing.assert_array_equal(rule.predict(X), [0, 1])
+    np.testing.assert_allclose(rule.midpoint_, [1.0, 1.0, 7.0])
+
+
+@pytest.mark.parametrize("shrinkage", SHRINKAGES)
+def test_one_feature(make_target, shrinkage):
+    X, y = make_target(1)
+    rule = FisherDiscriminant(shrinkage=shrinkage).fit(X, y)
+    np.testing.assert_allclose(rule.projection_, [1.0])
+    np.testing.assert_array_equal(rule.predict(X), (X[:, 0] > rule.midpoint_[0]).astype(int))
+    flipped = FisherDiscriminant(shrinkage=shrinkage).fit(-X, y)
+    np.testing.assert_allclose(flipped.projection_, [-1.0])
+
+
+@pytest.mark.parametrize("shrinkage", SHRINKAGES)
+@pytest.mark.parametrize("constant", [0.0, 0.1, 1e9 + 0.1])
+def test_constant_features_have_no_say(make_target, shrinkage, constant):
+    X, y = make_target(3)
+    with_constant = np.column_stack([X, np.full(len(X), constant)])
+    rule = FisherDiscriminant(shrinkage=shrinkage).fit(with_constant, y)
+    assert rule.projection_[3] == pytest.approx(0.0, abs=1e-6)
+    assert rule.score(with_constant, y) > 0.8
+    assert np.isfinite(rule.coef_).all()
+
+
+@pytest.mark.parametrize("shrinkage", SHRINKAGES)
+def test_constant_within_the_classes_but_not_between(shrinkage):
+    X = np.repeat([[0.1, 0.7], [0.3, 0.7]], 7, axis=0)
+    y = np.repeat([0, 1], 7)
+    rule = FisherDiscriminant(shrinkage=shrinkage).fit(X, y)
+    np.testing.assert_allclose(rule.projection_, [1.0, 0.0], atol=1e-9)
+    np.testing.assert_array_equal(rule.predict(X), y)
+
+
+@pytest.mark.parametrize("shrinkage", SHRINKAGES)
+@pytest.mark.parametrize("feature_scale", ["auto", None])
+def test_features_that_sum_to_one(make_target, shrinkage, feature_scale):
+    X, y = make_target(3, (300, 300), gap=3.0)
+    shares = np.exp(X / 10.0)
+    shares /= shares.sum(1, keepdims=True)
+    rule = FisherDiscriminant(shrinkage=shrinkage, feature_scale=feature_scale).fit(shares, y)
+    assert rule.score(shares, y) > 0.6
+    if shrinkage is None:
+        # The pseudo-inverse knows the rank: two of three features say all that there is to say.
+        two = FisherDiscriminant(shrinkage=None, feature_scale=None).fit(shares[:, :2], y)
+        np.testing.assert_array_equal(rule.predict(shares), two.predict(shares[:, :2]))
+        assert np.linalg.matrix_rank(rule.covariance_, tol=1e-8) == 2
+
+
+@pytest.mark.parametrize("offset", [0.0, 10.0, 1e6])
+def test_gaps_that_rounding_made_are_none(offset):
+    X = np.random.default_rng(0).standard_normal((10, 4)) + offset
+    # The same samples in both classes, whose means differ in their last digits only.
+    rule = FisherDiscriminant().fit(np.vstack([X, X[::-1]]), np.repeat([0, 1], 10))
+    assert not rule.half_gap_.any()
+    assert not rule.projection_.any()
+
+
+# -- refusals -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_refuses_what_is_not_finite(make_target, bad):
+    X, y = make_target()
+    X[2, 1] = bad
+    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
+        FisherDiscriminant().fit(X, y)
+    X[2, 1] = 0.0
+    rule = FisherDiscriminant().fit(X, y)
+    X[2, 1] = bad
+    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
+        rule.predict(X)
+
+
+@pytest.mark.parametrize("size", [1e150, 1e300, 1e-150])
+def test_refuses_features_whose_squares_are_no_numbers(make_target, size):
+    X, y = make_target()
+    with pytest.raises(ValueError, match=r"of size .* Rescale them"):
+        FisherDiscriminant().fit(X * size, y)
+
+
+def test_refuses_one_class_and_says_which_is_missing(make_target):
+    X, _ = make_target()
+    with pytest.raises(
+        ValueError, match=r"found 16 labelled samples of class 'rest' and 0 of the other class"
+    ):
+        FisherDiscriminant().fit(X, ["rest"] * 16)
+
+
+def test_refuses_three_classes(make_target):
+    X, _ = make_target()
+    with pytest.raises(ValueError, match=r"Only binary .* found 3 classes, \[0, 1, 2\]"):
+        FisherDiscriminant().fit(X, np.arange(16) % 3)
+
+
+def test_refuses_weights_below_two_samples(make_target):
+    X, y = make_target()
+    with pytest.raises(ValueError, match=r"weights of all samples sum to 1\.6"):
+        FisherDiscriminant().fit(X, y, sample_weight=np.full(16, 0.1))
+
+
+def test_refuses_weights_without_any_sample(make_target):
+    X, y = make_target()
+    with pytest.raises(ValueError, match=r"non-zero|No sample counts"):
+        FisherDiscriminant().fit(X, y, sample_weight=np.zeros(16))
+    with pytest.raises(ValueError, match=r"found 8 labelled samples of class 1"):
+        FisherDiscriminant().fit(X, y, sample_weight=y)
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        FisherDiscriminant().fit(X, y, sample_weight=y - 0.5)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"shrinkage": "auto"}, "shrinkage must be a number from 0 to 1, or one of 'oas'"),
+        ({"shrinkage": 1.5}, "shrinkage must be a number from 0 to 1"),
+        ({"shrinkage": True}, "shrinkage must be a number from 0 to 1"),
+        ({"shrinkage": np.nan}, "shrinkage must be a number from 0 to 1"),
+        ({"priors": (0.5, 0.6)}, "priors must be two positive numbers that sum to one"),
+        ({"priors": (0.0, 1.0)}, "priors must be two positive numbers that sum to one"),
+        ({"priors": (0.2, 0.3, 0.5)}, "priors must be two positive numbers that sum to one"),
+        ({"priors": "equal"}, "priors must be numbers"),
+        ({"feature_scale": "own"}, "feature_scale must be 'auto', None or one positive number"),
+        ({"feature_scale": [1.0, 1.0]}, "feature_scale must have 4 features"),
+        ({"feature_scale": [1, 1, 1, 0]}, "feature_scale must be 4 positive numbers"),
+        ({"feature_scale": [1, 1, 1, np.nan]}, "feature_scale must be finite"),
+    ],
+)
+def test_refuses_parameters(make_target, parameters, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        FisherDiscriminant(**parameters).fit(*make_target())
+
+
+def test_refuses_to_predict_before_fit(make_target):
+    with pytest.raises(ValueError, match="not fitted yet; call fit with labelled samples first"):
+        FisherDiscriminant().predict(make_target()[0])

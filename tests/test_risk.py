@@ -1,0 +1,446 @@
+"""Risks, their curve and its minimum: both ends, batches, ill-posed cases, and each refusal."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from crossfade import (
+    AlphaChoice,
+    ExpectedRisk,
+    RiskCurve,
+    TaskPrior,
+    blend_directions,
+    choose_alpha,
+    conditional_risk,
+    expected_risk,
+    risk_curve,
+)
+
+
+def draw_model(d=4, seed=0, batch=()):
+    rng = np.random.default_rng([seed, d])
+    root = rng.standard_normal((*batch, d, d))
+    sigma = root @ np.swapaxes(root, -1, -2) / d + 0.3 * np.eye(d)
+    return rng.standard_normal((*batch, d)), sigma
+
+
+# -- conditional risk -----------------------------------------------------------------------
+
+
+def test_conditional_risk_is_the_textbook_formula():
+    nu, sigma = draw_model()
+    omega = np.array([1.0, -0.5, 0.2, 2.0])
+    expected = norm.cdf(-(omega @ nu) / np.sqrt(omega @ sigma @ omega))
+    assert conditional_risk(omega, nu=nu, sigma=sigma) == pytest.approx(expected)
+    assert conditional_risk(7.0 * omega, nu=nu, sigma=sigma) == pytest.approx(expected)
+    assert conditional_risk(-omega, nu=nu, sigma=sigma) == pytest.approx(1.0 - expected)
+
+
+def test_conditional_risk_broadcasts():
+    nu, sigma = draw_model(3, batch=(5, 1))
+    omega = np.random.default_rng(0).standard_normal((2, 3))
+    risks = conditional_risk(omega, nu=nu, sigma=sigma)
+    assert risks.shape == (5, 2)
+    one = conditional_risk(omega[1], nu=nu[3, 0], sigma=sigma[3, 0])
+    assert risks[3, 1] == pytest.approx(one)
+
+
+def test_conditional_risk_without_variance():
+    flat = np.zeros((2, 2))
+    risks = conditional_risk([[1, 0], [0, 1], [-1, 0]], nu=[1.0, 0.0], sigma=flat)
+    np.testing.assert_array_equal(risks, [0.0, 0.5, 1.0])
+
+
+# -- expected risk --------------------------------------------------------------------------
+
+
+def test_expected_risk_of_a_certain_direction_is_its_conditional_risk():
+    nu, sigma = draw_model()
+    mean = np.array([1.0, 0.3, -0.2, 0.5])
+    answer = expected_risk(mean, np.zeros((4, 4)), nu=nu, sigma=sigma)
+    assert isinstance(answer, ExpectedRisk)
+    assert answer.risk == pytest.approx(conditional_risk(mean, nu=nu, sigma=sigma), abs=1e-8)
+    assert answer.error < 1e-6
+
+
+def test_expected_risk_of_pure_noise_is_a_half():
+    nu, sigma = draw_model()
+    answer = expected_risk(np.zeros(4), np.eye(4), nu=nu, sigma=sigma)
+    assert answer.risk == pytest.approx(0.5, abs=1e-9)
+
+
+@pytest.mark.parametrize("d", [1, 2, 10])
+def test_expected_risk_is_the_mean_over_draws(d):
+    nu, sigma = draw_model(d)
+    mean = nu / np.linalg.norm(nu)
+    covariance = 0.2 * draw_model(d, seed=1)[1]
+    exact = expected_risk(mean, covariance, nu=nu, sigma=sigma)
+    drawn = expected_risk(
+        mean, covariance, nu=nu, sigma=sigma, method="monte_carlo", n_draws=20_000, random_state=0
+    )
+    assert exact.error < 1e-6 < drawn.error < 0.005
+    assert abs(exact.risk - drawn.risk) < 4.0 * drawn.error
+
+
+def test_expected_risk_in_batches_is_one_by_one():
+    nu, sigma = draw_model(3, batch=(6,))
+    mean = np.random.default_rng(5).standard_normal((4, 1, 3))
+    covariance = 0.3 * np.eye(3)
+    risks, errors = expected_risk(mean, covariance, nu=nu, sigma=sigma)
+    assert risks.shape == errors.shape == (4, 6)
+    one = expected_risk(mean[2, 0], covariance, nu=nu[5], sigma=sigma[5])
+    assert risks[2, 5] == pytest.approx(one.risk, abs=1e-9)
+
+
+def test_expected_risk_with_singular_matrices():
+    nu, sigma = np.array([1.0, 0.5, 0.0]), np.diag([1.0, 0.0, 0.0])
+    covariance = np.diag([0.0, 0.4, 0.0])
+    exact = expected_risk([1.0, 0.0, 0.0], covariance, nu=nu, sigma=sigma)
+    # The second feature adds a normal number of deviation 0.5 sqrt(0.4), the first one of one.
+    assert exact.risk == pytest.approx(norm.cdf(-1.0 / np.sqrt(1.0 + 0.1)), abs=1e-8)
+
+
+def test_expected_risk_without_any_spread_is_certain():
+    flat = np.zeros((2, 2))
+    for sign, risk in ((1.0, 0.0), (-1.0, 1.0), (0.0, 0.5)):
+        answer = expected_risk([sign, 0.0], flat, nu=[1.0, 0.0], sigma=flat)
+        assert answer.risk == risk
+
+
+@pytest.mark.parametrize("seed", [3, np.random.default_rng(3), np.random.RandomState(3)])
+def test_monte_carlo_takes_any_random_state(seed):
+    nu, sigma = draw_model()
+    answer = expected_risk(
+        nu, np.eye(4), nu=nu, sigma=sigma, method="monte_carlo", random_state=seed
+    )
+    assert 0.0 <= answer.risk <= 1.0
+
+
+def test_monte_carlo_repeats_with_its_seed():
+    nu, sigma = draw_model()
+    options = {"nu": nu, "sigma": sigma, "method": "monte_carlo"}
+    first, again, other = (
+        expected_risk(nu, np.eye(4), random_state=seed, **options) for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert first != other
+
+
+# -- the curve ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["deterministic", "monte_carlo"])
+def test_curve_is_the_expected_risk_at_every_alpha(method):
+    nu, sigma = draw_model()
+    omega, mu = nu / np.linalg.norm(nu), np.array([1.0, 0.0, 0.0, 0.0])
+    own, psi = 0.3 * np.eye(4), 0.01 * np.eye(4)
+    alphas = np.array([0.0, 0.4, 1.0])
+    curve = risk_curve(
+        alphas,
+        target=(omega, own),
+        source=(mu, psi),
+        nu=nu,
+        sigma=sigma,
+        method=method,
+        n_draws=4000,
+        random_state=0,
+    )
+    assert isinstance(curve, RiskCurve)
+    for alpha, risk, error in zip(alphas, *curve, strict=True):
+        exact = expected_risk(
+            alpha * omega + (1 - alpha) * mu,
+            alpha**2 * own + (1 - alpha) ** 2 * psi,
+            nu=nu,
+            sigma=sigma,
+        )
+        assert abs(risk - exact.risk) <= 4.0 * error + 1e-9
+
+
+def test_curve_in_batches():
+    nu, sigma = draw_model(3, batch=(5,))
+    omega = nu / np.linalg.norm(nu, axis=-1, keepdims=True)
+    mu = np.array([1.0, 0.0, 0.0])
+    curve = risk_curve(
+        [0.0, 0.5, 1.0],
+        target=(omega, np.broadcast_to(0.1 * np.eye(3), (5, 3, 3))),
+        source=(mu, 0.01 * np.eye(3)),
+        nu=nu,
+        sigma=sigma,
+    )
+    assert curve.risks.shape == curve.errors.shape == (5, 3)
+    one = risk_curve(
+        [0.0, 0.5, 1.0],
+        target=(omega[2], 0.1 * np.eye(3)),
+        source=(mu, 0.01 * np.eye(3)),
+        nu=nu[2],
+        sigma=sigma[2],
+    )
+    np.testing.assert_allclose(curve.risks[2], one.risks, atol=1e-9)
+
+
+# -- the choice -----------------------------------------------------------------------------
+
+
+def law_of(prior, nu, sigma, counts, shrinkage, psi):
+    """Target and source of the curve that `choose_alpha` minimises, by the dense formulas."""
+    inverse = np.linalg.pinv(sigma, rcond=1e-10, hermitian=True)
+    raw = inverse @ nu
+    c = (1 / counts[0] + 1 / counts[1]) / 4
+    learnt = (1 - shrinkage) ** 2 / (sum(counts) - 2)
+    omega = raw / np.linalg.norm(raw)
+    across = np.eye(len(nu)) - np.outer(omega, omega)
+    noise = across @ ((c + learnt * nu @ raw) * inverse) @ across / (raw @ raw)
+    return {"target": (omega, noise), "source": (prior.mean_direction, prior.standard_error(psi))}
+
+
+@pytest.mark.parametrize("psi", ["tangent", "authors", "printed"])
+@pytest.mark.parametrize("d", [2, 4, 20])
+def test_choice_minimises_the_curve_of_the_dense_formulas(make_prior, psi, d):
+    prior = make_prior(12, d)
+    nu, sigma = draw_model(d, seed=3)
+    alphas = np.linspace(0.0, 1.0, 11)
+    options = {"half_gap": nu, "covariance": sigma, "n_samples": (6, 9), "shrinkage": 0.2}
+    choice = choose_alpha(prior, alphas=alphas, psi=psi, **options)
+    law = law_of(prior, nu, sigma, (6, 9), 0.2, psi)
+    risks, _ = risk_curve(alphas, nu=nu, sigma=sigma, **law)
+    assert isinstance(choice, AlphaChoice)
+    np.testing.assert_allclose(choice.risks, risks, atol=1e-6)
+    np.testing.assert_array_equal(choice.alphas, alphas)
+    assert choice.risk == choice.risks.min()
+    assert choice.alpha == alphas[choice.risks.argmin()]
+    assert choice.error < 1e-5
+    anywhere = choose_alpha(prior, psi=psi, **options)
+    assert anywhere.risk <= choice.risk + 1e-9
+    there = risk_curve([float(anywhere.alpha)], nu=nu, sigma=sigma, **law).risks[0]
+    assert there == pytest.approx(anywhere.risk, abs=1e-5)
+    everywhere = risk_curve(np.linspace(0, 1, 401), nu=nu, sigma=sigma, **law).risks
+    assert there <= everywhere.min() + 1e-6
+
+
+def test_choice_where_the_classes_differ_without_variance(make_prior):
+    prior = make_prior(12, 4)
+    nu = np.array([0.2, 0.5, 0.1, 1.0])
+    sigma = np.diag([1.0, 2.0, 1.0, 0.0])
+    alphas = np.linspace(0.0, 1.0, 5)
+    choice = choose_alpha(prior, half_gap=nu, covariance=sigma, n_samples=10, alphas=alphas)
+    law = law_of(prior, nu, sigma, (5, 5), 0.0, "tangent")
+    np.testing.assert_allclose(
+        choice.risks, risk_curve(alphas, nu=nu, sigma=sigma, **law).risks, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+@pytest.mark.parametrize("size", [1.0, 1e-4, 1e-9])
+@pytest.mark.parametrize("n_tasks", [1, 12])
+def test_choice_with_variance_along_one_axis_only(make_prior, d, size, n_tasks):
+    # The target's direction is then known for certain, however short the gap.
+    axis = np.linspace(1.0, 2.0, d)
+    sigma, nu = np.outer(axis, axis), size * axis
+    prior = make_prior(n_tasks, d)
+    alphas = np.linspace(0.0, 1.0, 7)
+    choice = choose_alpha(prior, half_gap=nu, covariance=sigma, n_samples=6, alphas=alphas)
+    law = law_of(prior, nu, sigma, (3, 3), 0.0, "tangent")
+    certain = (law["target"][0], np.zeros((d, d)))
+    risks = risk_curve(alphas, target=certain, source=law["source"], nu=nu, sigma=sigma).risks
+    np.testing.assert_allclose(choice.risks, risks, atol=1e-6)
+    assert choice.risks[-1] == pytest.approx(norm.cdf(-size), abs=1e-7)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9])
+def test_choice_where_neither_gap_nor_variance_amount_to_much(make_prior, size):
+    prior = make_prior(12, 4)
+    nu = np.array([0.2, 0.5, 0.1, 0.3]) * size
+    sigma = np.diag([1.0, 2.0, 1.0, 0.0])
+    choice = choose_alpha(prior, half_gap=nu, covariance=sigma, n_samples=10)
+    assert 0.49 < choice.risk < 0.5
+
+
+def test_choice_at_both_ends(make_directions):
+    nu = np.array([1.0, 1.0, 0.0, 0.0])
+    right = np.array([1.0, 1.0, 0.0, 0.0]) / np.sqrt(2)
+    good = TaskPrior.from_projections(np.tile(right, (50, 1)))
+    few = choose_alpha(good, half_gap=nu, covariance=np.eye(4), n_samples=4)
+    assert few.alpha < 0.1
+    wrong = TaskPrior.from_projections(np.tile([0.0, 0.0, 0.0, 1.0], (50, 1)))
+    many = choose_alpha(wrong, half_gap=nu, covariance=np.eye(4), n_samples=100_000)
+    assert many.alpha > 0.95
+    opposite = TaskPrior.from_projections(np.tile(-right, (50, 1)))
+    against = choose_alpha(opposite, half_gap=nu, covariance=np.eye(4), n_samples=100)
+    assert against.alpha == pytest.approx(1.0, abs=0.01)
+
+
+def test_choice_in_batches(make_prior):
+    prior = make_prior(12, 3)
+    nu, sigma = draw_model(3, batch=(2, 5))
+    options = {"n_samples": 12, "shrinkage": np.full((2, 5), 0.1)}
+    choice = choose_alpha(prior, half_gap=nu, covariance=sigma, **options)
+    assert choice.alpha.shape == choice.risk.shape == choice.error.shape == (2, 5)
+    assert choice.risks.shape == (2, 5, choice.alphas.size)
+    one = choose_alpha(
+        prior, half_gap=nu[1, 3], covariance=sigma[1, 3], n_samples=(6, 6), shrinkage=0.1
+    )
+    assert choice.alpha[1, 3] == pytest.approx(one.alpha, abs=1e-4)
+    assert choice.risk[1, 3] == pytest.approx(one.risk, abs=1e-6)
+    shared = choose_alpha(prior, half_gap=nu, covariance=sigma[1, 3], n_samples=12)
+    assert shared.alpha.shape == (2, 5)
+
+
+def test_choice_between_equals_is_the_persons_own(make_prior):
+    choice = choose_alpha(make_prior(), half_gap=np.zeros(4), covariance=np.eye(4), n_samples=9)
+    assert choice.alpha == 1.0
+    assert choice.risk == pytest.approx(0.5, abs=1e-6)
+
+
+def test_choice_between_directions_that_agree_is_the_persons_own():
+    # The curve is flat but for rounding, which must not decide.
+    prior = TaskPrior.from_projections(np.ones((9, 1)))
+    for seed in range(20):
+        nu, variance = np.random.default_rng(seed).uniform(0.5, 3.0, 2)
+        options = {"half_gap": [nu], "covariance": [[variance]], "n_samples": 9}
+        assert choose_alpha(prior, **options).alpha == 1.0
+        assert choose_alpha(prior, alphas=[0.0, 0.5, 1.0], **options).alpha == 1.0
+
+
+def test_choice_never_promises_less_than_nothing(make_prior):
+    # Without variance the curve jumps, from no risk at all to a coin's at the target alone.
+    choice = choose_alpha(
+        make_prior(), half_gap=np.ones(4), covariance=np.zeros((4, 4)), n_samples=9
+    )
+    assert choice.risk == 0.0
+    assert choice.alpha < 1.0
+
+
+@pytest.mark.parametrize("alphas", [None, [0.0, 0.5, 1.0]])
+def test_choice_by_monte_carlo(make_prior, alphas):
+    options = {"half_gap": [1, 0, 0.5, 0], "covariance": np.eye(4), "n_samples": 20}
+    prior = make_prior()
+    drawn = choose_alpha(
+        prior, alphas=alphas, method="monte_carlo", n_draws=3000, random_state=0, **options
+    )
+    expected = np.linspace(0, 1, 11) if alphas is None else alphas
+    np.testing.assert_allclose(drawn.alphas, expected)
+    exact = choose_alpha(prior, alphas=drawn.alphas, **options)
+    np.testing.assert_allclose(drawn.risks, exact.risks, atol=0.01)
+    assert 0.0 < drawn.error < 0.01
+
+
+# -- blending directions --------------------------------------------------------------------
+
+
+def test_blend_of_directions():
+    own, crowd = np.array([3.0, 0.0]), np.array([0.0, 0.5])
+    np.testing.assert_allclose(blend_directions(own, crowd, 1.0), [1.0, 0.0])
+    np.testing.assert_allclose(blend_directions(own, crowd, 0.0), [0.0, 1.0])
+    np.testing.assert_allclose(
+        blend_directions(own, crowd, 0.25), np.array([0.25, 0.75]) / np.hypot(0.25, 0.75)
+    )
+    many = blend_directions(own, crowd, [0.0, 0.5, 1.0])
+    assert many.shape == (3, 2)
+    np.testing.assert_allclose(np.linalg.norm(many, axis=1), 1.0)
+
+
+# -- refusals -------------------------------------------------------------------------------
+
+GOOD = {"nu": [1.0, 0.0], "sigma": np.eye(2)}
+BOTH = {"target": ([1.0, 0.0], np.eye(2)), "source": ([0.0, 1.0], np.eye(2))}
+SKEW = [[1.0, 0.5], [0.0, 1.0]]
+INDEFINITE = [[1.0, 2.0], [2.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: conditional_risk([np.nan, 1.0], **GOOD), "omega must be finite"),
+        (lambda: conditional_risk(1.0, **GOOD), "omega must have at least 1 axes"),
+        (lambda: conditional_risk("a", **GOOD), "omega must be numbers"),
+        (lambda: conditional_risk([1.0, 0, 0], **GOOD), "nu must have 3 features"),
+        (
+            lambda: conditional_risk([1.0, 0.0], nu=[1.0, 0.0], sigma=np.eye(3)),
+            "sigma must have 2 features on the last axis",
+        ),
+        (
+            lambda: conditional_risk([1.0, 0.0], nu=[1.0, 0.0], sigma=np.ones((3, 2))),
+            r"sigma must be of shape \(..., 2, 2\)",
+        ),
+        (lambda: conditional_risk([1.0, 0.0], nu=[1, 0], sigma=SKEW), "sigma must be symmetric"),
+        (
+            lambda: conditional_risk([1.0, -1.0], nu=[1, 0], sigma=INDEFINITE),
+            "sigma must have no negative eigenvalue; the smallest is -1",
+        ),
+        (
+            lambda: expected_risk([1.0, 0.0], INDEFINITE, **GOOD),
+            "covariance must have no negative eigenvalue",
+        ),
+        (
+            lambda: expected_risk([1.0, 0.0], np.eye(2), nu=[1, 0], sigma=-np.eye(2)),
+            "sigma must have no negative eigenvalue",
+        ),
+        (
+            lambda: expected_risk([1.0, 0.0], np.eye(2), method="quick", **GOOD),
+            "method must be one of 'deterministic', 'monte_carlo'; got 'quick'",
+        ),
+        (
+            lambda: expected_risk([1.0, 0.0], np.eye(2), method="monte_carlo", n_draws=1, **GOOD),
+            "n_draws must be a whole number of at least 2; got 1",
+        ),
+        (lambda: risk_curve([0.5, 1.5], **BOTH, **GOOD), "alphas must lie from 0"),
+        (lambda: risk_curve([-0.1], **BOTH, **GOOD), "alphas must lie from 0"),
+        (lambda: risk_curve([], **BOTH, **GOOD), "alphas must lie from 0"),
+        (lambda: risk_curve([np.nan], **BOTH, **GOOD), "alphas must be finite"),
+        (lambda: risk_curve(0.5, **BOTH, **GOOD), "alphas must have at least 1 axes"),
+        (lambda: risk_curve([[0.5]], **BOTH, **GOOD), "alphas must have one axis"),
+        (
+            lambda: risk_curve([0.5], target=([1.0, 0.0], SKEW), source=BOTH["source"], **GOOD),
+            r"target\[1\] must be symmetric",
+        ),
+        (
+            lambda: risk_curve([0.5], target=BOTH["target"], source=([1.0], np.eye(2)), **GOOD),
+            r"source\[0\] must have 2 features",
+        ),
+        (lambda: blend_directions([0.0, 0.0], [1.0, 0.0], 0.5), "target must not have length zero"),
+        (lambda: blend_directions([1.0, 0.0], [0.0, 0.0], 0.5), "source must not have length zero"),
+        (lambda: blend_directions([1.0, 0.0], [1.0], 0.5), "source must have 2 features"),
+        (lambda: blend_directions([1.0, 0.0], [0.0, 1.0], 2.0), "alpha must lie from 0"),
+        (
+            lambda: blend_directions([1.0, 0.0], [-1.0, 0.0], 0.5),
+            "blend of opposite directions at this alpha must not have length zero",
+        ),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"half_gap": [1.0, 0.0, 0.0]}, "half_gap must have 2 features"),
+        ({"half_gap": [1.0, np.inf]}, "half_gap must be finite"),
+        ({"covariance": SKEW}, "covariance must be symmetric"),
+        ({"covariance": INDEFINITE}, "covariance must have no negative eigenvalue"),
+        ({"covariance": -np.eye(2)}, "covariance must have no negative eigenvalue"),
+        ({"n_samples": 1}, "n_samples must be a number of at least 2"),
+        ({"n_samples": (0, 5)}, "n_samples must be one number or a pair of positive numbers"),
+        ({"n_samples": (1, 2, 3)}, "n_samples must be one number or a pair"),
+        ({"n_samples": "ten"}, "n_samples must be numbers"),
+        ({"shrinkage": 1.5}, "shrinkage must be a number from 0 to 1; got 1.5"),
+        ({"shrinkage": -0.1}, "shrinkage must be a number from 0 to 1"),
+        ({"psi": "used"}, "psi must be one of 'tangent'"),
+        ({"alphas": [2.0]}, "alphas must lie from 0"),
+        ({"alphas": [[0.5, 1.0]]}, "alphas must have one axis"),
+        ({"method": "exact"}, "method must be one of"),
+        ({"method": "monte_carlo", "n_draws": 2.5}, "n_draws must be a whole number"),
+    ],
+)
+def test_choice_refuses(changes, message):
+    prior = TaskPrior.from_projections([[1.0, 0.0], [0.8, 0.6]])
+    options = {"half_gap": [1.0, 0.0], "covariance": np.eye(2), "n_samples": 10, **changes}
+    with pytest.raises(ValueError, match=message):
+        choose_alpha(prior, **options)
+
+
+def test_choice_refuses_a_prior_without_direction():
+    prior = TaskPrior.from_projections([[1.0, 0.0], [-1.0, 0.0]])
+    with pytest.raises(ValueError, match="cancel out: there is no mean direction"):
+        choose_alpha(prior, half_gap=[1.0, 0.0], covariance=np.eye(2), n_samples=10)
