@@ -57,7 +57,9 @@ def main():
 
             rows += benchmarks[name](show)
             show(1.0)
-    Console().print(_table(rows))
+    console = Console()
+    console = console if console.is_terminal else Console(width=120)
+    console.print(_table(rows))
     if arguments.json:
         written = arguments.json.with_name(arguments.json.name + ".part")
         written.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n")

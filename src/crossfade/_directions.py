@@ -50,6 +50,24 @@ def shrunk_scatter(mean: Array, second_moment: Array, n_tasks: int) -> Array:
     return shrunk
 
 
+def orthogonal_root(scatter: Array) -> Array:
+    """Root L of each scatter L L', with orthogonal columns.
+
+    Parameters
+    ----------
+    scatter : ndarray of shape (..., n_features, n_features)
+        Positive definite matrices.
+
+    Returns
+    -------
+    ndarray of shape (..., n_features, n_features)
+        Eigenvectors times the roots of the eigenvalues.
+    """
+    values, vectors = np.linalg.eigh(scatter)
+    root: Array = vectors * np.sqrt(np.maximum(values, LEAST_SCATTER))[..., None, :]
+    return root
+
+
 def psi_parts(
     form: str, resultant: Array, mean_square: Array, n_tasks: int, n_features: int
 ) -> PsiParts:
@@ -186,8 +204,8 @@ class DirectionSums:
 
     @cached_property
     def scatter_root(self) -> Array:
-        """Lower triangular root of the scatter."""
-        return frozen(np.linalg.cholesky(self.scatter).astype(np.float64))
+        """Root L of the scatter L L', with orthogonal columns."""
+        return frozen(orthogonal_root(self.scatter))
 
     @cached_property
     def mean_square(self) -> float:

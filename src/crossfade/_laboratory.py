@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._blend_law import BlendLaw, TargetNoise, target_noise
-from crossfade._directions import psi_parts, shrunk_scatter
+from crossfade._directions import orthogonal_root, psi_parts, shrunk_scatter
 from crossfade._least_risk import AlphaChoice, least_risk
 from crossfade._posterior import scattered_blend
 from crossfade._spectrum import Spectrum
@@ -31,7 +31,7 @@ class Crowd(NamedTuple):
     resultant, mean_square : ndarray of shape (n_targets,)
         Its length, and the mean of the squared cosines with it.
     root : ndarray of shape (n_targets, n_features, n_features)
-        Triangular root of the shrunk scatter.
+        Root of the shrunk scatter, with orthogonal columns.
     """
 
     n_tasks: int
@@ -50,8 +50,7 @@ class Crowd(NamedTuple):
         resultant = np.linalg.vector_norm(mean, axis=-1)
         mu = mean / resultant[:, None]
         square = np.vecdot(mu, np.matvec(moment, mu))
-        scatter = shrunk_scatter(mean, moment, n_tasks)
-        root = np.linalg.cholesky(scatter).astype(np.float64)
+        root = orthogonal_root(shrunk_scatter(mean, moment, n_tasks))
         return cls(n_tasks, mean, mu, resultant, square, root)
 
     def choose(

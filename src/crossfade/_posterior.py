@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 
 from crossfade._spectrum import Spectrum, invert
@@ -136,7 +135,7 @@ def scattered_blend(
     mean : ndarray of shape (..., n_features)
         Mean of the crowd's directions.
     root : ndarray of shape (..., n_features, n_features)
-        Lower triangular root of their scatter.
+        Root L of their scatter L L', with orthogonal columns.
     strength : {"auto", "risk"} or float
         How far to widen the scatter.
 
@@ -147,17 +146,19 @@ def scattered_blend(
     path : Path or None
         All blends, where they were needed.
     """
+    variances = (root**2).sum(-2)
     crossed = sigma.basis.mT @ root
     floor = sigma.floor if sigma.n_outside else np.zeros_like(sigma.floor)
-    inner = (crossed.mT * (sigma.values - floor[..., None])[..., None, :]) @ crossed
-    if sigma.n_outside:
-        inner += floor[..., None, None] * (root.mT @ root)
-    coordinates = _whiten(root, own - mean)
+    above = sigma.values - floor[..., None]
+    coordinates = np.matvec(root.mT, own - mean) / variances
     if strength != "risk":
         widened = 1.0 if strength == "auto" else float(strength)
-        blend, wanting = _direct(inner, coordinates, noise, mean, root, widened)
+        level = floor[..., None] * variances
+        blend, wanting = _direct(level, crossed, above, coordinates, noise, mean, root, widened)
         if strength != "auto" or not wanting.any():
             return blend, None
+    inner = (crossed.mT * above[..., None, :]) @ crossed
+    inner += (floor[..., None] * variances)[..., None] * np.eye(variances.shape[-1])
     values, turn = np.linalg.eigh(inner)
     path = Path(
         mean=np.broadcast_to(mean, own.shape),
@@ -171,27 +172,41 @@ def scattered_blend(
     return path.at(choose_strength(path, strength, sigma, length)), path
 
 
-def _whiten(root: Array, vectors: Array) -> Array:
-    """Solve ``root @ x = vector``; a root that all vectors share costs O(n_features^2) each."""
-    if root.ndim > 2:
-        return np.linalg.solve(root, vectors[..., None])[..., 0].astype(np.float64)
-    columns = vectors.reshape(-1, root.shape[-1]).T
-    solved: Array = solve_triangular(root, columns, lower=True, check_finite=False)
-    return solved.T.reshape(vectors.shape)
-
-
 def _direct(
-    inner: Array, coordinates: Array, noise: Array, mean: Array, root: Array, strength: float
+    level: Array,
+    crossed: Array,
+    above: Array,
+    coordinates: Array,
+    noise: Array,
+    mean: Array,
+    root: Array,
+    strength: float,
 ) -> tuple[Blend, NDArray[np.bool_]]:
-    """Blend of one strength (equation 21), and whether the evidence wants a larger one."""
-    n_features = coordinates.shape[-1]
+    """Blend of one strength (equation 21), and whether the evidence wants a larger one.
+
+    G is ``diag(level) + crossed' diag(above) crossed``: with fewer rows than columns in `crossed`
+    its inverse is that of Woodbury, at the cost of the smaller side.
+    """
+    n_rows, n_features = crossed.shape[-2:]
     if strength == 0.0:
         none = np.zeros(noise.shape)
         return Blend(np.broadcast_to(mean, coordinates.shape), none, none), none > 0.0
     noise = noise / strength
-    inverse = np.linalg.inv(inner + noise[..., None, None] * np.eye(n_features))
-    pulled = coordinates - noise[..., None] * np.matvec(inverse, coordinates)
-    trace = n_features - noise * np.trace(inverse, axis1=-2, axis2=-1)
+    diagonal = level + noise[..., None]
+    if n_rows < n_features:
+        scaled = np.sqrt(above)[..., None] * crossed / diagonal[..., None, :]
+        small = scaled @ (np.sqrt(above)[..., None] * crossed).mT + np.eye(n_rows)
+        solved = np.linalg.solve(small, scaled)
+        kept = coordinates / diagonal
+        kept = kept - np.matvec(scaled.mT, np.matvec(solved, coordinates))
+        inverse_trace = (1.0 / diagonal).sum(-1) - (scaled * solved).sum((-2, -1))
+    else:
+        inner = (crossed.mT * above[..., None, :]) @ crossed
+        inverse = np.linalg.inv(inner + diagonal[..., None] * np.eye(n_features))
+        kept = np.matvec(inverse, coordinates)
+        inverse_trace = np.trace(inverse, axis1=-2, axis2=-1)
+    pulled = coordinates - noise[..., None] * kept
+    trace = n_features - noise * inverse_trace
     omega = mean + np.matvec(root, pulled)
     # Slope of the log evidence in the strength, at this strength.
     wanting = np.vecdot(pulled, pulled) > trace

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm, vonmises_fisher
 
 from crossfade import FisherDiscriminant, PosteriorBlendClassifier, TaskPrior, _spectrum
+from crossfade._directions import orthogonal_root
 from crossfade._posterior import isotropic_blend, scattered_blend
 
 
@@ -89,7 +90,7 @@ def blends(isotropic, own, strength):
     shared = (spectrum, own, np.full(batch, noise), np.full(batch, 1.7), mean)
     if isotropic:
         return isotropic_blend(*shared, scatter[0, 0], strength)
-    return scattered_blend(*shared, np.linalg.cholesky(scatter), strength)
+    return scattered_blend(*shared, orthogonal_root(scatter), strength)
 
 
 @pytest.mark.parametrize("isotropic", [False, True])
@@ -144,7 +145,7 @@ def test_strength_of_least_risk_is_least(isotropic, n):
         X, y = samples(rng, W[0], n)
         chosen = PosteriorBlendClassifier(prior, strength="risk").fit(X, y).strength_
         own, sigma, noise, length = target_of(X, y, prior, "oas")
-        root = np.linalg.cholesky(prior.scatter)
+        root = prior.scatter_root
         shared = _spectrum.from_dense(sigma), own, np.asarray(noise), np.asarray(length), prior.mean
         _, path = scattered_blend(*shared, root, "risk")
         grid = np.concatenate([[0.0], np.logspace(-5.0, 7.0, 2001)])
@@ -165,7 +166,7 @@ def test_evidence_is_the_density_of_the_own_direction(isotropic, n_features, n):
     if isotropic:
         _, path = isotropic_blend(*shared, prior.isotropic_scatter, 1.0)
     else:
-        _, path = scattered_blend(*shared, np.linalg.cholesky(prior.scatter), "risk")
+        _, path = scattered_blend(*shared, prior.scatter_root, "risk")
     strengths = np.array([1.0, 3.0, 50.0, 1e4])
     truth = [
         multivariate_normal.logpdf(
