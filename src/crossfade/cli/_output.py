@@ -29,40 +29,46 @@ def terminal() -> Console:
     return console if console.is_terminal else Console(width=100)
 
 
-def out_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options ``--out`` and ``--format``."""
-    command = click.option(
+def option(
+    name: str, kind: click.ParamType[Any], default: Any, text: str, **more: Any
+) -> Decorator:
+    """Option that shows its default."""
+    shown = default is not None and default != ()
+    return click.option(name, type=kind, default=default, show_default=shown, help=text, **more)
+
+
+def together(*options: Decorator) -> Decorator:
+    """Several options as one decorator, in this order."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for one in reversed(options):
+            command = one(command)
+        return command
+
+    return decorate
+
+
+def repeat_options(default: int) -> Decorator:
+    """Options ``--repeats``, ``--jobs`` and ``--seed``."""
+    return together(
+        option("--repeats", click.IntRange(2), default, "Repeats of each cell."),
+        option("--jobs", click.IntRange(1), 1, "Processes; the result does not depend on them."),
+        option("--seed", click.IntRange(0), 0, "Seed of the random numbers."),
+    )
+
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+out_options = together(
+    option("--out", _FOLDER, Path("results"), "Folder for table and picture; made if need be."),
+    click.option(
         "--format",
         "image_format",
         type=click.Choice(FORMATS),
         default="png",
         show_default=True,
         help="Format of the picture.",
-    )(command)
-    return click.option(
-        "--out",
-        type=click.Path(file_okay=False, path_type=Path),
-        default=Path("results"),
-        show_default=True,
-        help="Folder for the table (CSV) and the picture; made if need be.",
-    )(command)
-
-
-def repeat_options(default: int) -> Decorator:
-    """Options ``--repeats``, ``--jobs`` and ``--seed``."""
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for name, kind, value, text in (
-            ("--seed", click.IntRange(0), 0, "Seed of the random numbers."),
-            ("--jobs", click.IntRange(1), 1, "Processes; the result does not depend on them."),
-            ("--repeats", click.IntRange(2), default, "Repeats of each cell."),
-        ):
-            command = click.option(name, type=kind, default=value, show_default=True, help=text)(
-                command
-            )
-        return command
-
-    return decorate
+    ),
+)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import click
 from rich.table import Table
 
 from crossfade.cli._output import (
+    option,
     out_options,
     progress_bar,
     say_where,
@@ -17,28 +18,12 @@ from crossfade.cli._output import (
 
 
 @click.command()
-@click.option(
-    "--repeats", type=click.IntRange(2), default=200, show_default=True, help="Newcomers."
-)
-@click.option("--sources", type=click.IntRange(1), default=100, show_default=True, help="Crowd, J.")
-@click.option(
-    "--samples",
-    type=click.IntRange(4),
-    default=20,
-    show_default=True,
-    help="Labelled samples of a newcomer, n.",
-)
-@click.option(
-    "--features", type=click.IntRange(2), default=10, show_default=True, help="Features, d."
-)
-@click.option(
-    "--kappa",
-    type=click.FloatRange(0.0),
-    default=10.0,
-    show_default=True,
-    help="Concentration of the crowd's directions.",
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed.")
+@option("--repeats", click.IntRange(2), 200, "Newcomers.")
+@option("--sources", click.IntRange(1), 100, "Source tasks of the crowd, J.")
+@option("--samples", click.IntRange(4), 20, "Labelled samples of a newcomer, n.")
+@option("--features", click.IntRange(2), 10, "Features, d.")
+@option("--kappa", click.FloatRange(0.0), 10.0, "Concentration of the crowd's directions.")
+@option("--seed", click.IntRange(0), 0, "Seed of the random numbers.")
 @out_options
 def demo(
     repeats: int,

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from crossfade._scenarios import SCENARIOS
 from crossfade.cli._output import (
-    Decorator,
+    option,
     out_options,
     progress_bar,
     repeat_options,
@@ -22,48 +22,19 @@ from crossfade.cli._output import (
     write_results,
 )
 
-_step = click.option(
-    "--step",
-    type=click.FloatRange(1e-3, 1.0),
-    default=0.1,
-    show_default=True,
-    help="Step of the grid of alphas, h in the paper.",
-)
-_draws = click.option(
-    "--draws",
-    type=click.IntRange(2),
-    default=100,
-    show_default=True,
-    help="Draws of Algorithm 1 at each alpha, B in the paper.",
-)
-_test_samples = click.option(
-    "--test-samples",
-    type=click.IntRange(1),
-    default=None,
-    help="Size of a test sample for the accuracies; exact without it.",
-)
-_features = click.option(
-    "--features", type=click.IntRange(1), default=10, show_default=True, help="Features, d."
-)
-_kappa = click.option(
-    "--kappa",
-    type=click.FloatRange(0.0),
-    default=10.0,
-    show_default=True,
-    help="Concentration of the directions.",
-)
+_FRACTION, _COUNT, _POSITIVE = click.FloatRange(1e-3, 1.0), click.IntRange(1), click.FloatRange(0.0)
 
-
-def _number(name: str, default: int, text: str, low: int = 1) -> Decorator:
-    return click.option(
-        name, type=click.IntRange(low), default=default, show_default=True, help=text
-    )
-
-
-def _numbers(name: str, default: tuple[int, ...], text: str, low: int = 1) -> Decorator:
-    return click.option(
-        name, type=click.IntRange(low), default=default, show_default=True, multiple=True, help=text
-    )
+_step = option("--step", _FRACTION, 0.1, "Step of the grid of alphas, h in the paper.")
+_draws = option(
+    "--draws", click.IntRange(2), 100, "Draws of Algorithm 1 at each alpha, B in the paper."
+)
+_test_samples = option(
+    "--test-samples", _COUNT, None, "Size of a test sample for the accuracies; exact without it."
+)
+_features = option("--features", _COUNT, 10, "Features, d.")
+_kappa = option("--kappa", _POSITIVE, 10.0, "Concentration of the directions.")
+_sources = option("--sources", _COUNT, 100, "Source tasks, J.")
+_samples = option("--samples", click.IntRange(4), 20, "Labelled samples, n.")
 
 
 @click.group()
@@ -79,8 +50,20 @@ def simulate() -> None:
 
 
 @simulate.command()
-@_numbers("--sources", (10, 100, 1000), "Source tasks, J; give it again for more.")
-@_numbers("--samples", (10, 20, 50, 100), "Labelled samples, n; give it again for more.", 2)
+@option(
+    "--sources",
+    _COUNT,
+    (10, 100, 1000),
+    "Source tasks, J; give it again for more.",
+    multiple=True,
+)
+@option(
+    "--samples",
+    click.IntRange(2),
+    (10, 20, 50, 100),
+    "Labelled samples, n; give it again for more.",
+    multiple=True,
+)
 @_features
 @_kappa
 @_step
@@ -150,8 +133,8 @@ def figure2(
 )
 @_features
 @_kappa
-@_number("--sources", 100, "Source tasks, J.")
-@_number("--samples", 20, "Labelled samples, n.", 4)
+@_sources
+@_samples
 @_step
 @_draws
 @_test_samples
@@ -222,42 +205,32 @@ def figure3(
 )
 @_features
 @_kappa
-@_number("--sources", 100, "Source tasks, J.")
-@_number("--samples", 20, "Labelled samples, n.", 4)
-@click.option(
+@_sources
+@_samples
+@option(
     "--freedom",
-    type=click.FloatRange(1.0),
-    default=2.0,
-    show_default=True,
-    help="wishart: degrees of freedom over d; the fewer, the odder the covariances.",
+    click.FloatRange(1.0),
+    2.0,
+    "wishart: degrees of freedom over d; the fewer, the odder the covariances.",
 )
-@click.option(
+@option(
     "--tails",
-    type=click.FloatRange(2.01),
-    default=3.0,
-    show_default=True,
-    help="heavy tails: degrees of freedom of the t distribution.",
+    click.FloatRange(2.01),
+    3.0,
+    "heavy tails: degrees of freedom of the t distribution.",
 )
-@click.option(
+@option(
     "--ratio",
-    type=click.FloatRange(0.001),
-    default=4.0,
-    show_default=True,
-    help="unequal: variance of the second class over that of the first.",
+    click.FloatRange(0.001),
+    4.0,
+    "unequal: variance of the second class over that of the first.",
 )
-@click.option(
-    "--shift",
-    type=click.FloatRange(0.0),
-    default=1.0,
-    show_default=True,
-    help="shifted: distance of the midpoint from the origin.",
-)
-@click.option(
+@option("--shift", _POSITIVE, 1.0, "shifted: distance of the midpoint from the origin.")
+@option(
     "--correlation",
-    type=click.FloatRange(0.0, 0.999),
-    default=0.8,
-    show_default=True,
-    help="correlated: correlation of neighbouring samples.",
+    click.FloatRange(0.0, 0.999),
+    0.8,
+    "correlated: correlation of neighbouring samples.",
 )
 @_step
 @_draws
