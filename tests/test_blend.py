@@ -1,6 +1,7 @@
 """Both blends: their ends, their agreement with the plain formulas, and each refusal."""
 
 import dataclasses
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -695,3 +696,68 @@ def test_no_warning_where_none_is_due(make_target, make_prior, blend):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         blend(make_prior()).fit(*make_target())
+
+
+# -- what is always there, and what is never made ---------------------------------------------
+
+
+def test_the_curve_and_the_strength_are_always_there(make_target, make_prior, make_tasks):
+    X, y = make_target()
+    prior = TaskPrior.from_tasks(make_tasks())
+    for target in ((None, X, y), (make_prior(), X, y), (prior, X[y == 0], y[y == 0])):
+        given, rows, labels = target
+        options = {"on_missing_class": "prior"}
+        convex = ConvexBlendClassifier(given, **options).fit(rows, labels)
+        assert convex.alphas_.shape == convex.risks_.shape
+        assert convex.alphas_.min() <= convex.alpha_ <= convex.alphas_.max()
+        assert PosteriorBlendClassifier(given, **options).fit(rows, labels).strength_ >= 0.0
+
+
+def test_partial_fit_follows_a_prior_that_was_changed(make_target, make_prior, blend):
+    X, y = make_target()
+    clf = blend(make_prior(seed=1)).partial_fit(X[::2], y[::2])
+    new = make_prior(seed=2)
+    clf.set_params(prior=new).partial_fit(X[1::2], y[1::2])
+    assert clf.prior_ is new
+    order = np.r_[0 : len(y) : 2, 1 : len(y) : 2]
+    identical(clf, blend(new).fit(X[order], y[order]))
+
+
+@pytest.mark.parametrize("n_each", [(1, 1), (10, 10)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda prior: FisherDiscriminant(),
+        lambda prior: FisherDiscriminant(shrinkage=None),
+        ConvexBlendClassifier,
+        lambda prior: ConvexBlendClassifier(prior, shrinkage=None),
+        PosteriorBlendClassifier,
+        lambda prior: PosteriorBlendClassifier(prior, strength="risk"),
+    ],
+)
+def test_nothing_of_the_size_of_a_covariance_is_made(make_prior, make, n_each):
+    rng = np.random.default_rng(0)
+    d = 3000
+    prior = make_prior(20, d, isotropic=True)
+    y = np.repeat([0, 1], n_each)
+    X = rng.normal(size=(y.size, d)) + y[:, None] * prior.mean_direction
+    tracemalloc.start()
+    make(prior).fit(X, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < d * d * 8 / 4
+
+
+@pytest.mark.parametrize("d", [1, 3, 10])
+@pytest.mark.parametrize("n_tasks", [2, 100])
+def test_sources_that_are_all_wrong_alike_do_not_drown_the_target(d, n_tasks):
+    rng = np.random.default_rng(5)
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, d))
+    X[:, 0] += 2.0 * y - 1.0
+    against = np.zeros((n_tasks, d))
+    against[:, 0] = -1.0
+    clf = PosteriorBlendClassifier(TaskPrior.from_projections(against)).fit(X, y)
+    own = PosteriorBlendClassifier().fit(X, y)
+    assert clf.score(X, y) > own.score(X, y) - 0.03
+    assert clf.strength_ > 1.0

@@ -197,3 +197,11 @@ def test_a_source_is_a_task(world):
     clf = PosteriorBlendClassifier().fit(X[alone], y[alone], sample_domain=domain[alone])
     np.testing.assert_allclose(clf.prior_.scatter, np.eye(4) / 4)
     assert clf.prior_ == TaskPrior.from_tasks([task])
+
+
+def test_feature_names_reach_the_prior_of_the_sources(make_target):
+    X, y = make_target(4, (8, 8))
+    frame = pd.DataFrame(np.vstack([X, X]), columns=list("abcd"))
+    domain = np.repeat([1, -1], 16)
+    clf = PosteriorBlendClassifier().fit(frame, np.r_[y, y], sample_domain=domain)
+    assert clf.prior_.feature_names == ("a", "b", "c", "d")

@@ -82,7 +82,8 @@ def test_directions_that_all_agree_leave_a_scatter_that_can_be_inverted():
     prior = TaskPrior.from_projections(np.tile([0.6, 0.8], (10, 1)))
     assert prior.concentration > 1e12
     np.linalg.cholesky(prior.scatter)
-    assert np.abs(prior.scatter).max() < 1e-9
+    # Ten tasks cannot be certain that all others agree with them too.
+    np.testing.assert_allclose(prior.scatter, np.eye(2) / (2 * 10**2), atol=1e-12)
 
 
 def test_normalize_brings_rows_to_unit_length(make_directions):
@@ -206,7 +207,67 @@ def test_summary_without_any_error_agrees_fully(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_summary_of_one_feature_or_one_task(form):
     assert TaskPrior.from_summary([1.0], [[0.0]], 9, form=form).resultant_length == 1.0
-    assert TaskPrior.from_summary([0.6, 0.8], np.eye(2), 1, form=form).resultant_length == 1.0
+    psi = TaskPrior.from_projections([[0.6, 0.8]]).standard_error(form)
+    assert TaskPrior.from_summary([0.6, 0.8], psi, 1, form=form).resultant_length == 1.0
+
+
+def test_summary_takes_a_multiple_of_the_identity_for_the_authors_form(make_prior):
+    prior = make_prior(isotropic=True)
+    psi = prior.standard_error("authors")
+    again = TaskPrior.from_summary(prior.mean_direction, psi, prior.n_tasks)
+    assert again.resultant_length == pytest.approx(prior.resultant_length)
+    np.testing.assert_allclose(again.standard_error("authors"), psi)
+
+
+@pytest.mark.parametrize(
+    ("psi", "form"),
+    [
+        (np.diag([0.0, 0.01, 0.05]), "auto"),
+        (0.01 * np.eye(3), "tangent"),
+        (np.diag([0.0, 0.01, 0.01]), "authors"),
+        (np.diag([0.0, 0.01, 0.01]), "printed"),
+    ],
+)
+def test_summary_refuses_a_psi_of_another_form(psi, form):
+    with pytest.raises(ValueError, match=r"psi is not of the (tangent|authors|printed) form"):
+        TaskPrior.from_summary([1.0, 0.0, 0.0], psi, 30, form=form)
+
+
+def test_tasks_of_one_sample_a_class_do_not_thin_out_the_averages():
+    rng = np.random.default_rng(3)
+    full = [
+        Task(
+            rng.normal(size=(100, 3)) * [1, 2, 3] + np.repeat([[0], [1]], 50, 0),
+            np.repeat([0, 1], 50),
+        )
+        for _ in range(5)
+    ]
+    tiny = [Task(rng.normal(size=(2, 3)), [0, 1]) for _ in range(6)]
+    alone, mixed = TaskPrior.from_tasks(full), TaskPrior.from_tasks(full + tiny)
+    np.testing.assert_array_equal(mixed.feature_scale, alone.feature_scale)
+    np.testing.assert_allclose(mixed.within_covariance, alone.within_covariance)
+    assert TaskPrior.from_tasks(tiny).within_covariance is None
+
+
+def test_any_finite_length_can_be_normalised():
+    prior = TaskPrior.from_projections([[1e200, 0.0], [0.0, 1e-300]], normalize=True)
+    np.testing.assert_array_equal(prior.direction_sum, [1.0, 1.0])
+
+
+def test_fields_are_brought_to_one_type():
+    prior = TaskPrior(np.int64(2), [1.0, 0.0], None, [1.0, 1.0], classes=[0, 1])
+    assert type(prior.n_tasks) is int
+    assert prior.classes == (0, 1)
+    assert isinstance(hash(prior), int)
+
+
+def test_sums_that_no_unit_directions_have_are_refused():
+    with pytest.raises(ValueError, match="direction_sum is longer than 3 unit directions"):
+        TaskPrior(3, [30.0, 0.0], None, [1.0, 1.0])
+    with pytest.raises(
+        ValueError, match="outer_sum is not that of 3 unit directions: its trace is 9"
+    ):
+        TaskPrior(3, [3.0, 0.0], np.diag([9.0, 0.0]), [1.0, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -231,7 +292,9 @@ def test_summary_refuses(arguments, message):
 
 
 def test_summary_refuses_an_unknown_form():
-    with pytest.raises(ValueError, match="form must be one of 'tangent', 'authors', 'printed'"):
+    with pytest.raises(
+        ValueError, match="form must be one of 'auto', 'tangent', 'authors', 'printed'"
+    ):
         TaskPrior.from_summary([1.0, 0.0], np.eye(2), 3, form="other")
 
 

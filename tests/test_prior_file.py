@@ -121,7 +121,7 @@ def test_newer_version(saved):
     with pytest.raises(ValueError, match=r"format version 2; .* reads up to 1. Update Crossfade"):
         TaskPrior.load(saved)
     rewritten(saved, {"version": "two"})
-    with pytest.raises(ValueError, match="format version two"):
+    with pytest.raises(ValueError, match="was altered: its format version is 'two'"):
         TaskPrior.load(saved)
 
 

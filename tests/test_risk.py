@@ -351,7 +351,7 @@ INDEFINITE = [[1.0, 2.0], [2.0, 1.0]]
     ("call", "message"),
     [
         (lambda: conditional_risk([np.nan, 1.0], **GOOD), "omega must be finite"),
-        (lambda: conditional_risk(1.0, **GOOD), "omega must have at least 1 axes"),
+        (lambda: conditional_risk(1.0, **GOOD), "omega must have one axis or more"),
         (lambda: conditional_risk("a", **GOOD), "omega must be numbers"),
         (lambda: conditional_risk([1.0, 0, 0], **GOOD), "nu must have 3 features"),
         (
@@ -387,7 +387,7 @@ INDEFINITE = [[1.0, 2.0], [2.0, 1.0]]
         (lambda: risk_curve([-0.1], **BOTH, **GOOD), "alphas must lie from 0"),
         (lambda: risk_curve([], **BOTH, **GOOD), "alphas must lie from 0"),
         (lambda: risk_curve([np.nan], **BOTH, **GOOD), "alphas must be finite"),
-        (lambda: risk_curve(0.5, **BOTH, **GOOD), "alphas must have at least 1 axes"),
+        (lambda: risk_curve(0.5, **BOTH, **GOOD), "alphas must have one axis or more"),
         (lambda: risk_curve([[0.5]], **BOTH, **GOOD), "alphas must have one axis"),
         (
             lambda: risk_curve([0.5], target=([1.0, 0.0], SKEW), source=BOTH["source"], **GOOD),

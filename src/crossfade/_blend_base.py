@@ -11,12 +11,12 @@ from crossfade._checks import check_choice
 from crossfade._domains import split_domains
 from crossfade._rule import LinearRule, check_both_classes, encode
 from crossfade._target import (
+    Forecast,
     Samples,
     Target,
     check_shrinkage,
     describe_target,
     forecast,
-    honest_gap,
 )
 from crossfade.prior import TaskPrior
 
@@ -39,6 +39,7 @@ class BlendClassifier(LinearRule):
     source_projection_: Array | None
     target_projection_: Array | None
     _seen: tuple[Array, NDArray[Any], Array]
+    _prior_given: TaskPrior | None
 
     def fit(
         self,
@@ -72,7 +73,13 @@ class BlendClassifier(LinearRule):
         if sample_domain is not None:
             self._refuse_other_features(prior, rows.shape[1])
             rows, labels, weight, prior = split_domains(
-                rows, labels, weight, sample_domain, prior, self.classes
+                rows,
+                labels,
+                weight,
+                sample_domain,
+                prior,
+                self.classes,
+                getattr(self, "feature_names_in_", None),
             )
         self._start(rows, labels, weight, prior)
         self._learn(may_wait=False)
@@ -89,6 +96,7 @@ class BlendClassifier(LinearRule):
 
         The labelled samples are kept for this, since a calibration has few. Where both classes are
         known beforehand, samples of the second may come later; until then nothing can be predicted.
+        A pickled estimator holds them too.
         Samples that are refused leave the estimator as it was.
 
         Parameters
@@ -114,6 +122,8 @@ class BlendClassifier(LinearRule):
             if first:
                 self._start(rows, labels, weight, self._check_prior())
             else:
+                if self.prior is not self._prior_given:
+                    self._prior_given = self.prior_ = self._check_prior()
                 old_rows, old_labels, old_weight = self._seen
                 if (labels.dtype.kind in "OU") != (old_labels.dtype.kind in "OU"):
                     raise ValueError(
@@ -143,7 +153,7 @@ class BlendClassifier(LinearRule):
             self.__dict__.pop(name, None)
         # Copies, since a caller who streams may well fill the same arrays again.
         self._seen = (rows.copy(), labels.copy(), weight.copy())
-        self.prior_ = prior
+        self.prior_, self._prior_given = prior, self.prior
 
     def _not_fitted(self) -> str:
         if hasattr(self, "_waiting_for"):
@@ -178,7 +188,7 @@ class BlendClassifier(LinearRule):
         else:
             known = present.tolist() if names is None else names.tolist()
             known.sort(key=lambda name: bool(name != present[0]))
-            remedy = ", or pass on_missing_class='prior'"
+            remedy = "" if prior is None else ", or pass on_missing_class='prior'"
             if may_wait:
                 remedy = ", or name both with partial_fit(..., classes=(first, second))"
             check_both_classes(samples.counts, known, remedy)
@@ -186,7 +196,7 @@ class BlendClassifier(LinearRule):
     def _learn_both(self, samples: Samples, prior: TaskPrior | None) -> None:
         shrinkage = check_shrinkage(self.shrinkage)
         scale = None if prior is None else prior.feature_scale
-        fallback = None if prior is None else prior.within_covariance
+        fallback = None if prior is None else prior.within_spectrum
         target = describe_target(samples, shrinkage, scale, fallback, self._noise_form())
         self._target = target
         self.midpoint_ = target.midpoint
@@ -194,6 +204,7 @@ class BlendClassifier(LinearRule):
         if prior is None:
             omega, trace, self.alpha_ = own, float(target.rank), 1.0
             self.source_projection_ = None
+            self._no_blend()
         else:
             self.source_projection_ = (
                 None if prior.resultant_length < 1e-12 else prior.mean_direction
@@ -203,6 +214,7 @@ class BlendClassifier(LinearRule):
             else:
                 # Classes that do not differ have no direction of their own: the crowd's it is.
                 omega, trace, self.alpha_ = prior.mean_direction, 0.0, 0.0
+                self._no_blend()
         self.target_projection_ = own
         length = float(np.linalg.norm(omega))
         if length == 0.0 and prior is None:
@@ -215,16 +227,15 @@ class BlendClassifier(LinearRule):
                 f"The target's direction and the crowd's cancel out at alpha={self.alpha_:g}. "
                 "Choose another alpha, or None."
             )
-        gap = float(honest_gap(target, omega, trace)) / length
-        self._conclude(omega / length, target, self.midpoint_, gap, trace / length)
+        self._conclude(omega, self.midpoint_, target, forecast(target, omega, trace))
 
-    def _conclude(
-        self, projection: Array, target: Target, midpoint: Array, gap: float, trace: float
-    ) -> None:
+    def _conclude(self, omega: Array, midpoint: Array, target: Target, promise: Forecast) -> None:
         """Set the rule and its forecast."""
-        self._set_rule(projection, target, midpoint, gap)
-        accuracy, error = forecast(target, projection, gap, trace)
-        self.expected_accuracy_, self.expected_accuracy_error_ = float(accuracy), float(error)
+        length = float(np.linalg.norm(omega))
+        gap, variance = float(promise.gap) / length, float(promise.variance) / length**2
+        self._set_rule(omega / length, target.scale, midpoint, gap, variance)
+        self.expected_accuracy_ = float(promise.accuracy)
+        self.expected_accuracy_error_ = float(promise.error)
 
     def _learn_one(
         self,
@@ -262,14 +273,16 @@ class BlendClassifier(LinearRule):
             ),
             check_shrinkage(self.shrinkage),
             oriented.feature_scale,
-            oriented.within_covariance,
+            oriented.within_spectrum,
         )
         self._target = target
         self.midpoint_, self.alpha_ = midpoint, 0.0
+        self._no_blend()
         self.target_projection_ = None
         self.source_projection_ = oriented.mean_direction
-        gap = float(oriented.mean_direction @ half_gap)
-        self._conclude(oriented.mean_direction, target, midpoint, gap, 0.0)
+        gap = np.asarray(oriented.mean_direction @ half_gap)
+        promise = forecast(target, oriented.mean_direction, 0.0, gap)
+        self._conclude(oriented.mean_direction, midpoint, target, promise)
 
     # -- agreement of target and prior ------------------------------------------------------
 
@@ -340,6 +353,10 @@ class BlendClassifier(LinearRule):
 
     def _noise_form(self) -> str:
         return "unit"
+
+    def _no_blend(self) -> None:
+        """Set what a blend would have set, where `alpha_` leaves nothing to choose."""
+        raise NotImplementedError
 
     def _blend(self, target: Target, prior: TaskPrior) -> tuple[Array, float, float]:
         """Direction, trace of the matrix that multiplies (own - crowd), and alpha."""

@@ -46,12 +46,15 @@ def check_integer(name: str, value: object, low: int) -> int:
 
 def check_finite(name: str, values: ArrayLike, ndim: int, n_features: int | None = None) -> Array:
     """Return `values` as finite floats with at least `ndim` axes, the last of length n_features."""
+    if np.iscomplexobj(values):
+        raise ValueError(f"{name} must be real numbers; got complex ones.")
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as reason:
-        raise ValueError(f"{name} must be numbers; got {values!r}.") from reason
+        raise ValueError(f"{name} must be numbers, in rows of equal length: {reason}.") from reason
     if array.ndim < ndim:
-        raise ValueError(f"{name} must have at least {ndim} axes; got shape {array.shape}.")
+        wanted = "one axis or more" if ndim == 1 else f"at least {ndim} axes"
+        raise ValueError(f"{name} must have {wanted}; got shape {array.shape}.")
     if n_features is not None and array.shape[-1] != n_features:
         raise ValueError(
             f"{name} must have {n_features} features on the last axis; got shape {array.shape}."
@@ -93,6 +96,10 @@ def check_directions(
             "projections must be of shape (n_tasks, n_features) with at least one row; got "
             f"{directions.shape}."
         )
+    if normalize:
+        # First by the largest entry, whose square a number may not hold.
+        largest = np.abs(directions).max(1, keepdims=True)
+        directions = directions / np.where(largest > 0.0, largest, 1.0)
     lengths = np.sqrt(np.einsum("ij,ij->i", directions, directions))
     zero = lengths == 0.0
     if zero.any():
@@ -185,3 +192,15 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
     return np.random.default_rng(random_state)
+
+
+def grid_of(step: object) -> Array:
+    """Return the alphas 0, step, ..., 1; refuse a step that does not divide one."""
+    size = check_number("step", step, 1e-4, 1.0)
+    n_steps = round(1.0 / size)
+    if abs(n_steps * size - 1.0) > 1e-9:
+        raise ValueError(
+            f"step must divide 1, as 0.1, 0.05 and 0.25 do; got {step!r}. The nearest that does is "
+            f"{1.0 / n_steps:.6g}."
+        )
+    return np.linspace(0.0, 1.0, n_steps + 1)

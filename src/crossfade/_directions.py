@@ -16,8 +16,11 @@ from crossfade._shrinkage import oas
 Array = NDArray[np.float64]
 
 PSI_FORMS = ("tangent", "authors", "printed")
-#: A scatter below this is certainty that no number of tasks can justify.
-LEAST_SCATTER = 1e-10
+
+
+def least_scatter(n_tasks: int, n_features: int) -> float:
+    """Variance in each feature below which so few tasks cannot be certain of their agreement."""
+    return max(1.0 / (n_features * n_tasks**2), 1e-10)
 
 
 def shrunk_scatter(mean: Array, second_moment: Array, n_tasks: int) -> Array:
@@ -45,7 +48,7 @@ def shrunk_scatter(mean: Array, second_moment: Array, n_tasks: int) -> Array:
     scatter = scatter * (n_tasks / (n_tasks - 1.0))
     trace = np.trace(scatter, axis1=-2, axis2=-1)
     weight = oas(trace, (scatter**2).sum((-2, -1)), n_features, n_tasks - 1.0)
-    level = np.maximum(weight * trace / n_features, LEAST_SCATTER)
+    level = np.maximum(weight * trace / n_features, least_scatter(n_tasks, n_features))
     shrunk: Array = (1.0 - weight)[..., None, None] * scatter + level[..., None, None] * identity
     return shrunk
 
@@ -64,7 +67,7 @@ def orthogonal_root(scatter: Array) -> Array:
         Eigenvectors times the roots of the eigenvalues.
     """
     values, vectors = np.linalg.eigh(scatter)
-    root: Array = vectors * np.sqrt(np.maximum(values, LEAST_SCATTER))[..., None, :]
+    root: Array = vectors * np.sqrt(np.maximum(values, 1e-12))[..., None, :]
     return root
 
 
@@ -101,6 +104,39 @@ def psi_parts(
         tangent = np.full_like(unlike, 1 / n_features if n_features > 1 else 0.0)
     variance = tangent / (n_tasks * resultant**2)
     return PsiParts(variance, -variance)
+
+
+def form_of_psi(psi: Array, direction: Array, form: str) -> str:
+    """Form that a covariance of the mean direction has; refuses one that it has not.
+
+    Parameters
+    ----------
+    psi : ndarray of shape (n_features, n_features)
+        Covariance of the mean direction.
+    direction : ndarray of shape (n_features,)
+        The mean direction.
+    form : {"auto", "tangent", "authors", "printed"}
+        What it is said to be.
+
+    Returns
+    -------
+    str
+        One of `PSI_FORMS`.
+    """
+    n_features = direction.size
+    shape, size = np.eye(n_features), n_features
+    even = np.abs(psi - np.trace(psi) / size * shape).max() <= 1e-6 * np.abs(psi).max()
+    if form == "auto":
+        form = "authors" if even and n_features > 1 else "tangent"
+    if form == "tangent":
+        shape, size = shape - np.outer(direction, direction), max(n_features - 1, 1)
+    if np.abs(psi - np.trace(psi) / size * shape).max() > 1e-6 * np.abs(psi).max():
+        kind = "I - mu mu'" if form == "tangent" else "the identity"
+        raise ValueError(
+            f"psi is not of the {form} form, a multiple of {kind}. Pass what "
+            "TaskPrior.standard_error gives, and which form it is."
+        )
+    return form
 
 
 def resultant_from_psi(trace: float, form: str, n_tasks: int, n_features: int) -> float:
@@ -169,7 +205,7 @@ class DirectionSums:
         if self.resultant_length < 1e-12:
             raise ValueError(
                 "The directions of this prior cancel out: there is no mean direction. Check that "
-                "all sources order their classes alike, or use PosteriorBlendClassifier."
+                "all sources order their classes alike."
             )
         return frozen(self.mean / np.linalg.norm(self.mean))
 
@@ -200,7 +236,7 @@ class DirectionSums:
         if self.n_tasks == 1:
             return 1.0 / self.n_features
         unlike = (1.0 - self.resultant_length**2) * self.n_tasks / (self.n_tasks - 1.0)
-        return max(unlike / self.n_features, LEAST_SCATTER)
+        return max(unlike / self.n_features, least_scatter(self.n_tasks, self.n_features))
 
     @cached_property
     def scatter_root(self) -> Array:

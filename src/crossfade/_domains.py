@@ -21,6 +21,7 @@ def split_domains(
     sample_domain: ArrayLike,
     prior: TaskPrior | None,
     classes: Any = None,
+    feature_names: Any = None,
 ) -> tuple[Array, NDArray[Any], Array, TaskPrior | None]:
     """Separate sources (positive domains) from the target (negative ones), as skada does.
 
@@ -38,6 +39,8 @@ def split_domains(
         A prior to which the sources are added.
     classes : pair of labels or None
         Labels in the order of the prior's classes, if they have other names.
+    feature_names : sequence of str or None
+        Names of the features.
 
     Returns
     -------
@@ -51,7 +54,7 @@ def split_domains(
     if not whole or (domain == 0).any():
         raise ValueError(
             "sample_domain must be one whole number for each sample: positive for a source, "
-            f"negative for the target, never zero; got {sample_domain!r}."
+            f"negative for the target, never zero; got shape {domain.shape} and {domain.dtype}."
         )
     target = domain < 0
     if not target.any():
@@ -64,7 +67,12 @@ def split_domains(
             "samples. Weight the samples of the target only."
         )
     sources = [
-        Task(rows[domain == name], labels[domain == name], name=f"domain {name}")
+        Task(
+            rows[domain == name],
+            labels[domain == name],
+            name=f"domain {name}",
+            feature_names=feature_names,
+        )
         for name in np.unique(domain[~target])
     ]
     if sources:

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import vonmises_fisher
 
-from crossfade import _spectrum
 from crossfade._checks import (
     RandomState,
     as_generator,
@@ -14,6 +13,7 @@ from crossfade._checks import (
     check_directions,
     check_integer,
     check_number,
+    check_spectrum,
 )
 from crossfade.tasks import Task, TaskSet
 
@@ -56,7 +56,7 @@ def draw_directions(
     """
     n_directions = check_integer("n_directions", n_directions, 1)
     n_features = check_integer("n_features", n_features, 1)
-    kappa = check_number("concentration", concentration, 0.0)
+    kappa = check_number("concentration", concentration, 0.0, 1e8)
     rng = as_generator(random_state)
     mu = np.eye(n_features)[0]
     if mean_direction is not None:
@@ -126,8 +126,8 @@ def simulate_tasks(
     )
     root = np.eye(n_features)
     if covariance is not None:
-        sigma = _spectrum.from_dense(check_covariance("covariance", covariance, n_features))
-        root = sigma.basis * np.sqrt(sigma.values)
+        values, basis = np.linalg.eigh(check_covariance("covariance", covariance, n_features))
+        root = basis * np.sqrt(check_spectrum("covariance", values))
     nu = omega @ (root @ root.T)
     label = half_labels(n_samples)
     signs = 2.0 * label - 1.0

@@ -14,7 +14,7 @@ CharacteristicFunction = Callable[[Array], tuple[Array, Array]]
 
 #: Numerical error above which the nodes of a row are doubled.
 TOLERANCE = 1e-6
-_FEWEST, _MOST = 32, 1536
+_FEWEST, _MOST = 32, 1024
 
 
 @cache

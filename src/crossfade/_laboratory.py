@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._blend_law import BlendLaw, TargetNoise, target_noise
+from crossfade._checks import grid_of
 from crossfade._directions import orthogonal_root, psi_parts, shrunk_scatter
 from crossfade._least_risk import AlphaChoice, least_risk
 from crossfade._posterior import scattered_blend
 from crossfade._spectrum import Spectrum
-from crossfade._target import Samples, Target, describe_target, forecast, honest_gap
+from crossfade._target import Samples, Target, describe_target, forecast
 
 Array = NDArray[np.float64]
 
@@ -141,7 +142,7 @@ def rules_of(
         target = _known(target, covariance, "unit")
         plain = _known(target, covariance, "minus")
     ones, none = np.ones(n_targets), np.full(n_targets, np.nan)
-    grid = np.linspace(0.0, 1.0, round(1.0 / step) + 1)
+    grid = grid_of(step)
     own, mu = target.noise.omega, crowd.mu
     printed = crowd.choose(
         plain.sigma, plain.nu, plain.noise, psi="authors", alphas=grid, n_draws=n_draws, rng=rng
@@ -170,7 +171,7 @@ def rules_of(
 
 
 def _expected(target: Target, omega: Array, trace: Array) -> Array:
-    return forecast(target, omega, honest_gap(target, omega, trace), trace)[0]
+    return forecast(target, omega, trace).accuracy
 
 
 def _known(target: Target, covariance: Spectrum, form: str) -> Target:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crossfade import _spectrum
 from crossfade._blend_law import BlendLaw, curve, hidden_gap, sampled_curve
 from crossfade._checks import (
     RandomState,
@@ -108,6 +109,7 @@ def dense_curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
     risks, errors : ndarray of shape (..., n_alphas)
         Expected risks and bounds of their numerical error.
     """
+    law = _within_span(law)
     own, crowd = alphas[..., None], 1.0 - alphas[..., None]
     noise, mu = law.noise, law.mu
     inverse = law.sigma.inverse()
@@ -128,6 +130,29 @@ def dense_curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
     means = own * noise.omega[..., None, :] + crowd * mu[..., None, :]
     sigma = law.sigma.dense()[..., None, :, :]
     return integrated_risk(means, factor, law.nu[..., None, :], sigma)
+
+
+def _within_span(law: BlendLaw) -> BlendLaw:
+    """The same law in as few dimensions as Sigma, the gap and the crowd's direction take.
+
+    Outside of them Sigma has its floor, which is zero here, so that nothing there is ever seen.
+    """
+    sigma, omega = law.sigma, law.noise.omega
+    if sigma.n_outside <= 2 or sigma.floor.any():
+        return law
+    mu = np.broadcast_to(law.mu, omega.shape)
+    first = _spectrum.outside(sigma.basis, law.nu)
+    second = _spectrum.outside(np.concatenate([sigma.basis, first[..., None]], -1), mu)
+    basis = np.concatenate([sigma.basis, first[..., None], second[..., None]], -1)
+    values = np.concatenate([sigma.values, np.zeros((*sigma.values.shape[:-1], 2))], -1)
+    within = np.broadcast_to(np.eye(values.shape[-1]), (*values.shape, values.shape[-1]))
+    return BlendLaw(
+        _spectrum.Spectrum(values, within, sigma.floor),
+        np.matvec(basis.mT, law.nu),
+        law.noise._replace(omega=np.matvec(basis.mT, omega)),
+        np.matvec(basis.mT, mu),
+        law.psi,
+    )
 
 
 def _outer(vectors: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from crossfade._spectrum import Spectrum, invert
+from crossfade._spectrum import Spectrum, outside
 
 Array = NDArray[np.float64]
 
@@ -251,8 +251,8 @@ def isotropic_blend(
     basis, values = sigma.basis, sigma.values
     if sigma.n_outside:
         # Outside the basis only two directions matter: those of (own - crowd) and of the crowd.
-        first = _outside(basis, away)
-        second = _outside(np.concatenate([basis, first[..., None]], -1), mean)
+        first = outside(basis, away)
+        second = outside(np.concatenate([basis, first[..., None]], -1), mean)
         basis = np.concatenate([basis, first[..., None], second[..., None]], -1)
         floor = np.broadcast_to(sigma.floor[..., None], (*own.shape[:-1], 2))
         values = np.concatenate(
@@ -269,16 +269,6 @@ def isotropic_blend(
         rest=scatter * np.broadcast_to(sigma.floor, noise.shape),
     )
     return path.at(choose_strength(path, strength, sigma, length)), path
-
-
-def _outside(basis: Array, vector: Array) -> Array:
-    """Unit vector along the part of a vector outside a basis; zero if there is none."""
-    rest = vector - np.matvec(basis, np.matvec(basis.mT, vector))
-    rest = rest - np.matvec(basis, np.matvec(basis.mT, rest))
-    length = np.linalg.vector_norm(rest, axis=-1, keepdims=True)
-    size = np.linalg.vector_norm(vector, axis=-1, keepdims=True)
-    direction: Array = rest * invert(np.where(length > 1e-12 * size, length, 0.0))
-    return direction
 
 
 def choose_strength(path: Path, strength: str | float, sigma: Spectrum, length: Array) -> Array:

@@ -96,7 +96,9 @@ def read_prior(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"{path} is not a prior file: its format is not {FORMAT!r}.")
     version = header.get("version")
-    if not isinstance(version, int) or version > VERSION:
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ValueError(f"{path} was altered: its format version is {version!r}.")
+    if version > VERSION:
         raise ValueError(
             f"{path} is of format version {version}; this Crossfade reads up to {VERSION}. "
             "Update Crossfade."

@@ -34,7 +34,8 @@ def describe(prior: TaskPrior) -> str:
     if prior.classes is not None:
         classes = f"{prior.classes[0]!r} and {prior.classes[1]!r} (directions point to the second)"
     lines = [
-        f"Prior of {prior.n_tasks} tasks, {prior.n_features} features",
+        f"Prior of {prior.n_tasks} task{'s' if prior.n_tasks > 1 else ''}, "
+        f"{prior.n_features} feature{'s' if prior.n_features > 1 else ''}",
         f"  classes        {classes}",
         f"  agreement R    {prior.resultant_length:.3f}  (1: all alike, 0: they cancel out)",
         f"  concentration  {prior.concentration:.3g}",

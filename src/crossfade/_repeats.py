@@ -17,8 +17,8 @@ Array = NDArray[np.float64]
 #: Called with the number of finished pieces of work and their total.
 Progress = Callable[[int, int], None]
 
-#: Repeats that are computed at once, by one process.
-_AT_ONCE = 250
+#: Repeats that are computed at once, by one process, and numbers that their sources may take.
+_AT_ONCE, _LARGEST = 250, 10_000_000
 
 
 def means(names: Sequence[str], values: Array) -> dict[str, float]:
@@ -43,25 +43,33 @@ def run(
     n_jobs: int,
     random_state: int | None,
     on_progress: Progress | None,
+    numbers: Callable[[Any], int],
 ) -> list[dict[Any, Array]]:
-    """All repeats of all cells, in pieces with generators of their own; one result a cell."""
+    """All repeats of all cells, in pieces with generators of their own; one result a cell.
+
+    `numbers` says how many numbers the sources of one repeat of a cell take.
+    """
     n_repeats = check_integer("n_repeats", n_repeats, 1)
-    sizes = [min(_AT_ONCE, n_repeats - start) for start in range(0, n_repeats, _AT_ONCE)]
-    seeds = np.random.SeedSequence(random_state).spawn(len(cells) * len(sizes))
+    n_jobs = check_integer("n_jobs", n_jobs, 1)
+    if not cells:
+        raise ValueError("There is nothing to simulate: give at least one value of everything.")
+    sizes: list[tuple[int, int]] = []
+    for place, cell in enumerate(cells):
+        most = max(1, min(_AT_ONCE, _LARGEST // numbers(cell)))
+        sizes += [(place, min(most, n_repeats - start)) for start in range(0, n_repeats, most)]
+    seeds = np.random.SeedSequence(random_state).spawn(len(sizes))
     pieces = [
-        joblib.delayed(work)(cell, size, np.random.default_rng(seeds[len(sizes) * i + k]))
-        for i, cell in enumerate(cells)
-        for k, size in enumerate(sizes)
+        joblib.delayed(work)(cells[place], size, np.random.default_rng(seed))
+        for (place, size), seed in zip(sizes, seeds, strict=True)
     ]
-    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
-    finished = []
+    finished: list[list[dict[Any, Array]]] = [[] for _ in cells]
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
-        for result in parallel(pieces):
-            finished.append(result)
+        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
+        for done, result in enumerate(parallel(pieces)):
+            finished[sizes[done][0]].append(result)
             if on_progress is not None:
-                on_progress(len(finished), len(pieces))
-    grouped = [finished[i : i + len(sizes)] for i in range(0, len(finished), len(sizes))]
+                on_progress(done + 1, len(pieces))
     return [
         {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        for parts in grouped
+        for parts in finished
     ]

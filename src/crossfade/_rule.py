@@ -11,8 +11,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from crossfade._target import Target
-
 Array = NDArray[np.float64]
 
 #: Least slope of a probability, so that it still says which class is likelier.
@@ -70,7 +68,7 @@ class LinearRule(ClassifierMixin, BaseEstimator):
         return labels
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Probability of each class under the model (equation 27), its gap freed of its optimism.
+        """Probability of each class under the model (equation 27).
 
         Parameters
         ----------
@@ -111,19 +109,19 @@ class LinearRule(ClassifierMixin, BaseEstimator):
     def _set_rule(
         self,
         projection: Array,
-        target: Target,
+        scale: Array,
         midpoint: Array,
         gap: float,
+        variance: float,
         threshold: float = 0.0,
     ) -> None:
-        """Set the rule: a unit direction through `midpoint`, with `gap` between the classes.
+        """Set the rule: a unit direction through `midpoint`, in features divided by `scale`.
 
-        `gap` is half the distance of the classes along the direction and `threshold` what is
-        added to the middle, both in scaled units.
+        Along the direction, `gap` is half the distance of the classes, `variance` that within them
+        and `threshold` what is added to the middle, all in scaled units.
         """
-        variance = float(np.vecdot(projection, target.sigma.apply(projection)))
         self.projection_ = projection
-        self.coef_ = (projection / target.scale)[None, :]
+        self.coef_ = (projection / scale)[None, :]
         self.intercept_ = -(self.coef_ @ midpoint) - threshold
         certain = 1e12 if gap > 0.0 else 0.0
         slope = 2.0 * gap / variance if variance > 0.0 else certain

@@ -34,20 +34,20 @@ def oas(trace: Array, trace_of_square: Array, n_features: int, freedom: float) -
 
 
 def ledoit_wolf(
-    trace: Array, trace_of_square: Array, fourth: Array, n_features: int, freedom: float
+    trace: Array, trace_of_square: Array, fourth: Array, n_features: int, n_samples: float
 ) -> Array:
     """Weight of Ledoit and Wolf (equation 4; 2004), from the mean of the squared squared lengths.
 
     Parameters
     ----------
     trace, trace_of_square : ndarray of shape (...)
-        Traces of the covariance and of its square.
+        Traces of the sum of outer products over `n_samples`, and of its square.
     fourth : ndarray of shape (...)
-        Sum over samples of the fourth power of their length, over `freedom`.
+        Mean over samples of the fourth power of their length.
     n_features : int
         Size of the covariance.
-    freedom : float
-        Degrees of freedom of the estimate.
+    n_samples : float
+        How many samples.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def ledoit_wolf(
         Weights from 0 to 1.
     """
     uneven = trace_of_square - trace**2 / n_features
-    noise = (fourth - trace_of_square) / freedom
+    noise = (fourth - trace_of_square) / n_samples
     certain = uneven <= noise
     weight: Array = np.where(certain, 1.0, noise / np.where(certain, 1.0, uneven))
     return np.maximum(weight, 0.0)

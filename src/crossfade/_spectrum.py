@@ -121,3 +121,19 @@ def from_rows(rows: Array) -> Spectrum:
     # Directions of zero length get zero columns: outside and inside then agree on zero.
     basis = (rows.mT @ left) * np.sqrt(invert(values))[..., None, :]
     return Spectrum(values, basis, np.zeros(batch))
+
+
+def identity(shape: tuple[int, ...]) -> Spectrum:
+    """Spectrum of the identity for vectors of this shape, without a matrix of that size."""
+    *batch, n_features = shape
+    return Spectrum(np.empty((*batch, 0)), np.empty((*batch, n_features, 0)), np.ones(batch))
+
+
+def outside(basis: Array, vector: Array) -> Array:
+    """Unit vector along the part of each vector outside a basis; zero if there is none."""
+    rest = vector - np.matvec(basis, np.matvec(basis.mT, vector))
+    rest = rest - np.matvec(basis, np.matvec(basis.mT, rest))
+    length = np.linalg.vector_norm(rest, axis=-1, keepdims=True)
+    size = np.linalg.vector_norm(vector, axis=-1, keepdims=True)
+    direction: Array = rest * invert(np.where(length > 1e-12 * size, length, 0.0))
+    return direction

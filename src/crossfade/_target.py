@@ -85,6 +85,13 @@ class Target(NamedTuple):
         return middle
 
     @property
+    def spent(self) -> Array:
+        """Degrees of freedom that the covariance takes from the samples."""
+        above = np.maximum(self.sigma.values - self.sigma.floor[..., None], 0.0)
+        spent: Array = (above * _spectrum.invert(self.sigma.values)).sum(-1)
+        return np.where(self.shrinkage < 1.0, spent, 0.0)
+
+    @property
     def mean_noise(self) -> float:
         """Variance of the half gap in units of the covariance.
 
@@ -100,7 +107,7 @@ def describe_target(
     samples: Samples,
     shrinkage: str | float | None,
     scale: Array | None,
-    fallback: Array | None = None,
+    fallback: Spectrum | None = None,
     form: str = "unit",
 ) -> Target:
     """Turn labelled samples of both classes into a direction and its uncertainty.
@@ -113,7 +120,7 @@ def describe_target(
         How to shrink the covariance; None for the pseudo-inverse of the plain one.
     scale : ndarray of shape (n_features,) or None
         What to divide features by; None for their own deviation within the classes.
-    fallback : ndarray of shape (n_features, n_features) or None
+    fallback : Spectrum or None
         Covariance where the samples do not allow any estimate; None for the identity.
     form : {"unit", "minus", "plus"}
         Form of the covariance of the direction.
@@ -126,7 +133,6 @@ def describe_target(
     X, label, weight = samples
     counts = samples.counts
     total = sum(counts)
-    n_features = X.shape[-1]
     share = np.zeros((2, label.size))
     share[label, np.arange(label.size)] = weight
     share /= np.array(counts)[:, None]
@@ -151,11 +157,14 @@ def describe_target(
         sigma = _spectrum.from_rows(rows)
         sigma, weight_of_identity = _shrink(sigma, rows, weight, freedom, shrinkage)
     else:
-        fallback = np.eye(n_features) if fallback is None else fallback
-        sigma = _spectrum.from_dense(np.broadcast_to(fallback, (*nu.shape, n_features)))
+        sigma = _spectrum.identity(nu.shape) if fallback is None else fallback
         weight_of_identity = np.ones(nu.shape[:-1])
         own_scale = False
     noise = target_noise(sigma, nu, counts, weight_of_identity, form)
+    if nu.ndim == 1 and nu.any() and not noise.length:
+        # The classes differ only where nothing varies: the gap itself is the direction.
+        sigma, weight_of_identity = _spectrum.identity(nu.shape), np.ones(())
+        noise = target_noise(sigma, nu, counts, weight_of_identity, form)
     rank = (sigma.values > 0.0).sum(-1) + sigma.n_outside * (sigma.floor > 0.0)
     return Target(means, scale, nu, sigma, weight_of_identity, counts, noise, rank, own_scale)
 
@@ -173,8 +182,11 @@ def _shrink(
         share = oas(trace, square, n_features, freedom)
     elif shrinkage == "ledoit_wolf":
         lengths = (rows**2).sum(-1) * freedom
-        fourth = (lengths**2 / weight).sum(-1) / freedom
-        share = ledoit_wolf(trace, square, fourth, n_features, freedom)
+        # Over n, as published: over the degrees of freedom it is zero for two samples a class.
+        total = float(weight.sum())
+        fourth = (lengths**2 / weight).sum(-1) / total
+        smaller = freedom / total
+        share = ledoit_wolf(trace * smaller, square * smaller**2, fourth, n_features, total)
     else:
         share = np.full_like(trace, shrinkage)
     level = share * trace / n_features
@@ -182,8 +194,29 @@ def _shrink(
     return sigma.map(values, level), share
 
 
-def honest_gap(target: Target, omega: Array, trace: Array | float) -> Array:
-    """Half the distance of the classes along directions, less what they owe to their own noise.
+class Forecast(NamedTuple):
+    """What to expect of directions on new samples.
+
+    Attributes
+    ----------
+    gap : ndarray of shape (...)
+        Half the distance of the classes along the directions, freed of what it owes to noise.
+    variance : ndarray of shape (...)
+        Variance within the classes along the directions.
+    accuracy, error : ndarray of shape (...)
+        Expected accuracy, and its standard error.
+    """
+
+    gap: Array
+    variance: Array
+    accuracy: Array
+    error: Array
+
+
+def forecast(
+    target: Target, omega: Array, trace: Array | float, gap: Array | None = None
+) -> Forecast:
+    """Accuracy to expect of directions on new samples, and its error (equations 25 and 26).
 
     Parameters
     ----------
@@ -193,53 +226,39 @@ def honest_gap(target: Target, omega: Array, trace: Array | float) -> Array:
         Directions of any length.
     trace : float or ndarray of shape (...)
         Trace of the matrix that multiplies the target's own unit direction in `omega`.
+    gap : ndarray of shape (...) or None
+        Half the distance of the classes along them, if it does not come from the samples.
 
     Returns
     -------
-    ndarray of shape (...)
-        The numerator of equation 25.
+    Forecast
+        The gap and variance along the directions, the accuracy and its error.
     """
-    length = target.noise.length
-    owed = target.mean_noise * trace / np.where(length > 0.0, length, np.inf)
-    gap: Array = np.vecdot(omega, target.nu) - owed
-    return gap
-
-
-def forecast(
-    target: Target, omega: Array, gap: Array | float, trace: Array | float
-) -> tuple[Array, Array]:
-    """Accuracy to expect of directions on new samples, and its error (equations 25 and 26).
-
-    Parameters
-    ----------
-    target : Target
-        What the labelled samples say.
-    omega : ndarray of shape (..., n_features)
-        Directions of any length.
-    gap : float or ndarray of shape (...)
-        Half the distance of the classes along them, from :func:`honest_gap`.
-    trace : float or ndarray of shape (...)
-        As in :func:`honest_gap`.
-
-    Returns
-    -------
-    accuracy, error : ndarray of shape (...)
-        The forecast and its standard error.
-    """
-    variance = np.vecdot(omega, target.sigma.apply(omega))
+    freedom = max(sum(target.counts) - 2.0, 1.0)
+    rank = np.maximum(target.rank, 1)
+    # A covariance learnt from few samples is too small along directions that come from it.
+    spent = target.spent
+    swell = freedom / np.maximum(freedom - spent * trace / rank, 0.5)
+    variance = np.asarray(np.vecdot(omega, target.sigma.apply(omega)) * swell**2)
+    length = np.where(target.noise.length > 0.0, target.noise.length, np.inf)
+    owed = target.mean_noise * swell * trace / length
+    if gap is None:
+        gap = np.asarray(np.vecdot(omega, target.nu) - owed)
     with np.errstate(divide="ignore", invalid="ignore"):
-        score = np.asarray(gap / np.sqrt(np.maximum(variance, 0.0)))
+        score = gap / np.sqrt(np.maximum(variance, 0.0))
         score = np.where(np.isnan(score), 0.0, score)
-        owed = np.nan_to_num((target.mean_noise * trace / target.noise.length) ** 2 / variance)
+        doubt = np.nan_to_num(2.0 * owed**2 / (variance * rank))
     # What was taken off the gap is itself uncertain. A mean of Phi over a noisy score is too low;
     # over this one it is right. The noise of the gap proper cancels with that of the threshold.
-    doubt = np.minimum(2.0 * owed / np.maximum(target.rank, 1), 0.5)
+    doubt = np.minimum(doubt, 0.5)
     score = score / np.sqrt(1.0 - doubt)
     finite = np.where(np.isfinite(score), score, 0.0)
-    freedom = max(sum(target.counts) - 2.0, 1.0)
     spread = np.sqrt(target.mean_noise + doubt + finite**2 / (2.0 * freedom))
-    density = np.exp(-0.5 * score**2) / np.sqrt(2.0 * np.pi)
-    return ndtr(score), density * spread
+    error = (ndtr(score + spread) - ndtr(score - spread)) / 2.0
+    # Without a degree of freedom left the samples say nothing about their own rule.
+    blind = (freedom - spent < 1.0) & (np.asarray(trace) > 0.0)
+    accuracy = np.where(blind, 0.5, ndtr(score))
+    return Forecast(gap, variance, accuracy, np.where(blind, 0.25, error))
 
 
 def check_shrinkage(shrinkage: object) -> str | float | None:

@@ -54,11 +54,14 @@ def summarise_tasks(
         scale = _typical_deviation(tasks)
     else:
         scale = check_scale(feature_scale, n_features)
+    if discriminant is not None and not isinstance(discriminant, FisherDiscriminant):
+        raise TypeError(
+            f"discriminant must be a FisherDiscriminant; got {type(discriminant).__name__}."
+        )
     template = clone(FisherDiscriminant() if discriminant is None else discriminant)
     template.set_params(feature_scale=scale)
     directions = np.empty((len(tasks), n_features))
     gap_sum = np.zeros(n_features)
-    within_sum = None if isotropic else np.zeros((n_features, n_features))
     for place, task in enumerate(tasks):
         fitted = clone(template).fit(task.X, task.y)
         if not fitted.projection_.any():
@@ -68,9 +71,12 @@ def summarise_tasks(
             )
         directions[place] = fitted.projection_
         gap_sum += fitted.half_gap_
-        if within_sum is not None:
-            rows = _centred(task) / scale
-            within_sum += rows.T @ rows / max(len(rows) - 2, 1)
+    # Tasks of one sample a class have no covariance to give.
+    able = [] if isotropic else [task for task in tasks if len(np.asarray(task.y)) > 2]
+    within = np.zeros((n_features, n_features))
+    for task in able:
+        rows = _centred(task) / scale
+        within += rows.T @ rows / (len(rows) - 2) / len(able)
     return {
         "n_tasks": len(tasks),
         "direction_sum": directions.sum(0),
@@ -78,10 +84,7 @@ def summarise_tasks(
         "feature_scale": scale,
         "classes": tuple(tasks[0].classes.tolist()),
         "feature_names": names,
-        # Tasks of one sample a class have no covariance to give.
-        "within_covariance": None
-        if within_sum is None or not within_sum.any()
-        else within_sum / len(tasks),
+        "within_covariance": within if able else None,
         "half_gap": gap_sum / len(tasks),
     }
 
@@ -109,10 +112,8 @@ def _centred(task: Task) -> Array:
 
 def _typical_deviation(tasks: list[Task]) -> Array:
     """Median over tasks of the standard deviation within the classes; one where that is none."""
-    deviations = []
-    for task in tasks:
-        rows = _centred(task)
-        deviations.append(np.sqrt((rows**2).sum(0) / max(len(rows) - 2, 1)))
-    size = np.median([np.abs(np.asarray(task.X)).max(0) for task in tasks], axis=0)
-    scale = np.median(deviations, axis=0)
+    able = [task for task in tasks if len(np.asarray(task.y)) > 2] or tasks
+    squares = [(_centred(task) ** 2).sum(0) / max(len(np.asarray(task.y)) - 2, 1) for task in able]
+    size = np.median([np.abs(np.asarray(task.X)).max(0) for task in able], axis=0)
+    scale = np.median(np.sqrt(squares), axis=0)
     return np.where(scale > 1e-12 * size, scale, 1.0)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crossfade._blend_base import BlendClassifier
 from crossfade._blend_law import NOISE_FORMS, BlendLaw
-from crossfade._checks import RandomState, check_alphas, check_choice, check_number
+from crossfade._checks import RandomState, check_alphas, check_choice, check_number, grid_of
 from crossfade._directions import PSI_FORMS
 from crossfade._least_risk import METHODS, least_risk
 from crossfade._posterior import isotropic_blend, scattered_blend
@@ -58,7 +58,7 @@ class ConvexBlendClassifier(BlendClassifier):
     alpha_ : float
         Weight of the target.
     alphas_, risks_ : ndarray of shape (n_alphas,)
-        The curve that was minimised.
+        The curve that was minimised; one alpha and NaN where there was nothing to choose.
     projection_, target_projection_, source_projection_ : ndarray of shape (n_features,)
         Unit directions of the blend, of the target alone and of the crowd, in scaled units.
     midpoint_ : ndarray of shape (n_features,)
@@ -152,11 +152,10 @@ class ConvexBlendClassifier(BlendClassifier):
         ConvexBlendClassifier
             An estimator that is not fitted yet.
         """
-        step = check_number("step", step, 1e-4, 1.0)
         check_choice("sign", sign, ("minus", "plus"))
         return cls(
             prior,
-            alphas=np.linspace(0.0, 1.0, round(1.0 / step) + 1),
+            alphas=grid_of(step),
             shrinkage=None,
             psi=psi,
             noise=sign,
@@ -177,6 +176,9 @@ class ConvexBlendClassifier(BlendClassifier):
 
     def _noise_form(self) -> str:
         return self.noise
+
+    def _no_blend(self) -> None:
+        self.alphas_, self.risks_ = np.array([self.alpha_]), np.array([np.nan])
 
     def _blend(self, target: Target, prior: TaskPrior) -> tuple[Array, float, float]:
         own = target.noise.omega
@@ -288,6 +290,9 @@ class PosteriorBlendClassifier(BlendClassifier):
         super()._check_parameters()
         if not (isinstance(self.strength, str) and self.strength in ("auto", "risk")):
             check_number("strength", self.strength, 0.0, or_words="'auto', 'risk'")
+
+    def _no_blend(self) -> None:
+        self.strength_ = np.inf if self.alpha_ == 1.0 else 0.0
 
     def _blend(self, target: Target, prior: TaskPrior) -> tuple[Array, float, float]:
         sigma, noise = target.sigma, target.noise

@@ -6,10 +6,11 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from crossfade._checks import check_finite, check_scale
 from crossfade._rule import FLATTEST, LinearRule, check_both_classes, encode
-from crossfade._target import Samples, Target, check_shrinkage, describe_target, honest_gap
+from crossfade._target import Samples, Target, check_shrinkage, describe_target
 
 Array = NDArray[np.float64]
 
@@ -18,6 +19,9 @@ class FisherDiscriminant(LinearRule):
     r"""Fisher's linear discriminant of two classes, with a covariance that survives few samples.
 
     .. math:: \omega = S_s^{-1}\nu, \quad S_s = (1 - r) S + r (\operatorname{tr} S / d) I
+
+    Probabilities are the textbook's, which few samples make too sure of themselves; those of
+    ``PosteriorBlendClassifier()``, the same rule, are not.
 
     Parameters
     ----------
@@ -47,7 +51,7 @@ class FisherDiscriminant(LinearRule):
     shrinkage_ : float
         Weight of the identity in `covariance_`.
     projection_ : ndarray of shape (n_features,)
-        Unit direction, in scaled units; zero where the classes do not differ at all.
+        Unit direction, in scaled units; zero where the class means do not differ at all.
     projection_covariance_ : ndarray of shape (n_features, n_features)
         Covariance of `projection_` (equation 5); made when asked for.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
@@ -111,24 +115,25 @@ class FisherDiscriminant(LinearRule):
         self.shrinkage_ = float(target.shrinkage)
         omega = target.noise.omega
         gap = float(np.vecdot(omega, target.nu))
+        variance = float(np.vecdot(omega, target.sigma.apply(omega)))
         threshold = 0.0
         if priors[0] != priors[1]:
-            variance = float(np.vecdot(omega, target.sigma.apply(omega)))
             # Equation 20; without a gap every sample has the probabilities given.
             odds = float(np.log(priors[0]) - np.log(priors[1]))
             threshold = odds * (variance / (2.0 * gap) if gap > 0.0 else 1.0 / FLATTEST)
-        honest = float(honest_gap(target, omega, target.rank))
-        self._set_rule(omega, target, self.midpoint_, honest, threshold)
+        self._set_rule(omega, target.scale, self.midpoint_, gap, variance, threshold)
         return self
 
     @property
     def covariance_(self) -> Array:
         """Shrunk covariance within the classes, in scaled units."""
+        check_is_fitted(self)
         return self._target.sigma.dense()
 
     @property
     def projection_covariance_(self) -> Array:
         """Covariance of the unit direction (equation 5), projected off the direction."""
+        check_is_fitted(self)
         return direction_covariance(self._target)
 
 

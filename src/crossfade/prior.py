@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,8 +22,15 @@ from crossfade._checks import (
     check_scale,
     check_spectrum,
 )
-from crossfade._directions import PSI_FORMS, DirectionSums, frozen, resultant_from_psi
+from crossfade._directions import (
+    PSI_FORMS,
+    DirectionSums,
+    form_of_psi,
+    frozen,
+    resultant_from_psi,
+)
 from crossfade._prior_file import read_prior, write_prior
+from crossfade._spectrum import Spectrum, from_dense
 from crossfade.tasks import Task
 
 if TYPE_CHECKING:
@@ -80,10 +88,10 @@ class TaskPrior(DirectionSums):
     half_gap: Array | None = None
 
     def __post_init__(self) -> None:
-        check_integer("n_tasks", self.n_tasks, 1)
         n_features = np.size(self.direction_sum)
-        check_classes(self.classes)
-        check_names(self.feature_names, n_features)
+        object.__setattr__(self, "n_tasks", check_integer("n_tasks", self.n_tasks, 1))
+        object.__setattr__(self, "classes", check_classes(self.classes))
+        object.__setattr__(self, "feature_names", check_names(self.feature_names, n_features))
         for name, shape, optional in (
             ("direction_sum", (n_features,), False),
             ("outer_sum", (n_features, n_features), True),
@@ -99,6 +107,16 @@ class TaskPrior(DirectionSums):
                 raise ValueError(f"{name} must be of shape {shape}; got {array.shape}.")
             object.__setattr__(self, name, frozen(array.copy()))
         check_scale(self.feature_scale, n_features)
+        slack = 1e-5 * self.n_tasks
+        if np.linalg.norm(self.direction_sum) > self.n_tasks + slack:
+            raise ValueError(
+                f"direction_sum is longer than {self.n_tasks} unit directions can make it."
+            )
+        if self.outer_sum is not None and abs(np.trace(self.outer_sum) - self.n_tasks) > slack:
+            raise ValueError(
+                f"outer_sum is not that of {self.n_tasks} unit directions: its trace is "
+                f"{np.trace(self.outer_sum):.6g}."
+            )
 
     # -- building ---------------------------------------------------------------------------
 
@@ -187,7 +205,7 @@ class TaskPrior(DirectionSums):
         psi: ArrayLike,
         n_tasks: int,
         *,
-        form: str = "tangent",
+        form: str = "auto",
         feature_scale: ArrayLike | None = None,
         classes: Sequence[Any] | None = None,
         feature_names: Sequence[str] | None = None,
@@ -205,17 +223,19 @@ class TaskPrior(DirectionSums):
             Covariance of the mean direction.
         n_tasks : int
             How many tasks it came from.
-        form : {"tangent", "authors", "printed"}, default="tangent"
-            Which of the three forms `psi` has, see :meth:`standard_error`.
+        form : {"auto", "tangent", "authors", "printed"}, default="auto"
+            Which of the three forms `psi` has, see :meth:`standard_error`. "auto" takes a multiple
+            of the identity for "authors", and else "tangent".
         feature_scale, classes, feature_names : optional
             As in :meth:`from_projections`.
 
         Returns
         -------
         TaskPrior
-            An isotropic prior whose :meth:`standard_error` in that form is `psi`.
+            An isotropic prior whose :meth:`standard_error` in that form is `psi`; one task says
+            nothing of its spread, and its `psi` is not kept.
         """
-        check_choice("form", form, PSI_FORMS)
+        check_choice("form", form, ("auto", *PSI_FORMS))
         n_tasks = check_integer("n_tasks", n_tasks, 1)
         direction = check_finite("mu", mu, 1)
         length = float(np.linalg.norm(direction))
@@ -229,6 +249,7 @@ class TaskPrior(DirectionSums):
         if psi.ndim != 2:
             raise ValueError(f"psi must be one matrix; got shape {psi.shape}.")
         check_spectrum("psi", np.linalg.eigvalsh(psi))
+        form = form_of_psi(psi, direction, form)
         resultant = resultant_from_psi(float(np.trace(psi)), form, n_tasks, n_features)
         return cls(
             n_tasks=n_tasks,
@@ -268,7 +289,7 @@ class TaskPrior(DirectionSums):
         )
 
     def __add__(self, other: TaskPrior) -> TaskPrior:
-        """Prior of the tasks of both; sums are added, whatever the order.
+        """Prior of the tasks of both; sums are added, so that order matters to rounding only.
 
         Parameters
         ----------
@@ -340,6 +361,11 @@ class TaskPrior(DirectionSums):
 
     # -- reading ----------------------------------------------------------------------------
 
+    @cached_property
+    def within_spectrum(self) -> Spectrum | None:
+        """Eigenvectors of the average covariance within the classes, if it was kept."""
+        return None if self.within_covariance is None else from_dense(self.within_covariance)
+
     def summary(self) -> str:
         """Text for a person: how many tasks, how far they agree, in which features."""
         from crossfade._prior_text import describe
@@ -402,7 +428,13 @@ class TaskPrior(DirectionSums):
         """
         fields = read_prior(path)
         try:
-            return cls(**fields)
+            prior = cls(**fields)
+            for name in ("outer_sum", "within_covariance"):
+                matrix = getattr(prior, name)
+                if matrix is not None:
+                    check_covariance(name, matrix, prior.n_features)
+                    check_spectrum(name, np.linalg.eigvalsh(matrix))
+            return prior
         except (TypeError, ValueError) as reason:
             raise ValueError(
                 f"{path} holds no valid prior: {reason} Ask for a file that TaskPrior.save wrote."

@@ -25,7 +25,7 @@ from crossfade._checks import (
     check_spectrum,
     unit,
 )
-from crossfade._directions import PSI_FORMS
+from crossfade._directions import PSI_FORMS, DirectionSums
 from crossfade._inversion import integrated_risk
 from crossfade._least_risk import METHODS, AlphaChoice, least_risk
 
@@ -104,8 +104,7 @@ def conditional_risk(omega: ArrayLike, *, nu: ArrayLike, sigma: ArrayLike) -> Ar
     with np.errstate(divide="ignore", invalid="ignore"):
         score = gap / np.sqrt(np.maximum(variance, 0.0))
     # No variance and no gap: the rule answers at random.
-    risk: Array = ndtr(-np.where(np.isnan(score), 0.0, score))
-    return risk
+    return np.asarray(ndtr(-np.where(np.isnan(score), 0.0, score)))
 
 
 def expected_risk(
@@ -319,6 +318,8 @@ def choose_alpha(
     >>> bool(0.0 < choice.alpha < 1.0)
     True
     """
+    if not isinstance(prior, DirectionSums):
+        raise TypeError(f"prior must be a TaskPrior; got {type(prior).__name__}.")
     nu = check_finite("half_gap", half_gap, 1, prior.n_features)
     sigma = check_covariance("covariance", covariance, prior.n_features)
     counts = check_counts(n_samples)

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from crossfade import _spectrum
 from crossfade._blend_law import target_noise
-from crossfade._checks import check_choice, check_integer, check_number
+from crossfade._checks import check_choice, check_integer, check_number, grid_of
 from crossfade._generate import draw_directions, half_labels, simulate_tasks
 from crossfade._laboratory import Crowd, rules_of
 from crossfade._misspecified import Parameters, build_world, judge
@@ -110,13 +110,14 @@ def figure2(
         alpha): `predicted` and `true` values with standard errors, and the paper's `analytical`
         and `empirical` values where it has them.
     """
+    grid_of(step)
     cells = [
-        Cell(n_features, concentration, sources, n, known=True)
-        for sources in n_sources
-        for n in n_targets
+        _check_cell(Cell(n_features, concentration, sources, n, known=True))
+        for sources in dict.fromkeys(n_sources)
+        for n in dict.fromkeys(n_targets)
     ]
     work = partial(_figure2_piece, step=step, n_test=n_test)
-    results = run(work, cells, n_repeats, n_jobs, random_state, on_progress)
+    results = run(work, cells, n_repeats, n_jobs, random_state, on_progress, _numbers)
     rows = []
     for cell, result in zip(cells, results, strict=True):
         for (classifier, quantity), values in result.items():
@@ -140,7 +141,7 @@ def _figure2_piece(
     nu, crowd, label = _draw_targets(cell, n_repeats, rng)
     identity = _identity(cell.n_features)
     counts = (float((label == 0).sum()), float((label == 1).sum()))
-    grid = np.linspace(0.0, 1.0, round(1.0 / step) + 1)
+    grid = grid_of(step)
     noise = target_noise(identity, nu, counts, 1.0)
     choice = crowd.choose(identity, nu, noise, alphas=grid)
     learnt = nu + rng.standard_normal(nu.shape) * np.sqrt(sum(1 / n for n in counts) / 4.0)
@@ -174,6 +175,7 @@ FIGURE3_PANELS: dict[str, tuple[str, tuple[float, ...], tuple[bool, ...]]] = {
 def figure3(
     *,
     panels: Iterable[str] = ("n", "kappa", "d"),
+    values: Sequence[float] | None = None,
     n_features: int = 10,
     concentration: float = 10.0,
     n_sources: int = 100,
@@ -192,6 +194,8 @@ def figure3(
     ----------
     panels : iterable of {"n", "kappa", "d"}, default=("n", "kappa", "d")
         Which panels; each varies one parameter and leaves the others.
+    values : sequence of float or None, default=None
+        Values of the parameter that the one panel varies; None for the paper's.
     n_features, concentration, n_sources, n_target : optional
         The parameters d, kappa, J and n where they are not varied.
     step, n_draws : optional
@@ -209,24 +213,29 @@ def figure3(
         them. The paper's "optimal" is Algorithm 1, here called `paper`.
     """
     base = Cell(n_features, concentration, n_sources, n_target)
+    names = list(dict.fromkeys([panels] if isinstance(panels, str) else panels))
+    if values is not None and len(names) != 1:
+        raise ValueError(f"values belong to one panel; got {len(names)} panels.")
+    grid_of(step)
     keys, cells = [], []
-    for panel in panels:
+    for panel in names:
         if panel not in FIGURE3_PANELS:
             raise ValueError(f"panels must be among 'n', 'kappa' and 'd'; got {panel!r}.")
         name, settings, kinds = FIGURE3_PANELS[panel]
         for known in kinds:
-            for setting in settings:
-                changed: dict[str, Any] = {name: setting, "known": known}
+            for setting in settings if values is None else dict.fromkeys(values):
+                whole = name != "concentration" and float(setting).is_integer()
+                changed: dict[str, Any] = {name: int(setting) if whole else setting, "known": known}
                 keys.append((panel, float(setting), known))
-                cells.append(base._replace(**changed))
+                cells.append(_check_cell(base._replace(**changed)))
     work = partial(_figure3_piece, step=step, n_draws=n_draws, n_test=n_test)
-    results = run(work, cells, n_repeats, n_jobs, random_state, on_progress)
+    results = run(work, cells, n_repeats, n_jobs, random_state, on_progress, _numbers)
     rows = []
     for (panel, x, known), result in zip(keys, results, strict=True):
-        for classifier, values in result.items():
+        for classifier, numbers in result.items():
             row: dict[str, Any] = {"panel": panel, "x": x, "classifier": classifier}
             row["covariance"] = "known" if known else "plug-in"
-            rows.append(row | means(("accuracy", "alpha", "expected"), values))
+            rows.append(row | means(("accuracy", "alpha", "expected"), numbers))
     table = pd.DataFrame(rows)
     paper = reference("figure3_parameters.csv")
     if base != Cell():
@@ -302,7 +311,8 @@ def misspecified(
         check_choice("scenarios", name, tuple(SCENARIOS))
     size = _check_parameters(parameters)
     work = partial(_misspecified_piece, size=size, step=step, n_draws=n_draws)
-    results = run(work, names, n_repeats, n_jobs, random_state, on_progress)
+    numbers = size.n_sources * size.n_features
+    results = run(work, names, n_repeats, n_jobs, random_state, on_progress, lambda _: numbers)
     rows = []
     for name, result in zip(names, results, strict=True):
         for classifier, values in result.items():
@@ -333,7 +343,7 @@ def _check_parameters(parameters: dict[str, float]) -> Parameters:
     for name in ("n_features", "n_sources"):
         check_integer(name, getattr(size, name), 1)
     check_integer("n_target", size.n_target, 4)
-    check_number("concentration", size.concentration, 0.0)
+    check_number("concentration", size.concentration, 0.0, 1e8)
     check_number("freedom", size.freedom, 1.0)
     check_number("tails", size.tails, 2.01)
     check_number("ratio", size.ratio, 1e-3)
@@ -343,6 +353,18 @@ def _check_parameters(parameters: dict[str, float]) -> Parameters:
 
 
 # -- shared machinery -----------------------------------------------------------------------------
+
+
+def _check_cell(cell: Cell) -> Cell:
+    check_integer("n_features", cell.n_features, 1)
+    check_integer("n_sources", cell.n_sources, 1)
+    check_integer("n_target", cell.n_target, 2 if cell.known else 4)
+    check_number("concentration", cell.concentration, 0.0, 1e8)
+    return cell
+
+
+def _numbers(cell: Cell) -> int:
+    return cell.n_sources * cell.n_features
 
 
 def _draw_targets(

@@ -1,5 +1,6 @@
 """Commands as a newcomer types them: tables on the screen, files in the folder."""
 
+import os
 import subprocess
 import sys
 
@@ -45,7 +46,7 @@ def test_figure3_prints_differences_from_the_paper(run, tmp_path):
     table = pd.read_csv(tmp_path / "results" / "figure3.csv")
     row = table[(table["classifier"] == "target") & (table["x"] == 50)].iloc[0]
     assert f"({row['accuracy'] - row['reference_accuracy']:+.3f})" in result.stdout
-    assert "Forecast of posterior" in result.stdout
+    assert "Forecast of posterior, covariance plug-in: off by" in result.stdout
     assert (tmp_path / "results" / "figure3.svg").exists()
 
 
@@ -53,7 +54,7 @@ def test_misspecified_names_who_survives(run, tmp_path):
     words = ["--scenario", "shifted", "--repeats", "10", "--shift", "2"]
     result = run("simulate", "misspecified", *words)
     assert result.exit_code == 0, result.output
-    assert "shifted (the midpoint is not the origin): best is" in result.stdout
+    assert "shifted (the midpoint is not the origin): best" in result.stdout
     assert set(pd.read_csv(tmp_path / "results" / "misspecified.csv")["scenario"]) == {"shifted"}
 
 
@@ -106,3 +107,53 @@ def test_the_command_starts_without_loading_the_studies():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_values_of_a_panel_can_be_chosen(run, tmp_path):
+    words = ["--panel", "kappa", "--value", "5", "--value", "5", "--value", "50", "--repeats", "4"]
+    result = run("simulate", "figure3", *words)
+    assert result.exit_code == 0, result.output
+    assert set(pd.read_csv(tmp_path / "results" / "figure3.csv")["x"]) == {5.0, 50.0}
+    assert "The same, alpha" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["figure3", "--value", "3"], "values belong to one panel; got 3 panels"),
+        (["figure2", "--kappa", "inf"], "concentration must be a number from 0 to 1e+08; got inf"),
+        (["figure2", "--step", "0.3"], "step must divide 1"),
+        (["figure3", "--panel", "d", "--value", "2.5"], "n_features must be a whole number"),
+    ],
+)
+def test_studies_that_cannot_be_are_refused_at_once(run, words, message):
+    result = run("simulate", *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_repeated_scenario_is_drawn_once(run):
+    words = ["--scenario", "shifted", "--scenario", "shifted", "--repeats", "4"]
+    result = run("simulate", "misspecified", *words)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("shifted (the midpoint") == 1
+
+
+def test_tables_fit_eighty_columns(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    result = run("simulate", "misspecified", "--repeats", "2")
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert "…" not in result.stdout
+
+
+def test_a_terminal_without_unicode_gets_plain_signs(run, tmp_path):
+    code = "from crossfade.cli import main; main()"
+    words = ["demo", "--repeats", "2", "--sources", "3"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=True,
+    )
+    assert b" +- " in done.stdout

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm, vonmises_fisher
 
 from crossfade import ConvexBlendClassifier, PosteriorBlendClassifier, TaskPrior
+from crossfade.simulate import draw_directions
 
 BLENDS = {"posterior": PosteriorBlendClassifier, "convex": ConvexBlendClassifier}
 #: (n_features, n_samples, repeats); kappa = 10, J = 100, covariance estimated.
@@ -141,3 +142,34 @@ def test_forecast_without_a_prior(n):
         off.append(rule.expected_accuracy_ - norm.cdf(scores).mean())
     print(f"n={n}: forecast without a prior off by {np.mean(off):+.3f}")
     assert abs(np.mean(off)) < 0.03
+
+
+@pytest.mark.parametrize(("n", "d"), [(20, 10), (40, 30), (100, 50)])
+@pytest.mark.parametrize("name", ["paper", "posterior, unshrunk", "posterior, hardly shrunk"])
+def test_forecast_without_shrinkage(n, d, name):
+    """A covariance that is learnt as it is makes its own direction look better than it is."""
+    rng = np.random.default_rng(63)
+    y = np.arange(n) % 2
+    off = []
+    for _ in range(100):
+        prior = TaskPrior.from_projections(draw_directions(100, d, 10.0, random_state=rng))
+        nu = draw_directions(1, d, 10.0, random_state=rng)[0]
+        X = rng.normal(size=(n, d)) + np.where(y, 1.0, -1.0)[:, None] * nu
+        rule = {
+            "paper": ConvexBlendClassifier.paper(prior, random_state=0),
+            "posterior, unshrunk": PosteriorBlendClassifier(prior, shrinkage=None),
+            "posterior, hardly shrunk": PosteriorBlendClassifier(prior, shrinkage=0.05),
+        }[name].fit(X, y)
+        omega, shift = rule.coef_[0], rule.intercept_[0]
+        scores = (omega @ nu + np.array([shift, -shift])) / np.linalg.norm(omega)
+        off.append(rule.expected_accuracy_ - norm.cdf(scores).mean())
+    print(f"n={n} d={d} {name}: forecast off by {np.mean(off):+.3f}")
+    assert abs(np.mean(off)) < 0.03 + 2 * np.std(off) / np.sqrt(len(off))
+
+
+def test_without_freedom_left_nothing_is_promised():
+    rng = np.random.default_rng(64)
+    X, y = rng.normal(size=(10, 40)), np.arange(10) % 2
+    prior = TaskPrior.from_projections(draw_directions(50, 40, 10.0, random_state=rng))
+    rule = PosteriorBlendClassifier(prior, shrinkage=None).fit(X, y)
+    assert (rule.expected_accuracy_, rule.expected_accuracy_error_) == (0.5, 0.25)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import pandas as pd
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from crossfade._files import write_whole
 
@@ -24,9 +27,17 @@ FORMATS = ("png", "pdf", "svg")
 
 
 def terminal() -> Console:
-    """Console on standard output; wide where nobody looks at it as it comes."""
+    """Console on standard output; wide enough for the tables where nothing says how wide it is."""
     console = Console()
-    return console if console.is_terminal else Console(width=100)
+    known = console.is_terminal or "COLUMNS" in os.environ
+    return console if known else Console(width=100)
+
+
+def narrow_table(title: str) -> Table:
+    """Table without lines between its columns, so that many fit."""
+    return Table(
+        title=title, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
+    )
 
 
 def option(
@@ -72,17 +83,38 @@ out_options = together(
 
 
 @contextmanager
-def progress_bar(text: str) -> Iterator[Callable[[int, int], None]]:
-    """Bar on standard error; yields what to call with finished and total."""
+def study_of(text: str, out: Path) -> Iterator[Callable[[int, int], None]]:
+    """Make the folder, show a bar on standard error, and turn what goes wrong into a message.
+
+    Yields what to call with the pieces of work finished and their total.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_whole(out / ".crossfade", b"")
+        (out / ".crossfade").unlink()
+    except OSError as reason:
+        raise _cannot_write(out, reason) from reason
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(text, total=None)
-        yield lambda finished, total: bar.update(task, completed=finished, total=total)
+    try:
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(text, total=None)
+            yield lambda finished, total: bar.update(task, completed=finished, total=total)
+    except ValueError as reason:
+        raise click.UsageError(str(reason)) from reason
+    except KeyboardInterrupt:
+        click.echo("Stopped; nothing was written.", err=True)
+        raise
+
+
+def _cannot_write(out: Path, reason: OSError) -> click.ClickException:
+    return click.ClickException(
+        f"Cannot write to {out}: {reason.strerror}. Choose another folder with --out."
+    )
 
 
 def write_results(
@@ -91,30 +123,20 @@ def write_results(
     out: Path,
     name: str,
     image_format: str,
-) -> list[Path]:
-    """Write the table and the picture; return where they are."""
+) -> str:
+    """Write the table and the picture; return a line that says where they are."""
+    written = [out / f"{name}.csv"]
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        paths = [out / f"{name}.csv"]
-        write_whole(paths[0], table.to_csv(index=False).encode())
-    except OSError as reason:
-        raise click.ClickException(
-            f"Cannot write to {out}: {reason.strerror}. Choose another folder with --out."
-        ) from reason
-    try:
+        write_whole(written[0], table.to_csv(index=False).encode())
         figure = draw()
+        content = io.BytesIO()
+        figure.savefig(content, format=image_format, dpi=150)
+        written.append(out / f"{name}.{image_format}")
+        write_whole(written[1], content.getvalue())
     except ModuleNotFoundError as reason:
         if not (reason.name or "").startswith("matplotlib"):
             raise
         click.echo("No picture: matplotlib is missing. Install crossfade[plots].", err=True)
-        return paths
-    content = io.BytesIO()
-    figure.savefig(content, format=image_format, dpi=150)
-    paths.append(out / f"{name}.{image_format}")
-    write_whole(paths[1], content.getvalue())
-    return paths
-
-
-def say_where(paths: list[Path]) -> None:
-    """Name the files that were written."""
-    click.echo("Written: " + ", ".join(str(path) for path in paths))
+    except OSError as reason:
+        raise _cannot_write(out, reason) from reason
+    return "Written: " + ", ".join(str(path) for path in written)

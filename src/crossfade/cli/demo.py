@@ -10,8 +10,7 @@ from rich.table import Table
 from crossfade.cli._output import (
     option,
     out_options,
-    progress_bar,
-    say_where,
+    study_of,
     terminal,
     write_results,
 )
@@ -48,7 +47,7 @@ def demo(
     from crossfade import plots
     from crossfade.simulate import newcomers
 
-    with progress_bar("Newcomers") as on_progress:
+    with study_of("Newcomers", out) as on_progress:
         rows = newcomers(
             n_newcomers=repeats,
             n_sources=sources,
@@ -58,6 +57,7 @@ def demo(
             random_state=seed,
             on_progress=on_progress,
         )
+    where = write_results(rows, lambda: plots.newcomers(rows), out, "demo", image_format)
     accuracy = rows.pivot(index="newcomer", columns="classifier", values="accuracy")
     forecast = rows.groupby("classifier")["expected"].mean()
     view = Table(
@@ -67,15 +67,17 @@ def demo(
     view.add_column("classifier")
     for name in ("accuracy", "forecast", "better than lda for"):
         view.add_column(name, justify="right")
+    console = terminal()
+    give_or_take = "±" if console.encoding.lower().startswith("utf") else "+-"
     rival = "lda"
     for name in dict.fromkeys(rows["classifier"]):
         values = accuracy[name]
         better = (values > accuracy[rival]).sum()
         view.add_row(
             name,
-            f"{values.mean():.3f} ± {values.sem():.3f}",
+            f"{values.mean():.3f} {give_or_take} {values.sem():.3f}",
             "" if forecast.isna()[name] else f"{forecast[name]:.3f}",
             "" if name == rival else f"{better} of {repeats}",
         )
-    terminal().print(view)
-    say_where(write_results(rows, lambda: plots.newcomers(rows), out, "demo", image_format))
+    console.print(view)
+    click.echo(where)

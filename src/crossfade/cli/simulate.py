@@ -7,17 +7,16 @@ from pathlib import Path
 import click
 import numpy as np
 import pandas as pd
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from crossfade._scenarios import SCENARIOS
 from crossfade.cli._output import (
+    narrow_table,
     option,
     out_options,
-    progress_bar,
     repeat_options,
-    say_where,
+    study_of,
     terminal,
     write_results,
 )
@@ -95,7 +94,7 @@ def figure2(
     from crossfade import plots
     from crossfade.simulate import figure2 as study
 
-    with progress_bar("Figure 2") as on_progress:
+    with study_of("Figure 2", out) as on_progress:
         table = study(
             n_sources=sources,
             n_targets=samples,
@@ -108,6 +107,7 @@ def figure2(
             random_state=seed,
             on_progress=on_progress,
         )
+    where = write_results(table, lambda: plots.figure2(table), out, "figure2", image_format)
     console = terminal()
     for n_sources, part in table.groupby("n_sources"):
         title = f"Figure 2, J = {n_sources}, d = {features}, kappa = {kappa:g}, {repeats} repeats"
@@ -118,7 +118,7 @@ def figure2(
         theirs = (part["analytical"] - part["empirical"]).abs().max()
         paper = "" if np.isnan(theirs) else f"; in the paper by up to {theirs:.3f}"
         console.print(f"J = {n_sources}: predicted and true differ by up to {ours:.3f}{paper}.")
-    say_where(write_results(table, lambda: plots.figure2(table), out, "figure2", image_format))
+    click.echo(where)
 
 
 @simulate.command()
@@ -131,6 +131,13 @@ def figure2(
     show_default=True,
     help="Which panels; give it again for more.",
 )
+@click.option(
+    "--value",
+    "values",
+    type=float,
+    multiple=True,
+    help="Values of the one --panel's parameter, instead of the paper's; give it again for more.",
+)
 @_features
 @_kappa
 @_sources
@@ -142,6 +149,7 @@ def figure2(
 @out_options
 def figure3(
     panels: tuple[str, ...],
+    values: tuple[float, ...],
     features: int,
     kappa: float,
     sources: int,
@@ -167,9 +175,10 @@ def figure3(
     from crossfade import plots
     from crossfade.simulate import figure3 as study
 
-    with progress_bar("Figure 3") as on_progress:
+    with study_of("Figure 3", out) as on_progress:
         table = study(
             panels=panels,
+            values=values or None,
             n_features=features,
             concentration=kappa,
             n_sources=sources,
@@ -182,17 +191,21 @@ def figure3(
             random_state=seed,
             on_progress=on_progress,
         )
+    where = write_results(table, lambda: plots.figure3(table), out, "figure3", image_format)
     console = terminal()
     for (panel, covariance), part in table.groupby(["panel", "covariance"], sort=False):
         title = f"Figure 3, effect of {panel}, covariance {covariance}, {repeats} repeats"
-        console.print(_by_cell(part, "x", str(panel), title, "reference_accuracy"))
+        console.print(_by_cell(part, "x", str(panel), title))
+        chosen = part[part["classifier"].isin(["paper", "convex", "posterior"])]
+        console.print(_by_cell(chosen, "x", str(panel), "The same, alpha", "alpha"))
     for name in ("target", "average-source", "paper"):
         part = table[table["classifier"] == name].dropna(subset="reference_accuracy")
         if len(part):
             apart = (part["accuracy"] - part["reference_accuracy"]).abs().max()
             console.print(f"{name}: up to {apart:.3f} from the paper's figure.")
-    _say_forecast(console, table)
-    say_where(write_results(table, lambda: plots.figure3(table), out, "figure3", image_format))
+    for covariance, part in table.groupby("covariance", sort=False):
+        _say_forecast(console, part, f", covariance {covariance!s}")
+    click.echo(where)
 
 
 @simulate.command()
@@ -267,9 +280,9 @@ def misspecified(
     from crossfade import plots
     from crossfade.simulate import misspecified as study
 
-    with progress_bar("Misspecified") as on_progress:
+    with study_of("Misspecified", out) as on_progress:
         table = study(
-            scenarios=scenarios or tuple(SCENARIOS),
+            scenarios=tuple(dict.fromkeys(scenarios)) or tuple(SCENARIOS),
             n_features=features,
             concentration=kappa,
             n_sources=sources,
@@ -286,30 +299,29 @@ def misspecified(
             random_state=seed,
             on_progress=on_progress,
         )
+    where = write_results(
+        table, lambda: plots.misspecified(table), out, "misspecified", image_format
+    )
     console = terminal()
     console.print(_by_cell(table, "scenario", "scenario", f"Accuracy, {repeats} repeats"))
     for name, part in table.groupby("scenario", sort=False):
-        accuracy = part.set_index("classifier")["accuracy"]
-        console.print(f"{name} ({SCENARIOS[str(name)]}): best is {accuracy.idxmax()}.")
+        ranked = part.sort_values("accuracy", ascending=False)
+        within = ranked["accuracy"] > ranked["accuracy"].iloc[0] - 2 * ranked["accuracy_se"].iloc[0]
+        best = " and ".join(f"'{rule}'" for rule in ranked["classifier"][within])
+        console.print(
+            f"{name} ({SCENARIOS[str(name)]}): best {'is' if within.sum() == 1 else 'are'} {best}."
+        )
     _say_forecast(console, table)
-    say_where(
-        write_results(table, lambda: plots.misspecified(table), out, "misspecified", image_format)
-    )
+    click.echo(where)
 
 
 def _predictions(table: pd.DataFrame, title: str) -> Table:
     """Predicted and true values of one number of sources, and the paper's beside them."""
-    view = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
+    view = narrow_table(title)
     view.add_column("n", justify="right")
     view.add_column("classifier")
-    for name in (
-        "predicted",
-        "true",
-        "apart",
-        "paper:\npredicted",
-        "paper:\ntrue",
-        "ours -\npaper",
-    ):
+    headers = ["predicted", "true", "apart", "paper's\npredicted", "ours\nless it"]
+    for name in (*headers, "paper's\ntrue", "ours\nless it"):
         view.add_column(name, justify="right")
     for row in table.to_dict("records"):
         is_alpha = row["quantity"] == "alpha"
@@ -319,9 +331,8 @@ def _predictions(table: pd.DataFrame, title: str) -> Table:
             f"{row['predicted']:.4f}",
             f"{row['true']:.4f}",
             f"{row['predicted'] - row['true']:+.4f}",
-            "" if np.isnan(row["analytical"]) else f"{row['analytical']:.4f}",
-            "" if np.isnan(row["empirical"]) else f"{row['empirical']:.4f}",
-            "" if np.isnan(row["empirical"]) else f"{row['true'] - row['empirical']:+.4f}",
+            *_beside(row["predicted"], row["analytical"]),
+            *_beside(row["true"], row["empirical"]),
             end_section=is_alpha,
         )
     errors = table[table["quantity"] == "accuracy"]["true_se"]
@@ -329,11 +340,21 @@ def _predictions(table: pd.DataFrame, title: str) -> Table:
     return view
 
 
+def _beside(ours: float, paper: float) -> tuple[str, str]:
+    return ("", "") if np.isnan(paper) else (f"{paper:.4f}", f"{ours - paper:+.4f}")
+
+
 def _by_cell(
-    table: pd.DataFrame, column: str, label: str, title: str, reference: str | None = None
+    table: pd.DataFrame,
+    column: str,
+    label: str,
+    title: str,
+    quantity: str = "accuracy",
 ) -> Table:
-    """Classifiers across, cells down; differences from a reference in brackets."""
-    view = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
+    """Classifiers across, cells down; differences from the paper's figure in brackets."""
+    reference = f"reference_{quantity}"
+    compared = reference in table and bool(table[reference].notna().any())
+    view = narrow_table(title)
     view.add_column(label, no_wrap=True)
     classifiers = list(dict.fromkeys(table["classifier"]))
     for name in classifiers:
@@ -341,22 +362,19 @@ def _by_cell(
     for value, part in table.groupby(column, sort=False):
         cells = []
         for row in part.set_index("classifier").loc[classifiers].to_dict("records"):
-            text = f"{row['accuracy']:.3f}"
-            if reference is not None and not np.isnan(row[reference]):
-                text += f"\n({row['accuracy'] - row[reference]:+.3f})"
+            text = f"{row[quantity]:.3f}"
+            if compared and not np.isnan(row[reference]):
+                text += f"\n({row[quantity] - row[reference]:+.3f})"
             cells.append(text)
         view.add_row(f"{value:g}" if isinstance(value, float) else str(value), *cells)
-    largest = table["accuracy_se"].max()
-    view.caption = f"Standard errors up to {largest:.4f}."
-    if reference is not None and table[reference].notna().any():
+    view.caption = f"Standard errors up to {table[f'{quantity}_se'].max():.4f}."
+    if compared:
         view.caption += " In brackets: the difference from the paper's figure."
     return view
 
 
-def _say_forecast(console: Console, table: pd.DataFrame) -> None:
+def _say_forecast(console: Console, table: pd.DataFrame, note: str = "") -> None:
     for name in ("convex", "posterior"):
         part = table[table["classifier"] == name]
         apart = part["expected"] - part["accuracy"]
-        console.print(
-            f"Forecast of {name}: from {apart.min():+.3f} to {apart.max():+.3f} of what is true."
-        )
+        console.print(f"Forecast of {name}{note}: off by {apart.min():+.3f} to {apart.max():+.3f}.")
