@@ -238,7 +238,8 @@ def forecast(
     rank = np.maximum(target.rank, 1)
     # A covariance learnt from few samples is too small along directions that come from it.
     spent = target.spent
-    swell = freedom / np.maximum(freedom - spent * trace / rank, 0.5)
+    learnt = freedom / np.maximum(freedom - spent * trace / rank, 0.5)
+    swell = 1.0 + spent / rank * (learnt - 1.0)
     variance = np.asarray(np.vecdot(omega, target.sigma.apply(omega)) * swell**2)
     length = np.where(target.noise.length > 0.0, target.noise.length, np.inf)
     owed = target.mean_noise * swell * trace / length

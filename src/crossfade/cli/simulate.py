@@ -320,8 +320,7 @@ def _predictions(table: pd.DataFrame, title: str) -> Table:
     view = narrow_table(title)
     view.add_column("n", justify="right")
     view.add_column("classifier")
-    headers = ["predicted", "true", "apart", "paper's\npredicted", "ours\nless it"]
-    for name in (*headers, "paper's\ntrue", "ours\nless it"):
+    for name in ("predicted", "true", "apart", "paper's\npred.", "apart", "paper's\ntrue", "apart"):
         view.add_column(name, justify="right")
     for row in table.to_dict("records"):
         is_alpha = row["quantity"] == "alpha"
@@ -330,18 +329,21 @@ def _predictions(table: pd.DataFrame, title: str) -> Table:
             "  its alpha" if is_alpha else row["classifier"],
             f"{row['predicted']:.4f}",
             f"{row['true']:.4f}",
-            f"{row['predicted'] - row['true']:+.4f}",
+            f"{row['predicted'] - row['true']:+.3f}",
             *_beside(row["predicted"], row["analytical"]),
             *_beside(row["true"], row["empirical"]),
             end_section=is_alpha,
         )
     errors = table[table["quantity"] == "accuracy"]["true_se"]
-    view.caption = f"Standard errors of the true accuracies up to {errors.max():.4f}."
+    view.caption = (
+        "Apart: predicted less true, then ours less the paper's. Standard errors of the true "
+        f"accuracies up to {errors.max():.4f}."
+    )
     return view
 
 
 def _beside(ours: float, paper: float) -> tuple[str, str]:
-    return ("", "") if np.isnan(paper) else (f"{paper:.4f}", f"{ours - paper:+.4f}")
+    return ("", "") if np.isnan(paper) else (f"{paper:.4f}", f"{ours - paper:+.3f}")
 
 
 def _by_cell(
