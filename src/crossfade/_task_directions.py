@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from crossfade._checks import check_scale
-from crossfade.fisher import FisherDiscriminant
+from crossfade.fisher import FisherDiscriminant, resolve_scale
 from crossfade.tasks import Task, TaskSet
 
 Array = NDArray[np.float64]
@@ -45,15 +44,9 @@ def summarise_tasks(
     n_features = np.shape(tasks[0].X)[1]
     for task in tasks:
         _check_task(task, tasks[0])
-    if isinstance(feature_scale, str):
-        if feature_scale != "auto":
-            raise ValueError(
-                "feature_scale must be 'auto', None or one positive number for each feature; got "
-                f"{feature_scale!r}."
-            )
+    scale = resolve_scale(feature_scale, n_features)
+    if scale is None:
         scale = _typical_deviation(tasks)
-    else:
-        scale = check_scale(feature_scale, n_features)
     if discriminant is not None and not isinstance(discriminant, FisherDiscriminant):
         raise TypeError(
             f"discriminant must be a FisherDiscriminant; got {type(discriminant).__name__}."
