@@ -444,3 +444,11 @@ def test_choice_refuses_a_prior_without_direction():
     prior = TaskPrior.from_projections([[1.0, 0.0], [-1.0, 0.0]])
     with pytest.raises(ValueError, match="cancel out: there is no mean direction"):
         choose_alpha(prior, half_gap=[1.0, 0.0], covariance=np.eye(2), n_samples=10)
+
+
+def test_numbers_too_large_to_be_squared_are_refused():
+    prior = TaskPrior.from_projections(np.eye(3)[:1])
+    with pytest.raises(ValueError, match=r"half_gap is too large to be squared: 1e\+160"):
+        choose_alpha(prior, half_gap=[1e160, 0, 0], covariance=np.eye(3), n_samples=9)
+    with pytest.raises(ValueError, match="mean is too large"):
+        expected_risk([1e200, 1.0], np.eye(2), nu=[1.0, 0.0], sigma=np.eye(2))

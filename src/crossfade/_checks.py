@@ -44,7 +44,13 @@ def check_integer(name: str, value: object, low: int) -> int:
     return number
 
 
-def check_finite(name: str, values: ArrayLike, ndim: int, n_features: int | None = None) -> Array:
+def check_finite(
+    name: str,
+    values: ArrayLike,
+    ndim: int,
+    n_features: int | None = None,
+    largest: float = 1e100,
+) -> Array:
     """Return `values` as finite floats with at least `ndim` axes, the last of length n_features."""
     if np.iscomplexobj(values):
         raise ValueError(f"{name} must be real numbers; got complex ones.")
@@ -59,9 +65,12 @@ def check_finite(name: str, values: ArrayLike, ndim: int, n_features: int | None
         raise ValueError(
             f"{name} must have {n_features} features on the last axis; got shape {array.shape}."
         )
-    if not np.isfinite(array).all():
+    size = np.abs(array).max(initial=0.0)
+    if size <= largest and size < np.inf:
+        return array
+    if not np.isfinite(size):
         raise ValueError(f"{name} must be finite; found NaN or infinity. Drop or fill those rows.")
-    return array
+    raise ValueError(f"{name} is too large to be squared: {size:.3g}. Rescale it.")
 
 
 def check_covariance(name: str, values: ArrayLike, n_features: int) -> Array:
@@ -90,7 +99,7 @@ def check_directions(
     projections: ArrayLike, n_features: int | None = None, *, normalize: bool = False
 ) -> Array:
     """Return finite unit rows, scaled to unit length on request."""
-    directions = check_finite("projections", projections, 2, n_features)
+    directions = check_finite("projections", projections, 2, n_features, np.inf)
     if directions.ndim != 2 or directions.shape[0] == 0 or directions.shape[1] == 0:
         raise ValueError(
             "projections must be of shape (n_tasks, n_features) with at least one row; got "

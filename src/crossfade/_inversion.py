@@ -116,9 +116,9 @@ def by_rows(
         else:
             probability[pending], error[pending] = new
         n_nodes *= 2
-        if n_nodes > _MOST or error.max(initial=0.0) <= TOLERANCE:
-            return probability, error
         pending = np.flatnonzero(error.reshape(n_rows, -1).max(1) > TOLERANCE)
+        if n_nodes > _MOST or not pending.size:
+            return probability, error
         rows_at_once = max(1, rows_at_once // 2)
 
 

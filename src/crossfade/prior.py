@@ -356,7 +356,7 @@ class TaskPrior(DirectionSums):
             if mine is not None and theirs is not None and mine != theirs:
                 raise ValueError(
                     f"Priors of different {name.replace('_', ' ')} cannot be merged: {mine} and "
-                    f"{theirs}."
+                    f"{theirs}. Rename those of one site before its prior is built."
                 )
 
     # -- reading ----------------------------------------------------------------------------
