@@ -13,7 +13,7 @@ from crossfade.risk import (
     expected_risk,
     risk_curve,
 )
-from crossfade.tasks import Task, TaskSet
+from crossfade.tasks import Task, TaskSet, read_tasks
 
 __version__ = "0.1.0"
 
@@ -31,5 +31,6 @@ __all__ = [
     "choose_alpha",
     "conditional_risk",
     "expected_risk",
+    "read_tasks",
     "risk_curve",
 ]

@@ -1,15 +1,19 @@
-"""Arrays in, tasks out: one participant or session each, with its labels and feature names."""
+"""Arrays or tables in, tasks out: one participant or session each, with labels and names."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossfade._checks import check_finite
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +32,8 @@ class Task:
         Tasks of one group (sessions of one participant) are never sources for each other.
     feature_names : sequence of str or None
         Names of the columns of `X`.
+    start : array-like of shape (n_samples,) or None
+        When each window began, in seconds.
 
     Examples
     --------
@@ -41,6 +47,7 @@ class Task:
     name: str | None = None
     group: str | None = None
     feature_names: Sequence[str] | None = None
+    start: ArrayLike | None = None
 
     def __post_init__(self) -> None:
         names = self.feature_names
@@ -58,6 +65,13 @@ class Task:
             raise ValueError(
                 f"{called} has {rows.shape[1]} features but {len(names)} feature names."
             )
+        if self.start is not None:
+            start = check_finite(f"start of {called}", self.start, 1)
+            if start.shape != labels.shape:
+                raise ValueError(
+                    f"{called} must have one start per row; got {start.shape} for {labels.shape}."
+                )
+            object.__setattr__(self, "start", start)
         object.__setattr__(self, "X", rows)
         object.__setattr__(self, "y", labels)
         object.__setattr__(self, "feature_names", None if names is None else tuple(names))
@@ -127,8 +141,76 @@ class TaskSet(Sequence[Task]):
         n_features = np.shape(self._tasks[0].X)[1] if self._tasks else 0
         return f"TaskSet(n_tasks={len(self)}, n_features={n_features})"
 
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, *, missing: str = "drop") -> TaskSet:
+        """Tasks of a table with one row for each window.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Columns `task`, `label`, optional `group` and `start`, then features.
+        missing : {"drop", "error"}, default="drop"
+            What to do with rows in which a feature is missing; dropping them is reported.
+
+        Returns
+        -------
+        TaskSet
+            The tasks, in the order in which they first appear.
+        """
+        from crossfade._task_table import tasks_of
+
+        return cls(tasks_of(frame, missing))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Table with one row for each window, as :meth:`from_frame` takes it."""
+        from crossfade._task_table import frame_of
+
+        return frame_of(self._tasks)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the table to a CSV or Parquet file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; ends in ``.csv`` or ``.parquet``.
+        """
+        from crossfade._task_table import write_table
+
+        write_table(path, self._tasks)
+
     @property
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the features, if the tasks have them."""
         names = self._tasks[0].feature_names if self._tasks else None
         return None if names is None else tuple(names)
+
+
+def read_tasks(path: str | os.PathLike[str], *, missing: str = "drop") -> TaskSet:
+    """Read a table of tasks from a CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file with columns `task`, `label`, optional `group` and `start`, then features.
+    missing : {"drop", "error"}, default="drop"
+        What to do with rows in which a feature is missing; dropping them is reported.
+
+    Returns
+    -------
+    TaskSet
+        The tasks, in the order in which they first appear.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crossfade import read_tasks
+    >>> path = Path(tempfile.mkdtemp()) / "tasks.csv"
+    >>> _ = path.write_text("task,label,Fz_theta\\np1,rest,0.4\\np1,math,0.6\\n")
+    >>> read_tasks(path)
+    TaskSet(n_tasks=1, n_features=1)
+    """
+    from crossfade._task_table import read_table
+
+    return TaskSet(read_table(path, missing))
