@@ -256,6 +256,9 @@ def forecast(
     finite = np.where(np.isfinite(score), score, 0.0)
     spread = np.sqrt(target.mean_noise + doubt + finite**2 / (2.0 * freedom))
     error = (ndtr(score + spread) - ndtr(score - spread)) / 2.0
+    if target.own_scale:
+        # Student's tails: with few degrees of freedom a score may be anything.
+        error = np.maximum(error, min(1.0 / freedom, 0.5))
     # Without a degree of freedom left the samples say nothing about their own rule.
     blind = (freedom - spent < 1.0) & (np.asarray(trace) > 0.0)
     accuracy = np.where(blind, 0.5, ndtr(score))

@@ -131,7 +131,7 @@ def test_forecast_without_a_prior(n):
     """
     rng = np.random.default_rng(62)
     y = np.repeat([0, 1], n // 2)
-    off = []
+    off, errors = [], []
     for _ in range(400):
         nu = rng.normal(size=10)
         nu /= np.linalg.norm(nu)
@@ -140,8 +140,10 @@ def test_forecast_without_a_prior(n):
         omega, shift = rule.coef_[0], rule.intercept_[0]
         scores = (omega @ nu + np.array([shift, -shift])) / np.linalg.norm(omega)
         off.append(rule.expected_accuracy_ - norm.cdf(scores).mean())
+        errors.append(rule.expected_accuracy_error_)
     print(f"n={n}: forecast without a prior off by {np.mean(off):+.3f}")
     assert abs(np.mean(off)) < 0.03
+    assert 1 / 1.5 < np.mean(errors) / np.std(off) < 1.5
 
 
 @pytest.mark.parametrize(("n", "d"), [(20, 10), (40, 30), (100, 50)])
