@@ -344,7 +344,7 @@ class TaskPrior(DirectionSums):
         if self.n_features != other.n_features:
             raise ValueError(
                 f"Priors of different features cannot be merged: {self.n_features} and "
-                f"{other.n_features} features."
+                f"{other.n_features} features. Build both from the same ones."
             )
         if not np.array_equal(self.feature_scale, other.feature_scale):
             raise ValueError(

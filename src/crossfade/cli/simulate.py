@@ -165,8 +165,8 @@ def figure3(
 ) -> None:
     """Figure 3 of the paper: the effect of n, kappa and d.
 
-    Prints the accuracy of each classifier in each cell and, in brackets, how far it is from the
-    paper's own value; then the forecasts of the blends.
+    Prints the accuracy of each classifier in each cell, the alpha of each blend and, in brackets,
+    how far they are from the paper's own values; then how far the forecasts are from the truth.
 
     \b
     Example:
