@@ -1,0 +1,5 @@
+"""Tasks in, accuracies out: each participant left out in turn and given a few labelled windows."""
+
+from crossfade.study.calibration import CalibrationStudy, StudyResult
+
+__all__ = ["CalibrationStudy", "StudyResult"]

@@ -1,0 +1,208 @@
+"""Arguments of a study in, what can take part out: who is left out is named."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfade.study.methods import METHODS, EstimatorMethod, Method
+from crossfade.study.sources import Participant, moments_of
+from crossfade.study.splits import windows_of_each_class
+from crossfade.tasks import Task, TaskSet
+
+
+def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]:
+    """Tasks that can take part; those of one class, or of two that are alike, cannot.
+
+    Parameters
+    ----------
+    tasks : iterable of Task
+        Tasks with the same features.
+
+    Returns
+    -------
+    classes : ndarray of shape (2,)
+        The labels.
+    participants : list of Participant
+        Tasks with windows of both.
+    """
+    named: dict[str, Task] = {}
+    for place, task in enumerate(TaskSet(tasks)):
+        name = task.name if task.name is not None else f"task {place + 1}"
+        if name in named:
+            raise ValueError(
+                "Tasks must have different names, since splits are drawn by name; two are called "
+                f"{name!r}. Rename one."
+            )
+        named[name] = task
+    both = {name: task for name, task in named.items() if len(task.classes) > 1}
+    _leave_out([name for name in named if name not in both], "they have windows of one class only")
+    classes: NDArray[Any] = np.empty(0)
+    participants: list[Participant] = []
+    alike: list[Participant] = []
+    for name, task in both.items():
+        if not participants and not alike:
+            classes = task.classes
+        if len(task.classes) > 2:
+            raise ValueError(
+                f"Only two classes are supported; task {name!r} has {len(task.classes)}, "
+                f"{task.classes.tolist()[:5]}. Keep the windows of two."
+            )
+        if not np.array_equal(task.classes, classes):
+            raise ValueError(
+                f"All tasks must have the same classes; those of task {name!r} are "
+                f"{task.classes.tolist()}, those before it have {classes.tolist()}. Rename the "
+                "labels."
+            )
+        one = _participant(name, task)
+        (participants if moments_of(one).half_gap.any() else alike).append(one)
+    _leave_out([one.name for one in alike], "their classes do not differ in any feature")
+    groups = {one.group for one in participants}
+    if len(groups) < 2:
+        raise ValueError(
+            "A study needs tasks of at least two groups, since sources are of another group than "
+            f"their target; got {len(participants)} tasks of {len(groups)}. Add tasks, or check "
+            "their groups."
+        )
+    return classes, participants
+
+
+def _participant(name: str, task: Task) -> Participant:
+    X, y = np.asarray(task.X, dtype=np.float64), np.asarray(task.y)
+    if task.start is not None:
+        order = np.argsort(np.asarray(task.start), kind="stable")
+        X, y = X[order], y[order]
+    label = (y == task.classes[1]).astype(np.intp)
+    return Participant(name, task.group if task.group is not None else name, X, label)
+
+
+def check_methods(methods: object) -> dict[str, Method]:
+    """Methods by name.
+
+    Parameters
+    ----------
+    methods : sequence of str and (str, estimator) pairs
+        Names of the study's own methods, and estimators with names of their own.
+
+    Returns
+    -------
+    dict
+        Methods in the order given.
+    """
+    words = ", ".join(repr(name) for name in METHODS)
+    if isinstance(methods, str) or not isinstance(methods, Sequence) or not methods:
+        raise ValueError(
+            f"methods must be a list with at least one of {words}, or of (name, estimator) pairs; "
+            f"got {methods!r}."
+        )
+    found: dict[str, Method] = {}
+    for method in methods:
+        if isinstance(method, str):
+            if method not in METHODS:
+                raise ValueError(
+                    f"There is no method {method!r}. There are {words}; an estimator of your own "
+                    "is given as a (name, estimator) pair."
+                )
+            name, made = method, METHODS[method]
+        else:
+            name, made = _check_pair(method)
+        if name in found:
+            raise ValueError(f"Method {name!r} is given twice. Name each once.")
+        found[name] = made
+    return found
+
+
+def _check_pair(method: object) -> tuple[str, Method]:
+    if not isinstance(method, tuple) or len(method) != 2 or not isinstance(method[0], str):
+        raise ValueError(f"A method is a name or a (name, estimator) pair; got {method!r}.")
+    name, estimator = method
+    if name in METHODS:
+        raise ValueError(f"{name!r} is one of the study's own methods. Name your estimator anew.")
+    if isinstance(estimator, type) or not all(
+        hasattr(estimator, needed) for needed in ("fit", "predict", "get_params")
+    ):
+        raise ValueError(
+            f"Method {name!r} must be an estimator of scikit-learn's kind, with fit and predict; "
+            f"got {estimator!r}."
+        )
+    return name, EstimatorMethod(estimator)
+
+
+def check_budgets(budgets: Sequence[float]) -> tuple[float, ...]:
+    """Budgets as floats below one, or as ints.
+
+    Parameters
+    ----------
+    budgets : sequence of float or int
+        Proportions, or windows of each class.
+
+    Returns
+    -------
+    tuple of float or int
+        The same, as Python's numbers.
+    """
+    found: list[float] = []
+    for budget in np.asarray(budgets, dtype=object).ravel().tolist():
+        whole = isinstance(budget, (int, np.integer)) and not isinstance(budget, bool)
+        if whole and budget >= 1:
+            found.append(int(budget))
+        elif not whole and isinstance(budget, (float, np.floating)) and 0.0 < budget < 1.0:
+            found.append(float(budget))
+        else:
+            raise ValueError(
+                "A budget is a proportion between 0 and 1, as 0.1 is, or a whole number of windows "
+                f"of each class, as 4 is; got {budget!r}."
+            )
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"budgets must be different numbers, at least one; got {budgets!r}.")
+    return tuple(found)
+
+
+def check_sizes(participants: Sequence[Participant], budgets: Sequence[float]) -> list[Participant]:
+    """Targets: those with enough windows for a budget. They are sources in any case.
+
+    Parameters
+    ----------
+    participants : sequence of Participant
+        All of a study.
+    budgets : sequence of float or int
+        Proportions, or windows of each class.
+
+    Returns
+    -------
+    list of Participant
+        Those with a window of each class left to test on, for at least one budget.
+    """
+    targets: dict[str, Participant] = {}
+    for budget in budgets:
+        small = []
+        for one in participants:
+            if windows_of_each_class(budget, one.counts) < min(one.counts):
+                targets[one.name] = one
+            else:
+                small.append(one.name)
+        if len(small) == len(participants):
+            most = max(min(one.counts) for one in participants)
+            raise ValueError(
+                f"Budget {budget} leaves no task a window of each class to test on; the largest "
+                f"has {most} of its smaller class. Take a smaller budget."
+            )
+        _leave_out(small, f"budget {budget} leaves them no window of each class to test on", budget)
+    return [one for one in participants if one.name in targets]
+
+
+def _leave_out(names: Sequence[str], why: str, budget: float | None = None) -> None:
+    if not names:
+        return
+    shown = ", ".join(repr(name) for name in names[:10]) + (", ..." if len(names) > 10 else "")
+    of_what = "the study" if budget is None else f"budget {budget}"
+    noun = "task is" if len(names) == 1 else "tasks are"
+    warnings.warn(
+        f"{len(names)} {noun} left out of {of_what}, since {why}: {shown}.",
+        UserWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,485 @@
+"""A target's sources and a batch of its splits in, verdicts on the test windows out: the rivals.
+
+A method is called once for each target with its sources, and returns a function that is called
+with batches of splits; so whatever depends on the sources alone is done once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from crossfade._blend_base import BlendClassifier
+from crossfade._blend_law import BlendLaw
+from crossfade._least_risk import least_risk
+from crossfade._posterior import scattered_blend
+from crossfade._rule import FLATTEST
+from crossfade._spectrum import Spectrum, outside
+from crossfade._target import Samples, Target, describe_target, forecast
+from crossfade.blend import ConvexBlendClassifier, PosteriorBlendClassifier
+from crossfade.fisher import FisherDiscriminant
+from crossfade.prior import TaskPrior
+from crossfade.study.scores import class_accuracies
+from crossfade.study.sources import Crowd
+from crossfade.study.splits import Splits
+
+Array = NDArray[np.float64]
+
+#: The paper's grid of alphas, and its draws at each.
+_GRID = np.linspace(0.0, 1.0, 11)
+_N_DRAWS = 100
+#: Numbers that one array of a batch may hold.
+_LARGEST = 2_000_000
+#: Steepest slope of a probability.
+_STEEPEST = 1e12
+
+
+class Verdicts(NamedTuple):
+    """What a method says about the test windows of each split, NaN where it says nothing.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_splits, n_test)
+        Higher for the second class.
+    positive : ndarray of shape (n_splits, n_test)
+        Whether a window is taken for one of the second class.
+    probability : ndarray of shape (n_splits, n_test)
+        Probability of the second class.
+    alpha, expected : ndarray of shape (n_splits,)
+        Weight of the target, and forecast of the accuracy.
+    """
+
+    scores: Array
+    positive: NDArray[np.bool_]
+    probability: Array
+    alpha: Array
+    expected: Array
+
+    @classmethod
+    def none(cls, n_splits: int, n_test: int) -> Verdicts:
+        """Verdicts of a method that failed.
+
+        Parameters
+        ----------
+        n_splits, n_test : int
+            How many of them.
+
+        Returns
+        -------
+        Verdicts
+            NaN, and False.
+        """
+        nothing, nowhere = np.full((n_splits, n_test), np.nan), np.full(n_splits, np.nan)
+        return cls(nothing, np.zeros((n_splits, n_test), bool), nothing, nowhere, nowhere)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some splits of one target.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_windows, n_features)
+        All windows of the target.
+    y : ndarray of shape (n_windows,)
+        Their labels, of which a method may look at those of labelled windows only.
+    classes : ndarray of shape (2,)
+        Both labels.
+    splits : Splits
+        Which windows are labelled, and which are to be judged.
+    n_first : int
+        Test windows of the first class; the oracle alone may know which they are.
+    """
+
+    X: Array
+    y: NDArray[Any]
+    classes: NDArray[Any]
+    splits: Splits
+    n_first: int
+
+    def part(self, first: int, last: int) -> Batch:
+        """Splits from `first` up to but not including `last`.
+
+        Parameters
+        ----------
+        first, last : int
+            Places of the splits.
+
+        Returns
+        -------
+        Batch
+            These splits of the same target.
+        """
+        labelled, test = self.splits
+        splits = Splits(labelled[first:last], test[first:last])
+        return Batch(self.X, self.y, self.classes, splits, self.n_first)
+
+    @property
+    def largest_part(self) -> int:
+        """Splits that fit into memory at once."""
+        n_windows, n_features = self.X.shape
+        n_labelled = self.splits.labelled.shape[1]
+        numbers = max(n_features * max(n_labelled, _N_DRAWS), n_windows * _GRID.size)
+        return max(1, _LARGEST // int(numbers))
+
+    def describe(
+        self,
+        shrinkage: str | None,
+        scale: Array | None,
+        fallback: Spectrum | None = None,
+        form: str = "unit",
+    ) -> Target:
+        """What the labelled windows of each split say; arguments are those of `describe_target`.
+
+        Parameters
+        ----------
+        shrinkage : {"oas"} or None
+            How to shrink the covariance.
+        scale : ndarray of shape (n_features,) or None
+            What to divide features by.
+        fallback : Spectrum or None
+            Covariance where the windows do not allow any estimate.
+        form : {"unit", "minus"}
+            Form of the covariance of the direction.
+
+        Returns
+        -------
+        Target
+            One target for each split.
+        """
+        labelled = self.splits.labelled
+        label = np.repeat([0, 1], labelled.shape[1] // 2)
+        samples = Samples(self.X[labelled], label, np.ones(label.size))
+        return describe_target(samples, shrinkage, scale, fallback, form)
+
+    def midpoint(self) -> Array:
+        """Middle between the class means of the labelled windows of each split."""
+        # Both classes have as many labelled windows.
+        middle: Array = self.X[self.splits.labelled].mean(1)
+        return middle
+
+    def scores(self, coef: Array, midpoint: Array) -> Array:
+        """Scores of the test windows along directions in the user's units.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_splits, ..., n_features)
+            Directions, one or more for each split.
+        midpoint : ndarray of shape (n_splits, n_features)
+            Where scores are zero.
+
+        Returns
+        -------
+        ndarray of shape (n_splits, ..., n_test)
+            Scores.
+        """
+        n_splits, *more, n_features = coef.shape
+        several = coef.reshape(n_splits, -1, n_features)
+        # One large product is much faster than many small ones.
+        scores = (coef.reshape(-1, n_features) @ self.X.T).reshape(n_splits, -1, len(self.X))
+        scores = np.take_along_axis(scores, self.splits.test[:, None, :], -1)
+        scores -= several @ midpoint[..., None]
+        return scores.reshape(n_splits, *more, -1)
+
+
+#: What judges a batch of splits, given a generator of its own.
+Judge = Callable[[Batch, np.random.Generator], Verdicts]
+#: What makes such a judge out of the target's sources.
+Method = Callable[[Crowd], Judge]
+
+
+@dataclass(frozen=True)
+class EstimatorMethod:
+    """A scikit-learn estimator, fitted to the labelled windows of each split and to nothing else.
+
+    Attributes
+    ----------
+    estimator : estimator
+        A classifier with `fit` and `predict`; it is cloned, and a `random_state` of None seeded.
+    """
+
+    estimator: Any
+
+    def __call__(self, crowd: Crowd) -> Judge:
+        """Judge that fits the estimator; the sources are not used.
+
+        Parameters
+        ----------
+        crowd : Crowd
+            The target's sources.
+
+        Returns
+        -------
+        callable
+            For batches of one split.
+        """
+        return self._judge
+
+    def _judge(self, batch: Batch, rng: np.random.Generator) -> Verdicts:
+        fitted = clone(self.estimator)
+        seeds = {
+            name: int(rng.integers(2**31))
+            for name, value in sorted(fitted.get_params().items())
+            if value is None and name.split("__")[-1] == "random_state"
+        }
+        return _fitted_verdicts(fitted.set_params(**seeds), batch)
+
+
+def _fitted_verdicts(estimator: Any, batch: Batch) -> Verdicts:
+    """Verdicts of an estimator that is fitted to the only split of a batch."""
+    [labelled], [test] = batch.splits
+    estimator.fit(batch.X[labelled], batch.y[labelled])
+    X = batch.X[test]
+    positive = np.asarray(estimator.predict(X) == batch.classes[1])
+    probability = np.full(test.size, np.nan)
+    scores = positive.astype(np.float64)
+    if hasattr(estimator, "predict_proba"):
+        scores = probability = estimator.predict_proba(X)[:, 1]
+    if hasattr(estimator, "decision_function"):
+        scores = estimator.decision_function(X)
+    # Others have an alpha_ too, of other meaning.
+    blend = isinstance(estimator, BlendClassifier)
+    alpha = estimator.alpha_ if blend else np.nan
+    expected = estimator.expected_accuracy_ if blend else np.nan
+    return Verdicts(
+        scores[None], positive[None], probability[None], np.array([alpha]), np.array([expected])
+    )
+
+
+# -- the paper's five: pseudo-inverse, raw units, balanced sources, grid of 0.1 -------------------
+
+
+def _target(crowd: Crowd) -> Judge:
+    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
+        return _printed_verdicts(batch, _as_printed(batch).noise.omega, 1.0)
+
+    return judge
+
+
+def _average_source(crowd: Crowd) -> Judge:
+    mu = crowd.paper_prior.mean_direction
+
+    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
+        return _printed_verdicts(batch, np.tile(mu, (len(batch.splits.test), 1)), 0.0)
+
+    return judge
+
+
+def _paper(crowd: Crowd) -> Judge:
+    prior = crowd.paper_prior
+    psi = prior.psi_parts("authors")
+
+    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
+        own = _as_printed(batch)
+        law = _within_reach(BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, psi))
+        alpha = least_risk(law, _GRID, "monte_carlo", _N_DRAWS, rng).alpha
+        return _printed_verdicts(batch, _blend(own, prior, alpha), alpha)
+
+    return judge
+
+
+def _oracle(crowd: Crowd) -> Judge:
+    prior = crowd.paper_prior
+
+    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
+        own = _as_printed(batch)
+        blends = _blend(own, prior, np.tile(_GRID, (len(own.nu), 1)))
+        scores = batch.scores(blends, batch.midpoint())
+        first, second = class_accuracies(scores > 0.0, batch.n_first)
+        # The largest alpha among the best.
+        best = _GRID.size - 1 - (first + second)[:, ::-1].argmax(1)
+        return _printed_verdicts(batch, blends[np.arange(len(best)), best], _GRID[best])
+
+    return judge
+
+
+def _random_alpha(crowd: Crowd) -> Judge:
+    prior = crowd.paper_prior
+
+    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
+        alpha = rng.choice(_GRID, len(batch.splits.test))
+        return _printed_verdicts(batch, _blend(_as_printed(batch), prior, alpha), alpha)
+
+    return judge
+
+
+def _as_printed(batch: Batch) -> Target:
+    """Target as in the paper; what it scales to a half gap of one is in the form "minus"."""
+    return batch.describe(None, np.ones(batch.X.shape[1]), form="minus")
+
+
+def _within_reach(law: BlendLaw) -> BlendLaw:
+    """The same law in the directions in which something varies, and in that of the gap.
+
+    In all others a draw neither meets the gap nor has a variance, so that none need be made.
+    """
+    sigma = law.sigma
+    # Eigenvalues ascend, so that those that are zero in every split come first.
+    n_outside = int((sigma.values == 0.0).all(0).sum())
+    if sigma.floor.any() or n_outside + sigma.n_outside < 2:
+        return law
+    basis, values = sigma.basis[..., n_outside:], sigma.values[..., n_outside:]
+    basis = np.concatenate([basis, outside(basis, law.nu)[..., None]], -1)
+    values = np.concatenate([values, np.zeros((*values.shape[:-1], 1))], -1)
+    axes: Array = np.broadcast_to(np.eye(values.shape[-1]), (*values.shape, values.shape[-1]))
+    return BlendLaw(
+        Spectrum(values, axes, sigma.floor),
+        np.matvec(basis.mT, law.nu),
+        law.noise._replace(omega=np.matvec(basis.mT, law.noise.omega)),
+        np.matvec(basis.mT, law.mu),
+        law.psi,
+    )
+
+
+def _blend(own: Target, prior: TaskPrior, alpha: Array) -> Array:
+    """Blends at alphas of shape (n_splits, ...), of shape (n_splits, ..., n_features)."""
+    omega = own.noise.omega
+    if alpha.ndim > 1:
+        omega = omega[:, None, :]
+    blend: Array = alpha[..., None] * omega + (1.0 - alpha)[..., None] * prior.mean_direction
+    return blend
+
+
+def _printed_verdicts(batch: Batch, omega: Array, alpha: Array | float) -> Verdicts:
+    """Verdicts of directions in raw units; the paper has neither probabilities nor forecasts."""
+    scores = batch.scores(omega, batch.midpoint())
+    none = np.full(len(scores), np.nan)
+    nothing = np.full(scores.shape, np.nan)
+    return Verdicts(scores, scores > 0.0, nothing, np.full(len(scores), alpha), none)
+
+
+# -- ours -----------------------------------------------------------------------------------------
+
+
+def _target_shrunk(crowd: Crowd) -> Judge:
+    estimator = FisherDiscriminant()
+
+    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
+        own = batch.describe("oas", None)
+        omega = own.noise.omega
+        gap, variance = np.vecdot(omega, own.nu), np.vecdot(omega, own.sigma.apply(omega))
+        none = np.full(len(omega), np.nan)
+        verdicts = _verdicts(batch, own, omega, gap, variance, none, none.copy())
+        return _mended(verdicts, batch, own, estimator)._replace(alpha=np.ones(len(omega)))
+
+    return judge
+
+
+def _convex(crowd: Crowd) -> Judge:
+    prior = crowd.prior
+    estimator = ConvexBlendClassifier(prior)
+
+    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
+        own = batch.describe("oas", prior.feature_scale, prior.within_spectrum)
+        if prior.cancels:
+            warnings.warn(
+                f"the directions of the {prior.n_tasks} sources cancel out, so that only the "
+                "target's own is used",
+                UserWarning,
+                stacklevel=1,
+            )
+            alpha = np.ones(len(own.nu))
+        else:
+            psi = prior.psi_parts("tangent")
+            law = BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, psi)
+            alpha = least_risk(law, None).alpha
+        omega = _blend(own, prior, alpha)
+        verdicts = _forecast_verdicts(batch, own, omega, alpha * own.rank, alpha)
+        return _mended(verdicts, batch, own, estimator)
+
+    return judge
+
+
+def _posterior(crowd: Crowd) -> Judge:
+    prior = crowd.prior
+    estimator = PosteriorBlendClassifier(prior)
+
+    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
+        own = batch.describe("oas", prior.feature_scale, prior.within_spectrum)
+        noise = own.noise
+        blend, _ = scattered_blend(
+            own.sigma,
+            noise.omega,
+            noise.inverse,
+            noise.length,
+            prior.mean,
+            prior.scatter_root,
+            estimator.strength,
+        )
+        alpha = blend.trace / prior.n_features
+        verdicts = _forecast_verdicts(batch, own, blend.omega, blend.trace, alpha)
+        return _mended(verdicts, batch, own, estimator)
+
+    return judge
+
+
+def _pooled(crowd: Crowd) -> Judge:
+    rule = crowd.pooled_rule()
+
+    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
+        scores = rule.decision_function(batch.X)[batch.splits.test]
+        none = np.full(len(scores), np.nan)
+        return Verdicts(scores, scores > 0.0, expit(scores), none, none)
+
+    return judge
+
+
+def _forecast_verdicts(
+    batch: Batch, own: Target, omega: Array, trace: Array, alpha: Array
+) -> Verdicts:
+    """Verdicts of blends, with probabilities and accuracies that follow from the forecast."""
+    promise = forecast(own, omega, trace)
+    return _verdicts(batch, own, omega, promise.gap, promise.variance, alpha, promise.accuracy)
+
+
+def _verdicts(
+    batch: Batch,
+    own: Target,
+    omega: Array,
+    gap: Array,
+    variance: Array,
+    alpha: Array,
+    expected: Array,
+) -> Verdicts:
+    """Verdicts of directions in scaled units; probabilities are those of equation 27."""
+    scores = batch.scores(omega / own.scale, own.midpoint)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(variance > 0.0, 2.0 * gap / variance, np.where(gap > 0.0, np.inf, 0.0))
+    slope = np.clip(slope, FLATTEST, _STEEPEST)
+    return Verdicts(scores, scores > 0.0, expit(slope[:, None] * scores), alpha, expected)
+
+
+def _mended(verdicts: Verdicts, batch: Batch, own: Target, estimator: Any) -> Verdicts:
+    """The same, with the estimator's own verdicts where a split has no direction of its own.
+
+    Such a split is one whose classes do not differ, or only where nothing varies; estimators know
+    what to do with it.
+    """
+    for place in np.flatnonzero(own.noise.length == 0.0).tolist():
+        mended = _fitted_verdicts(clone(estimator), batch.part(place, place + 1))
+        for all_of_them, one in zip(verdicts, mended, strict=True):
+            all_of_them[place] = one[0]
+    return verdicts
+
+
+#: All methods that have a name.
+METHODS: dict[str, Method] = {
+    "target": _target,
+    "average-source": _average_source,
+    "paper": _paper,
+    "oracle": _oracle,
+    "random-alpha": _random_alpha,
+    "target-shrunk": _target_shrunk,
+    "convex": _convex,
+    "posterior": _posterior,
+    "lda": EstimatorMethod(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")),
+    "pooled": _pooled,
+}

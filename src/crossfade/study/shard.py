@@ -1,0 +1,187 @@
+"""One target and its sources in, its rows out: all budgets, all splits, all methods."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import partial
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfade.study.methods import Batch, EstimatorMethod, Judge, Method, Verdicts
+from crossfade.study.scores import brier, class_accuracies, roc_auc
+from crossfade.study.sources import Crowd, Participant, Sources
+from crossfade.study.splits import draw_splits, generator_for, windows_of_each_class
+
+Array = NDArray[np.float64]
+Columns = dict[str, NDArray[Any]]
+
+
+class Plan(NamedTuple):
+    """What is done to every target.
+
+    Attributes
+    ----------
+    methods : mapping of str to callable
+        Methods by name.
+    budgets : sequence of float or int
+        Proportions, or labelled windows of each class.
+    n_splits : int
+        Splits for each budget.
+    kind : str
+        How splits are drawn.
+    seed : int
+        Seed of the study.
+    """
+
+    methods: Mapping[str, Method]
+    budgets: Sequence[float]
+    n_splits: int
+    kind: str
+    seed: int
+
+
+class Note(NamedTuple):
+    """What went wrong with a method.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method.
+    failed : bool
+        Whether splits failed, or only warned.
+    times : int
+        How often.
+    first : str
+        The first time: where and why.
+    """
+
+    method: str
+    failed: bool
+    times: int
+    first: str
+
+
+def run_shard(target: Participant, sources: Sources, plan: Plan) -> tuple[Columns, list[Note]]:
+    """Rows of one target; they depend on nothing but the arguments.
+
+    Parameters
+    ----------
+    target : Participant
+        Who is left out.
+    sources : Sources
+        What is known of everybody.
+    plan : Plan
+        Methods, budgets and splits.
+
+    Returns
+    -------
+    columns : dict of ndarray
+        Rows, by budget, method and split.
+    notes : list of Note
+        What went wrong.
+    """
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    parts: list[Columns] = []
+    notes: list[Note] = []
+    # The matrices are small, and sums by several threads are not the same to the last bit.
+    with threadpool_limits(1):
+        crowd = sources.without(target.group)
+        judges = {name: _Panel(name, method, crowd) for name, method in plan.methods.items()}
+        for budget in plan.budgets:
+            n_each = windows_of_each_class(budget, target.counts)
+            if n_each >= min(target.counts):
+                continue
+            rng = generator_for(plan.seed, target.name, budget, "splits")
+            splits = draw_splits(target.label, n_each, plan.n_splits, plan.kind, rng)
+            y, n_first = sources.classes[target.label], target.counts[0] - n_each
+            batch = Batch(target.X, y, sources.classes, splits, n_first)
+            for name, panel in judges.items():
+                rng = generator_for(plan.seed, target.name, budget, "method", name)
+                columns, found = panel.judge(batch, rng, f"{target.name}, budget {budget}")
+                parts.append(
+                    {
+                        "task": np.full(plan.n_splits, target.name, dtype=object),
+                        "group": np.full(plan.n_splits, target.group, dtype=object),
+                        "method": np.full(plan.n_splits, name, dtype=object),
+                        "budget": np.full(plan.n_splits, float(budget)),
+                        "n_labelled": np.full(plan.n_splits, 2 * n_each),
+                        "split": np.arange(plan.n_splits),
+                        **columns,
+                    }
+                )
+                notes += found
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, notes
+
+
+class _Panel:
+    """One method and one target: judges its splits, and survives those that cannot be judged."""
+
+    def __init__(self, name: str, method: Method, crowd: Crowd) -> None:
+        self._name = name
+        self._one_by_one = isinstance(method, EstimatorMethod)
+        self._judge: Judge
+        try:
+            self._judge = method(crowd)
+        except Exception as reason:
+            self._judge = partial(_refuse, reason)
+
+    def judge(
+        self, batch: Batch, rng: np.random.Generator, where: str
+    ) -> tuple[Columns, list[Note]]:
+        """Scores of all splits of a batch, and what went wrong."""
+        n_splits, n_test = batch.splits.test.shape
+        size = 1 if self._one_by_one else batch.largest_part
+        verdicts: list[Verdicts] = []
+        seconds = np.empty(n_splits)
+        failures: dict[int, str] = {}
+        pieces = [(first, min(first + size, n_splits)) for first in range(0, n_splits, size)]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            while pieces:
+                first, last = pieces.pop(0)
+                start = perf_counter()
+                try:
+                    verdicts.append(self._judge(batch.part(first, last), rng))
+                except Exception as reason:
+                    if last - first > 1:
+                        pieces[:0] = [(place, place + 1) for place in range(first, last)]
+                        continue
+                    verdicts.append(Verdicts.none(1, n_test))
+                    failures[first] = f"{type(reason).__name__}: {reason}"
+                seconds[first:last] = (perf_counter() - start) / (last - first)
+        together = Verdicts(*(np.concatenate(parts) for parts in zip(*verdicts, strict=True)))
+        columns = _columns(together, batch.n_first, list(failures)) | {"seconds": seconds}
+        notes = []
+        if failures:
+            why = next(iter(failures.values()))
+            notes.append(Note(self._name, True, len(failures), f"{where}: {why}"))
+        if caught:
+            why = str(caught[0].message)
+            notes.append(Note(self._name, False, len(caught), f"{where}: {why}"))
+        return columns, notes
+
+
+def _columns(verdicts: Verdicts, n_first: int, failed: list[int]) -> Columns:
+    first, second = class_accuracies(verdicts.positive, n_first)
+    n_test = verdicts.positive.shape[1]
+    columns: Columns = {
+        "balanced_accuracy": (first + second) / 2.0,
+        "accuracy": (first * n_first + second * (n_test - n_first)) / n_test,
+        "roc_auc": roc_auc(verdicts.scores, n_first),
+        "brier": brier(verdicts.probability, n_first),
+        "alpha": verdicts.alpha,
+        "expected_accuracy": verdicts.expected,
+    }
+    for name in ("balanced_accuracy", "accuracy"):
+        columns[name][failed] = np.nan
+    return columns
+
+
+def _refuse(reason: Exception, batch: Batch, rng: np.random.Generator) -> Verdicts:
+    """What judges for a method that could not use its sources."""
+    raise reason

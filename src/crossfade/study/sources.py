@@ -1,0 +1,282 @@
+"""Windows of all participants in, once; what all but one group know out, for each target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from crossfade._shrinkage import oas
+from crossfade._spectrum import ROUNDING
+from crossfade.fisher import FisherDiscriminant
+from crossfade.prior import TaskPrior
+from crossfade.study.splits import generator_for
+
+Array = NDArray[np.float64]
+
+
+class Participant(NamedTuple):
+    """One task of a study, its windows in the order of time.
+
+    Attributes
+    ----------
+    name, group : str
+        What it is called, and with whom it never shares.
+    X : ndarray of shape (n_windows, n_features)
+        Features.
+    label : ndarray of shape (n_windows,)
+        0 for the first class, 1 for the second.
+    """
+
+    name: str
+    group: str
+    X: Array
+    label: NDArray[np.intp]
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Windows of each class."""
+        second = int(self.label.sum())
+        return self.label.size - second, second
+
+
+class Moments(NamedTuple):
+    """What the direction of a task in any units follows from.
+
+    Attributes
+    ----------
+    half_gap : ndarray of shape (n_features,)
+        Half the difference of the class means; zero where rounding alone can have made it.
+    within : ndarray of shape (n_features, n_features)
+        Pooled covariance within the classes.
+    size : ndarray of shape (n_features,)
+        Largest absolute value of each feature.
+    """
+
+    half_gap: Array
+    within: Array
+    size: Array
+
+
+def moments_of(participant: Participant) -> Moments:
+    """Moments of one task.
+
+    Parameters
+    ----------
+    participant : Participant
+        Windows of both classes.
+
+    Returns
+    -------
+    Moments
+        Its moments, in raw units.
+    """
+    X, label = participant.X, participant.label
+    means = np.stack([X[label == name].mean(0) for name in (0, 1)])
+    size = np.abs(X).max(0)
+    gap = means[1] - means[0]
+    rows = X - means[label]
+    within = rows.T @ rows / max(label.size - 2, 1)
+    return Moments(np.where(np.abs(gap) > 16.0 * ROUNDING * size, gap, 0.0) / 2.0, within, size)
+
+
+def balanced_direction(participant: Participant, rng: np.random.Generator) -> Array:
+    """Direction of a source as the paper's authors had it.
+
+    The larger class is cut to a random run of consecutive windows; the pseudo-inverse of the plain
+    covariance, in raw units.
+
+    Parameters
+    ----------
+    participant : Participant
+        Windows of both classes.
+    rng : Generator
+        Chooses where the run starts.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Unit direction.
+    """
+    n_each = min(participant.counts)
+    kept = []
+    for name in (0, 1):
+        places = np.flatnonzero(participant.label == name)
+        start = rng.integers(places.size - n_each + 1)
+        kept.append(places[start : start + n_each])
+    rows = np.concatenate(kept)
+    discriminant = FisherDiscriminant(shrinkage=None, feature_scale=None)
+    direction: Array = discriminant.fit(participant.X[rows], participant.label[rows]).projection_
+    return direction
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """What is known of all participants, computed once for a study.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n_tasks,)
+        Group of each.
+    classes : ndarray of shape (2,)
+        The two labels.
+    n_windows : ndarray of shape (n_tasks,)
+        Windows of each.
+    half_gap, size : ndarray of shape (n_tasks, n_features)
+        As in :class:`Moments`.
+    within : ndarray of shape (n_tasks, n_features, n_features)
+        As in :class:`Moments`.
+    balanced : ndarray of shape (n_tasks, n_features)
+        Directions as the paper's authors had them.
+    X, label : ndarray
+        Windows of all, one after the other, where a method pools them; else empty.
+    """
+
+    groups: NDArray[Any]
+    classes: NDArray[Any]
+    n_windows: NDArray[np.intp]
+    half_gap: Array
+    within: Array
+    size: Array
+    balanced: Array
+    X: Array
+    label: NDArray[np.intp]
+
+    @classmethod
+    def of(
+        cls,
+        participants: Sequence[Participant],
+        classes: NDArray[Any],
+        seed: int,
+        *,
+        keep_windows: bool,
+    ) -> Sources:
+        """Sum up all participants.
+
+        Parameters
+        ----------
+        participants : sequence of Participant
+            All of a study.
+        classes : ndarray of shape (2,)
+            Their labels.
+        seed : int
+            Seed of the study, for the balanced runs.
+        keep_windows : bool
+            Whether a method pools the windows.
+
+        Returns
+        -------
+        Sources
+            What is known of them.
+        """
+        moments = [moments_of(one) for one in participants]
+        pooled = participants if keep_windows else participants[:0]
+        no_windows = np.empty((0, participants[0].X.shape[1]))
+        return cls(
+            groups=np.array([one.group for one in participants]),
+            classes=classes,
+            n_windows=np.array([one.label.size for one in participants]),
+            half_gap=np.stack([one.half_gap for one in moments]),
+            within=np.stack([one.within for one in moments]),
+            size=np.stack([one.size for one in moments]),
+            balanced=np.stack(
+                [
+                    balanced_direction(one, generator_for(seed, one.name, "balanced run"))
+                    for one in participants
+                ]
+            ),
+            X=np.concatenate([no_windows, *(one.X for one in pooled)]),
+            label=np.concatenate([np.empty(0, np.intp), *(one.label for one in pooled)]),
+        )
+
+    def without(self, group: str) -> Crowd:
+        """All participants but those of one group.
+
+        Parameters
+        ----------
+        group : str
+            The target's group.
+
+        Returns
+        -------
+        Crowd
+            The target's sources.
+        """
+        return Crowd(self, self.groups != group)
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """The sources of one target.
+
+    Attributes
+    ----------
+    sources : Sources
+        All participants of the study.
+    kept : ndarray of shape (n_tasks,)
+        Which of them may be used.
+    """
+
+    sources: Sources
+    kept: NDArray[np.bool_]
+
+    @cached_property
+    def paper_prior(self) -> TaskPrior:
+        """Prior of the paper's authors: pseudo-inverse, raw units, balanced sources."""
+        return TaskPrior.from_projections(
+            self.sources.balanced[self.kept], classes=self.sources.classes.tolist()
+        )
+
+    @cached_property
+    def prior(self) -> TaskPrior:
+        """What ``TaskPrior.from_tasks`` makes of the sources, from their moments."""
+        kept = self.kept
+        n_windows, within = self.sources.n_windows[kept], self.sources.within[kept]
+        # Tasks of one window a class have no covariance to give.
+        able = n_windows > 2
+        used = able if able.any() else np.ones_like(able)
+        deviation = np.sqrt(np.diagonal(within, axis1=-2, axis2=-1))
+        size = np.median(self.sources.size[kept][used], axis=0)
+        scale = np.median(deviation[used], axis=0)
+        scale = np.where(scale > 1e-12 * size, scale, 1.0)
+        varies = deviation > 1e-12 * self.sources.size[kept]
+        nu = self.sources.half_gap[kept] / scale
+        within = within / (scale[:, None] * scale)
+        directions = _shrunk_directions(
+            nu, within * (varies[:, :, None] & varies[:, None, :]), n_windows
+        )
+        return TaskPrior(
+            n_tasks=len(nu),
+            direction_sum=directions.sum(0),
+            outer_sum=directions.T @ directions,
+            feature_scale=scale,
+            classes=tuple(self.sources.classes.tolist()),
+            within_covariance=within[able].mean(0) if able.any() else None,
+            half_gap=nu.mean(0),
+        )
+
+    def pooled_rule(self) -> LinearDiscriminantAnalysis:
+        """One discriminant of all the sources' windows together, the classes equally likely."""
+        kept = np.repeat(self.kept, self.sources.n_windows)
+        rule = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=[0.5, 0.5])
+        return rule.fit(self.sources.X[kept], self.sources.label[kept])
+
+
+def _shrunk_directions(nu: Array, within: Array, n_windows: NDArray[np.intp]) -> Array:
+    """Unit directions of ``FisherDiscriminant()`` in given units, of many tasks at once."""
+    n_features = nu.shape[1]
+    trace = np.trace(within, axis1=-2, axis2=-1)
+    freedom = np.maximum(n_windows - 2.0, 1.0)
+    weight = oas(trace, (within**2).sum((-2, -1)), n_features, freedom)
+    level = weight * trace / n_features
+    learnt = (n_windows > 2) & (trace > 0.0)
+    share = np.where(learnt, 1.0 - weight, 0.0)[:, None, None]
+    shrunk = share * within + np.where(learnt, level, 1.0)[:, None, None] * np.eye(n_features)
+    omega = np.linalg.solve(shrunk, nu[..., None])[..., 0]
+    directions: Array = omega / np.linalg.vector_norm(omega, axis=-1, keepdims=True)
+    return directions

@@ -1,0 +1,603 @@
+"""The study engine: splits, scores, who is a source to whom, what is left out, what is refused."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import balanced_accuracy_score, brier_score_loss, roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from crossfade import PosteriorBlendClassifier, Task, TaskPrior
+from crossfade.study import CalibrationStudy
+from crossfade.study.methods import METHODS
+from crossfade.study.scores import brier, class_accuracies, roc_auc
+from crossfade.study.splits import KINDS, draw_splits, generator_for, windows_of_each_class
+
+SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "brier"]
+COLUMNS = [
+    *("task", "group", "method", "budget", "n_labelled", "split"),
+    *SCORES,
+    *("alpha", "expected_accuracy", "seconds"),
+]
+LABEL = np.repeat([0, 1], [13, 7])
+
+
+def rows_of(tasks, methods, *, n_jobs=1, **options):
+    options = {"budgets": [2], "n_splits": 5, "random_state": 0} | options
+    return CalibrationStudy(tasks, methods=methods, **options).run(n_jobs=n_jobs).rows
+
+
+def same(first, second):
+    """All but the time that it took."""
+    pd.testing.assert_frame_equal(
+        first.drop(columns="seconds").reset_index(drop=True),
+        second.drop(columns="seconds").reset_index(drop=True),
+    )
+
+
+# -- splits ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("label", [LABEL, np.random.default_rng(0).permutation(LABEL)])
+def test_splits_take_as_many_of_each_class_and_leave_the_rest(kind, label):
+    splits = draw_splits(label, 3, 50, kind, np.random.default_rng(1))
+    assert splits.labelled.shape == (50, 6)
+    for labelled, test in zip(*splits, strict=True):
+        assert sorted([*labelled, *test]) == list(range(20))
+        assert label[labelled].tolist() == [0, 0, 0, 1, 1, 1]
+        assert label[test].tolist() == [0] * 10 + [1] * 4
+        for part in (labelled[:3], labelled[3:], test[:10], test[10:]):
+            assert (np.diff(part) > 0).all()
+
+
+def test_consecutive_splits_are_runs_that_start_anywhere():
+    splits = draw_splits(LABEL, 3, 2000, "consecutive", np.random.default_rng(2))
+    assert (np.diff(splits.labelled.reshape(-1, 2, 3)) == 1).all()
+    first, second = splits.labelled[:, 0], splits.labelled[:, 3] - 13
+    for starts, n_starts in ((first, 11), (second, 5)):
+        counts = np.bincount(starts, minlength=n_starts)
+        assert counts.size == n_starts
+        expected = 2000 / n_starts
+        assert (np.abs(counts - expected) < 4 * np.sqrt(expected)).all()
+    assert abs(np.corrcoef(first, second)[0, 1]) < 4 / np.sqrt(2000)
+
+
+def test_chronological_splits_are_the_first_windows():
+    splits = draw_splits(LABEL, 2, 3, "chronological", np.random.default_rng(3))
+    assert splits.labelled.tolist() == [[0, 1, 13, 14]] * 3
+
+
+def test_random_splits_take_every_window_equally_often():
+    splits = draw_splits(LABEL, 3, 2000, "random", np.random.default_rng(4))
+    counts = np.bincount(splits.labelled.ravel(), minlength=20)
+    expected = np.repeat([2000 * 3 / 13, 2000 * 3 / 7], [13, 7])
+    assert (np.abs(counts - expected) < 4 * np.sqrt(expected)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_split_does_not_depend_on_those_after_it(kind):
+    few = draw_splits(LABEL, 2, 3, kind, np.random.default_rng(5))
+    many = draw_splits(LABEL, 2, 30, kind, np.random.default_rng(5))
+    np.testing.assert_array_equal(few.labelled, many.labelled[:3])
+
+
+@pytest.mark.parametrize(
+    ("budget", "counts", "n_each"),
+    [(0.05, (73, 25), 2), (0.2, (25, 73), 5), (0.5, (73, 25), 13), (0.07, (100, 100), 7)],
+)
+def test_proportions_are_of_the_smaller_class_and_rounded_up(budget, counts, n_each):
+    assert windows_of_each_class(budget, counts) == n_each
+    assert windows_of_each_class(4, counts) == 4
+
+
+def test_generators_differ_by_what_they_are_for():
+    draws = {
+        float(generator_for(seed, *what).random())
+        for seed in (0, 1)
+        for what in (("a", 1), ("a", 2), ("b", 1), ("a", 1, "x"), ("a", 0.5))
+    }
+    assert len(draws) == 10
+    assert generator_for(3, "a").random() == generator_for(3, "a").random()
+
+
+# -- scores ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_scores_are_those_of_scikit_learn(ties):
+    rng = np.random.default_rng(6)
+    probability = rng.random((8, 20))
+    if ties:
+        probability = probability.round(1)
+    first, second = class_accuracies(probability > 0.5, 13)
+    for row in range(8):
+        chance = probability[row]
+        wanted = balanced_accuracy_score(LABEL, chance > 0.5)
+        assert (first + second)[row] / 2 == pytest.approx(wanted)
+        assert roc_auc(probability, 13)[row] == pytest.approx(roc_auc_score(LABEL, chance))
+        assert brier(probability, 13)[row] == pytest.approx(brier_score_loss(LABEL, chance))
+
+
+def test_rows_score_the_rest_of_the_windows(make_tasks):
+    tasks = make_tasks(4, n_each=(12, 9))
+    row = rows_of(tasks, ["posterior"], splits="chronological", budgets=[3]).iloc[0]
+    X, y = np.asarray(tasks[0].X), np.asarray(tasks[0].y)
+    labelled = np.r_[0:3, 12:15]
+    rest = np.setdiff1d(np.arange(21), labelled)
+    rule = PosteriorBlendClassifier(TaskPrior.from_tasks(tasks[1:])).fit(X[labelled], y[labelled])
+    chance = rule.predict_proba(X[rest])[:, 1]
+    assert row["accuracy"] == rule.score(X[rest], y[rest])
+    wanted = balanced_accuracy_score(y[rest], rule.predict(X[rest]))
+    assert row["balanced_accuracy"] == pytest.approx(wanted)
+    assert row["roc_auc"] == pytest.approx(roc_auc_score(y[rest], chance))
+    assert row["brier"] == pytest.approx(brier_score_loss(y[rest], chance))
+    assert row["alpha"] == pytest.approx(rule.alpha_)
+    assert row["expected_accuracy"] == pytest.approx(rule.expected_accuracy_)
+    assert row["n_labelled"] == 6
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+def test_rows_are_tidy(make_tasks):
+    rows = rows_of(make_tasks(3), list(METHODS), budgets=[0.15, 3])
+    assert list(rows.columns) == COLUMNS
+    assert len(rows) == 3 * 2 * len(METHODS) * 5
+    assert not rows.duplicated(["task", "method", "budget", "split"]).any()
+    assert rows.groupby("budget")["n_labelled"].unique().map(list).to_dict() == {0.15: [4], 3: [6]}
+    for name in ("balanced_accuracy", "accuracy", "roc_auc"):
+        assert rows[name].between(0, 1).all()
+    assert (rows["seconds"] > 0).all()
+    with_alpha = rows.dropna(subset="alpha")["method"].unique()
+    assert set(METHODS) - set(with_alpha) == {"lda", "pooled"}
+    with_promise = rows.dropna(subset="expected_accuracy")["method"].unique()
+    assert set(with_promise) == {"convex", "posterior"}
+    with_chances = rows.dropna(subset="brier")["method"].unique()
+    assert set(with_chances) == {"target-shrunk", "convex", "posterior", "lda", "pooled"}
+    alphas = rows.groupby("method")["alpha"]
+    assert alphas.min()["target"] == alphas.min()["target-shrunk"] == 1
+    assert alphas.max()["average-source"] == 0
+
+
+def test_rows_do_not_depend_on_the_number_of_processes(make_tasks):
+    mine = [*METHODS, ("forest", RandomForestClassifier(n_estimators=3))]
+    same(rows_of(make_tasks(4), mine), rows_of(make_tasks(4), mine, n_jobs=2))
+
+
+def test_rows_do_not_depend_on_the_other_methods_and_budgets(make_tasks):
+    mine = [*METHODS, ("forest", RandomForestClassifier(n_estimators=3))]
+    together = rows_of(make_tasks(3), mine, budgets=[2, 0.3])
+    for method in mine:
+        alone = rows_of(make_tasks(3), [method], budgets=[0.3])
+        name = method if isinstance(method, str) else method[0]
+        rows = together[(together["method"] == name) & (together["budget"] == 0.3)]
+        same(alone, rows)
+
+
+def test_rows_of_a_task_do_not_depend_on_the_order(make_tasks):
+    tasks = make_tasks(4)
+    forward, backward = (rows_of(given, ["paper", "lda"]) for given in (tasks, tasks[::-1]))
+    for task in tasks:
+        same(*(rows[rows["task"] == task.name] for rows in (forward, backward)))
+
+
+def test_rows_depend_on_the_seed(make_tasks):
+    tasks = make_tasks(4)
+    first, second = (rows_of(tasks, ["target"], random_state=seed) for seed in (0, 1))
+    assert (first["roc_auc"] != second["roc_auc"]).any()
+    free = rows_of(tasks, ["target"], random_state=None)
+    assert (free["roc_auc"] != first["roc_auc"]).any()
+
+
+def test_windows_go_by_their_start(make_tasks):
+    tasks = make_tasks(3)
+    shuffled = []
+    for place, task in enumerate(tasks):
+        order = np.random.default_rng(place).permutation(len(task.y))
+        shuffled.append(Task(task.X[order], task.y[order], task.name, start=order))
+    for kind in KINDS:
+        same(rows_of(tasks, ["lda"], splits=kind), rows_of(shuffled, ["lda"], splits=kind))
+
+
+def test_labels_may_be_words(make_tasks):
+    words = make_tasks(3, labels=("rest", "task"))
+    mine = [*METHODS, ("mine", LogisticRegression())]
+    same(rows_of(make_tasks(3), mine), rows_of(words, mine))
+
+
+def test_chronological_has_one_split(make_tasks):
+    rows = rows_of(make_tasks(3), ["target", "lda"], splits="chronological", n_splits=50)
+    assert len(rows) == 3 * 2
+
+
+def test_large_studies_are_done_in_parts(make_tasks, monkeypatch):
+    # Algorithm 1 draws for a whole part at once, and so has other draws.
+    mine = [name for name in METHODS if name not in ("paper", "random-alpha")]
+    whole = rows_of(make_tasks(3), mine, n_splits=7)
+    monkeypatch.setattr("crossfade.study.methods._LARGEST", 1000)
+    parts = rows_of(make_tasks(3), mine, n_splits=7)
+    same(whole, parts)
+
+
+def test_progress_is_reported(make_tasks):
+    seen = []
+    study = CalibrationStudy(make_tasks(3), methods=["target"], budgets=[1], n_splits=2)
+    study.run(on_progress=lambda *numbers: seen.append(numbers))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_study_and_its_result_say_what_they_are(make_tasks):
+    study = CalibrationStudy(make_tasks(3), methods=["target"], budgets=[1, 0.2], n_splits=2)
+    text = "CalibrationStudy(3 tasks, methods=['target'], budgets=[1, 0.2], n_splits=2)"
+    assert repr(study) == text
+    assert repr(study.run()) == "StudyResult(3 tasks, 12 rows: target)"
+
+
+def test_tasks_are_left_alone(make_tasks):
+    tasks = make_tasks(3)
+    kept = [task.X.copy() for task in tasks]
+    for task in tasks:
+        task.X.flags.writeable = False
+    rows_of(tasks, list(METHODS))
+    for task, before in zip(tasks, kept, strict=True):
+        np.testing.assert_array_equal(task.X, before)
+
+
+# -- nobody is a source to their own group --------------------------------------------------------
+
+
+def two_sessions_each(make_tasks):
+    return [
+        Task(task.X, task.y, task.name, group=f"person {place // 2}")
+        for place, task in enumerate(make_tasks(6))
+    ]
+
+
+def test_the_other_session_of_a_target_is_never_seen(make_tasks):
+    tasks = two_sessions_each(make_tasks)
+    before = rows_of(tasks, list(METHODS))
+    assert before["group"].unique().tolist() == ["person 0", "person 1", "person 2"]
+    other, y = np.asarray(tasks[1].X), np.asarray(tasks[1].y)
+    tasks[1] = Task(1000.0 - 7.0 * other[:, ::-1], y, tasks[1].name, group=tasks[1].group)
+    after = rows_of(tasks, list(METHODS))
+    same(*(rows[rows["task"] == "p0"] for rows in (before, after)))
+    # That others do see it shows that the change is one.
+    for method in ("average-source", "paper", "convex", "posterior", "pooled"):
+        first, second = (
+            rows[(rows["task"] == "p2") & (rows["method"] == method)] for rows in (before, after)
+        )
+        assert (first["roc_auc"].to_numpy() != second["roc_auc"].to_numpy()).any(), method
+
+
+def test_a_leak_of_the_group_would_show(make_tasks):
+    """Three people of three different axes, two equal sessions each: strangers know nothing."""
+    rng = np.random.default_rng(7)
+    y = np.repeat([0, 1], 40)
+    tasks = []
+    for person in range(3):
+        X = rng.standard_normal((80, 3))
+        X[:, person] += 4.0 * y
+        tasks += [Task(X, y, f"{person}{session}", group=f"{person}") for session in "ab"]
+    rows = rows_of(tasks, ["average-source", "pooled"], n_splits=20)
+    assert (rows.groupby("method")["roc_auc"].mean() < 0.6).all()
+    ungrouped = [Task(task.X, task.y, task.name) for task in tasks]
+    leak = rows_of(ungrouped, ["average-source", "pooled"], n_splits=20)
+    assert (leak.groupby("method")["roc_auc"].mean() > 0.7).all()
+
+
+def test_only_the_oracle_looks_at_the_test_windows(make_tasks):
+    tasks = make_tasks(4)
+    changed = np.array(tasks[0].X)
+    labelled = np.r_[0:3, 10:13]
+    rest = np.setdiff1d(np.arange(20), labelled)
+    changed[rest] = np.random.default_rng(8).permutation(changed[rest]) + 5.0
+    others = [Task(changed, tasks[0].y, "p0"), *tasks[1:]]
+    options = {"splits": "chronological", "budgets": [3]}
+    blind = [name for name in METHODS if name != "oracle"]
+    before, after = (
+        rows_of(given, blind, **options).query("task == 'p0'") for given in (tasks, others)
+    )
+    assert (before["roc_auc"] != after["roc_auc"]).any()
+    for name in ("alpha", "expected_accuracy"):
+        np.testing.assert_array_equal(before[name], after[name])
+
+
+# -- estimators of the user's ---------------------------------------------------------------------
+
+
+class Guess(ClassifierMixin, BaseEstimator):
+    """Labels and nothing else; fails where it is told to."""
+
+    def __init__(self, fails_above=np.inf, warns=False):
+        self.fails_above = fails_above
+        self.warns = warns
+
+    def fit(self, X, y):
+        if X[0, 0] > self.fails_above:
+            raise FloatingPointError(f"too large: {X[0, 0] > 0}")
+        if self.warns:
+            warnings.warn("I am not sure", RuntimeWarning, stacklevel=2)
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X[:, 0] > 10.0).astype(int)]
+
+
+def test_estimators_are_fitted_to_the_labelled_windows(make_tasks):
+    tasks = make_tasks(3)
+    mine = [
+        ("pipeline", make_pipeline(StandardScaler(), LogisticRegression())),
+        ("ridge", RidgeClassifier()),
+        ("neighbours", KNeighborsClassifier(1)),
+        ("guess", Guess()),
+        ("prior", PosteriorBlendClassifier(TaskPrior.from_tasks(tasks))),
+    ]
+    rows = rows_of(tasks, mine, splits="chronological", budgets=[4])
+    rows = rows[rows["task"] == "p1"].set_index("method")
+    X, y = tasks[1].X, tasks[1].y
+    labelled = np.r_[0:4, 10:14]
+    rest = np.setdiff1d(np.arange(20), labelled)
+    for name, estimator in mine:
+        estimator.fit(X[labelled], y[labelled])
+        assert rows.loc[name, "accuracy"] == pytest.approx(estimator.score(X[rest], y[rest]))
+    scores = {
+        "pipeline": mine[0][1].decision_function(X[rest]),
+        "ridge": mine[1][1].decision_function(X[rest]),
+        "neighbours": mine[2][1].predict_proba(X[rest])[:, 1],
+        "guess": mine[3][1].predict(X[rest]),
+    }
+    for name, values in scores.items():
+        assert rows.loc[name, "roc_auc"] == pytest.approx(roc_auc_score(y[rest], values))
+    assert rows["brier"].isna().to_dict() == {
+        "pipeline": False,
+        "ridge": True,
+        "neighbours": False,
+        "guess": True,
+        "prior": False,
+    }
+    assert rows["alpha"].notna().to_list() == [False] * 4 + [True]
+
+
+def test_estimators_are_not_changed(make_tasks):
+    estimator = LogisticRegression()
+    rows_of(make_tasks(3), [("mine", estimator)])
+    assert not hasattr(estimator, "coef_")
+
+
+def test_a_named_method_is_the_estimator_it_stands_for(make_tasks):
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    rows = rows_of(make_tasks(3), ["lda", ("mine", lda)], budgets=[3])
+    first, second = (
+        rows[rows["method"] == name].drop(columns="method") for name in ("lda", "mine")
+    )
+    same(first, second)
+
+
+# -- what fails -----------------------------------------------------------------------------------
+
+
+def test_a_method_that_fails_leaves_nan_and_one_warning(make_tasks):
+    study = CalibrationStudy(
+        make_tasks(3), methods=["lda", "posterior"], budgets=[1, 3], n_splits=4, random_state=0
+    )
+    message = (
+        r"^Method 'lda' failed on 12 of 24 splits, which are NaN in the rows\. The first, p0, "
+        r"budget 1: ValueError: .*samples"
+    )
+    with pytest.warns(UserWarning, match=message) as caught:
+        rows = study.run().rows
+    assert len(caught) == 1
+    failed = (rows["method"] == "lda") & (rows["budget"] == 1)
+    scores = rows[SCORES]
+    assert scores[failed].isna().all(axis=None)
+    assert scores[~failed].notna().all(axis=None)
+
+
+def test_one_failing_split_does_not_touch_the_others(make_tasks):
+    tasks = make_tasks(3)
+    fine = rows_of(tasks, [("guess", Guess())])
+    with pytest.warns(UserWarning, match="'guess' failed on .* FloatingPointError: too large"):
+        rows = rows_of(tasks, [("guess", Guess(fails_above=10.0))])
+    failed = rows["accuracy"].isna()
+    assert 0 < failed.sum() < len(rows)
+    same(rows[~failed], fine[~failed.to_numpy()])
+
+
+def test_one_failing_split_of_a_batch_does_not_touch_the_others(make_tasks, monkeypatch):
+    tasks = make_tasks(3)
+    fine = rows_of(tasks, ["target"])
+
+    def fragile(crowd):
+        judge = METHODS["target"](crowd)
+
+        def fails_at_the_start(batch, rng):
+            if (batch.splits.labelled[:, 0] == 0).any():
+                raise np.linalg.LinAlgError("singular")
+            return judge(batch, rng)
+
+        return fails_at_the_start
+
+    monkeypatch.setattr("crossfade.study.admission.METHODS", {"target": fragile})
+    with pytest.warns(UserWarning, match="'target' failed on .* LinAlgError: singular"):
+        rows = rows_of(tasks, ["target"])
+    failed = rows["accuracy"].isna().to_numpy()
+    assert 0 < failed.sum() < len(rows)
+    same(rows[~failed], fine[~failed])
+
+
+def test_a_method_without_any_use_of_its_sources_fails_alone(make_tasks):
+    """Two sources that cancel out exactly have no mean direction."""
+    one, other = make_tasks(2)
+    tasks = [Task(one.X, one.y, "a"), Task(-one.X, one.y, "b"), Task(other.X, other.y, "c")]
+    with pytest.warns(UserWarning, match=r"'average-source' failed on 5 of 15 .* c, budget 2: .*"):
+        rows = rows_of(tasks, ["average-source", "lda"])
+    rows = rows[rows["method"] == "average-source"]
+    assert rows["accuracy"].isna().groupby(rows["task"]).all().to_dict() == {
+        "a": False,
+        "b": False,
+        "c": True,
+    }
+
+
+def test_warnings_of_a_method_are_summed_up(make_tasks):
+    study = CalibrationStudy(
+        make_tasks(3), methods=[("guess", Guess(warns=True))], budgets=[1], n_splits=4
+    )
+    message = "^Method 'guess' warned 12 times. The first, p0, budget 1: I am not sure$"
+    for n_jobs in (1, 2):
+        with pytest.warns(UserWarning, match=message) as caught:
+            study.run(n_jobs=n_jobs)
+        assert len(caught) == 1
+
+
+def test_convex_without_agreement_warns_and_takes_the_target_alone(make_tasks):
+    tasks = make_tasks(5)
+    turned = [
+        Task(task.X, task.y if place % 2 else 1 - task.y, task.name)
+        for place, task in enumerate(tasks)
+    ]
+    with pytest.warns(UserWarning, match="'convex' warned .* cancel out"):
+        rows = rows_of(turned, ["convex"])
+    assert (rows["alpha"] == 1.0).any()
+
+
+# -- who is left out ------------------------------------------------------------------------------
+
+
+def test_tasks_of_one_class_are_left_out(make_tasks):
+    tasks = [*make_tasks(3), Task([[1.0] * 4] * 3, [0, 0, 0], "resting"), Task([[1.0] * 4], [1])]
+    message = r"^2 tasks are left out of the study, since .* one class only: 'resting', 'task 5'\.$"
+    with pytest.warns(UserWarning, match=message):
+        rows = rows_of(tasks, ["posterior"])
+    same(rows, rows_of(tasks[:3], ["posterior"]))
+
+
+def test_tasks_without_a_gap_are_left_out(make_tasks):
+    flat = Task(np.tile(np.arange(4.0)[:, None], (2, 4)), np.repeat([0, 1], 4), "flat")
+    message = "^1 task is left out of the study, since their classes do not differ .*: 'flat'"
+    with pytest.warns(UserWarning, match=message):
+        rows = rows_of([flat, *make_tasks(3)], ["posterior", "paper"])
+    same(rows, rows_of(make_tasks(3), ["posterior", "paper"]))
+
+
+def test_small_tasks_are_left_out_of_a_budget_but_stay_sources(make_tasks):
+    tasks = make_tasks(4)
+    small = Task(tasks[0].X[7:14], tasks[0].y[7:14], "small")
+    with pytest.warns(UserWarning, match="1 task is left out of budget 3, since .*: 'small'"):
+        rows = rows_of([small, *tasks[1:]], ["average-source"], budgets=[1, 3])
+    assert rows.groupby("task")["budget"].nunique().to_dict() == {
+        "p1": 2,
+        "p2": 2,
+        "p3": 2,
+        "small": 1,
+    }
+    without = rows_of(tasks[1:], ["average-source"], budgets=[3])
+    assert (rows[rows["budget"] == 3]["roc_auc"].to_numpy() != without["roc_auc"]).any()
+
+
+# -- summary --------------------------------------------------------------------------------------
+
+
+def test_summary_is_over_tasks_of_means_over_splits(make_tasks):
+    mine = ["target", "posterior", ("guess", Guess(fails_above=10.0))]
+    study = CalibrationStudy(make_tasks(5), methods=mine, budgets=[0.2, 1], random_state=0)
+    with pytest.warns(UserWarning, match="'guess' failed"):
+        result = study.run()
+    table = result.summary().set_index(["method", "budget"])
+    assert list(table.columns) == [
+        "n_tasks",
+        "mean_balanced_accuracy",
+        "median_balanced_accuracy",
+        "wins",
+    ]
+    assert len(table) == 6
+    for (method, budget), line in table.iterrows():
+        rows = result.rows[result.rows["budget"] == budget]
+        accuracy = {
+            name: [
+                np.nanmean(part["balanced_accuracy"])
+                for _, part in rows[rows["method"] == name].groupby("task")
+            ]
+            for name in (method, "target")
+        }
+        assert line["n_tasks"] == 5
+        assert line["mean_balanced_accuracy"] == pytest.approx(np.mean(accuracy[method]))
+        assert line["median_balanced_accuracy"] == pytest.approx(np.median(accuracy[method]))
+        assert line["wins"] == (np.array(accuracy[method]) > accuracy["target"]).sum()
+
+
+def test_summary_without_target_has_no_wins(make_tasks):
+    study = CalibrationStudy(make_tasks(3), methods=["posterior"], budgets=[1], n_splits=2)
+    assert "wins" not in study.run().summary()
+
+
+# -- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"methods": ["tarqet"]}, "no method 'tarqet'. There are 'target', 'average-source', 'pap"),
+        ({"methods": "target"}, "methods must be a list with at least one of .*; got 'target'"),
+        ({"methods": []}, r"methods must be a list .*; got \[\]"),
+        ({"methods": ["lda", "lda"]}, "Method 'lda' is given twice"),
+        ({"methods": [LogisticRegression()]}, r"a \(name, estimator\) pair; got LogisticRegr"),
+        ({"methods": [("lda", LogisticRegression())]}, "'lda' is one of the study's own methods"),
+        ({"methods": [("mine", LogisticRegression)]}, "Method 'mine' must be an estimator"),
+        ({"methods": [("mine", "lda")]}, "Method 'mine' must be an estimator .*; got 'lda'"),
+        ({"budgets": [0.1, 1.0]}, r"A budget is a proportion between 0 and 1.*; got 1\.0"),
+        ({"budgets": [0]}, "A budget is .*; got 0"),
+        ({"budgets": [-0.5]}, r"A budget is .*; got -0\.5"),
+        ({"budgets": [np.nan]}, "A budget is .*; got nan"),
+        ({"budgets": [True]}, "A budget is .*; got True"),
+        ({"budgets": ["all"]}, "A budget is .*; got 'all'"),
+        ({"budgets": []}, "budgets must be different numbers, at least one"),
+        ({"budgets": [2, 2]}, "budgets must be different numbers"),
+        ({"budgets": [10]}, "Budget 10 leaves no task a window .*; the largest has 10 of its sm"),
+        ({"budgets": [0.99]}, r"Budget 0\.99 leaves no task a window"),
+        ({"n_splits": 0}, "n_splits must be a whole number of at least 1; got 0"),
+        ({"splits": "shuffled"}, "splits must be one of 'consecutive', 'chronological', 'random'"),
+        ({"random_state": -1}, "random_state must be a whole number of at least 0"),
+    ],
+)
+def test_a_study_refuses(make_tasks, options, message):
+    with pytest.raises(ValueError, match=message):
+        CalibrationStudy(make_tasks(3), **{"methods": ["target"], "budgets": [1]} | options)
+
+
+def test_a_study_refuses_tasks_that_do_not_go_together(make_tasks):
+    tasks = make_tasks(3)
+    with pytest.raises(ValueError, match="two are called 'p0'"):
+        CalibrationStudy([*tasks, tasks[0]])
+    with pytest.raises(
+        ValueError, match=r"task 'p0' are \['a', 'b'\], those before it have \[0, 1"
+    ):
+        CalibrationStudy([Task(tasks[2].X, tasks[2].y, "p9"), *make_tasks(1, labels=("a", "b"))])
+    with pytest.raises(
+        ValueError, match=r"two classes are supported; task 'three' has 3, \[0, 1, "
+    ):
+        CalibrationStudy([*tasks, Task([[1.0] * 4] * 3, [0, 1, 2], "three")])
+    with pytest.raises(ValueError, match=r"at least two groups, .*; got 1 tasks of 1"):
+        CalibrationStudy(tasks[:1])
+    grouped = [Task(task.X, task.y, task.name, group="all") for task in tasks]
+    with pytest.raises(ValueError, match=r"at least two groups, .*; got 3 tasks of 1"):
+        CalibrationStudy(grouped)
+    with pytest.raises(ValueError, match=r"at least two groups, .*; got 0 tasks of 0"):
+        CalibrationStudy([])
+    with pytest.raises(TypeError, match="A TaskSet holds Task objects"):
+        CalibrationStudy([1, 2])
+
+
+def test_a_study_refuses_no_processes(make_tasks):
+    study = CalibrationStudy(make_tasks(3), methods=["target"], budgets=[1])
+    with pytest.raises(ValueError, match="n_jobs must be a whole number of at least 1; got 0"):
+        study.run(n_jobs=0)
