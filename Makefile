@@ -15,7 +15,7 @@ help: ## List the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/\1|\2/' \
 		| while IFS='|' read -r target text; do printf '  make %-6s %s\n' "$$target" "$$text"; done
 
-demo: $(VENV)/.ready-plots ## Compare the blends with their rivals on simulated tasks
+demo: $(VENV)/.ready-all ## Compare the blends with their rivals on simulated tasks
 	$(BIN)/crossfade demo $(ARGS)
 
 test: $(VENV)/.ready-test ## Run the tests; ARGS goes to pytest
@@ -27,7 +27,7 @@ lint: $(VENV)/.ready-lint ## Check format, style, types and docstrings
 	$(BIN)/mypy
 	find src/crossfade -name '*.py' | sort | xargs $(BIN)/numpydoc lint
 
-bench: $(VENV)/.ready-plots ## Measure speed and accuracy against the targets
+bench: $(VENV)/.ready-all ## Measure speed and accuracy against the targets
 	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(VENV)/.ready-docs ## Build the documentation in docs/_build/html

@@ -1,4 +1,7 @@
-"""What the tests draw their tasks, targets and priors from."""
+"""What the tests draw their tasks, targets, priors and recordings from."""
+
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -67,3 +70,46 @@ def make_tasks():
         return tasks
 
     return make
+
+
+@pytest.fixture(scope="session")
+def recordings():
+    """Folder of real recordings; where it is missing, tests that need it skip."""
+    beside = Path(__file__).parents[1].parent / "shared" / "data"
+    folder = Path(os.environ.get("CROSSFADE_DATA", beside))
+    if not (folder / "eegmat").is_dir():
+        pytest.skip(f"There are no recordings in {folder}; CROSSFADE_DATA may name another folder.")
+    return folder
+
+
+def draw_eeg(n_channels=5, seconds=20.0, sfreq=100.0, alpha=1.0, seed=0):
+    """Noise with a rhythm of 10 Hz of the given size in all channels but the last."""
+    rng = np.random.default_rng([seed, n_channels])
+    time = np.arange(round(seconds * sfreq)) / sfreq
+    data = rng.standard_normal((n_channels, time.size))
+    data[:-1] += alpha * np.sin(
+        2.0 * np.pi * 10.0 * time + rng.uniform(0.0, 6.0, (n_channels - 1, 1))
+    )
+    return 10.0 * data
+
+
+@pytest.fixture
+def make_eeg():
+    return draw_eeg
+
+
+@pytest.fixture
+def write_edf():
+    """Write channels in microvolts to an EDF file."""
+    edfio = pytest.importorskip("edfio")
+
+    def write(path, data, names, sfreq=100.0, annotations=()):
+        signals = [
+            edfio.EdfSignal(row, sfreq, label=name, physical_dimension="uV")
+            for row, name in zip(data, names, strict=True)
+        ]
+        notes = [edfio.EdfAnnotation(*one) for one in annotations]
+        edfio.Edf(signals, annotations=notes).write(path)
+        return path
+
+    return write

@@ -2,6 +2,13 @@
 
 from crossfade._least_risk import AlphaChoice
 from crossfade.blend import ConvexBlendClassifier, PosteriorBlendClassifier
+from crossfade.datasets import (
+    load_mental_math,
+    make_matb_like,
+    read_eegmat,
+    read_matb,
+    read_wesad,
+)
 from crossfade.fisher import FisherDiscriminant
 from crossfade.prior import TaskPrior
 from crossfade.risk import (
@@ -13,12 +20,14 @@ from crossfade.risk import (
     expected_risk,
     risk_curve,
 )
+from crossfade.study import CalibrationStudy
 from crossfade.tasks import Task, TaskSet, read_tasks
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AlphaChoice",
+    "CalibrationStudy",
     "ConvexBlendClassifier",
     "ExpectedRisk",
     "FisherDiscriminant",
@@ -31,6 +40,11 @@ __all__ = [
     "choose_alpha",
     "conditional_risk",
     "expected_risk",
+    "load_mental_math",
+    "make_matb_like",
+    "read_eegmat",
+    "read_matb",
     "read_tasks",
+    "read_wesad",
     "risk_curve",
 ]

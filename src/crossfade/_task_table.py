@@ -122,33 +122,35 @@ def tasks_of(
 
 def read_table(path: str | os.PathLike[str], missing: str = "drop") -> list[Task]:
     """Tasks of a CSV or Parquet file."""
+    # The first row of a CSV file is its second line.
+    first_row = 2 if suffix_of(path) == ".csv" else 0
+    return tasks_of(read_frame(path), missing, str(path), first_row)
+
+
+def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Table of a CSV or Parquet file, as it stands there."""
     import pandas as pd
 
-    suffix = _suffix(path)
+    suffix = suffix_of(path)
     content = Path(path).read_bytes()
     try:
-        if suffix == ".csv":
-            header = pd.read_csv(io.BytesIO(content), header=None, nrows=1, dtype=str)
-            frame = pd.read_csv(io.BytesIO(content), dtype={"task": str, "group": str})
-            doubled = header.iloc[0][header.iloc[0].duplicated()]
-            if len(doubled):
-                raise ValueError(f"column {doubled.iloc[0]!r} stands there twice")
-        else:
-            frame = pd.read_parquet(io.BytesIO(content))
+        if suffix == ".parquet":
+            return pd.read_parquet(io.BytesIO(content))
+        header = pd.read_csv(io.BytesIO(content), header=None, nrows=1, dtype=str)
+        doubled = header.iloc[0][header.iloc[0].duplicated()]
+        if len(doubled):
+            raise ValueError(f"column {doubled.iloc[0]!r} stands there twice")
+        return pd.read_csv(io.BytesIO(content), dtype={"task": str, "group": str})
     except ImportError as reason:
         raise _no_parquet() from reason
     except (ValueError, OSError) as reason:
         raise ValueError(f"{path} cannot be read as a table: {reason}.") from reason
-    # The first row of a CSV file is its second line.
-    return tasks_of(frame, missing, str(path), 2 if suffix == ".csv" else 0)
 
 
-def write_table(path: str | os.PathLike[str], tasks: Sequence[Task]) -> None:
-    """Write tasks to a CSV or Parquet file, whole or not at all."""
-    suffix = _suffix(path)
-    frame = frame_of(tasks)
+def write_frame(path: str | os.PathLike[str], frame: pd.DataFrame) -> None:
+    """Write a table to a CSV or Parquet file, whole or not at all."""
     content = io.BytesIO()
-    if suffix == ".csv":
+    if suffix_of(path) == ".csv":
         content.write(frame.to_csv(index=False).encode())
     else:
         try:
@@ -162,7 +164,8 @@ def _no_parquet() -> ImportError:
     return ImportError("Parquet needs pyarrow. Install crossfade[tables], or use a .csv file.")
 
 
-def _suffix(path: str | os.PathLike[str]) -> str:
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """Ending of a table's name; refuses other formats."""
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise ValueError(f"A table of tasks ends in .csv or .parquet; got {os.fspath(path)!r}.")

@@ -175,9 +175,10 @@ class TaskSet(Sequence[Task]):
         path : str or path-like
             Where to; ends in ``.csv`` or ``.parquet``.
         """
-        from crossfade._task_table import write_table
+        from crossfade._task_table import suffix_of, write_frame
 
-        write_table(path, self._tasks)
+        suffix_of(path)
+        write_frame(path, self.to_frame())
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:

@@ -6,7 +6,10 @@ import click
 
 from crossfade import __version__
 from crossfade.cli.demo import demo
+from crossfade.cli.features import features
 from crossfade.cli.simulate import simulate
+from crossfade.cli.study import study
+from crossfade.cli.tasks import tasks
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -17,10 +20,16 @@ def main() -> None:
     \b
     Examples:
       crossfade demo
+      crossfade features eegmat eegmat/ -o tasks.parquet
+      crossfade tasks show tasks.parquet
+      crossfade study tasks.parquet --jobs 2
       crossfade simulate figure2 --jobs 2
       crossfade simulate misspecified --help
     """
 
 
 main.add_command(demo)
+main.add_command(features)
 main.add_command(simulate)
+main.add_command(study)
+main.add_command(tasks)

@@ -94,21 +94,31 @@ def study_of(text: str, out: Path) -> Iterator[Callable[[int, int], None]]:
         (out / ".crossfade").unlink()
     except OSError as reason:
         raise _cannot_write(out, reason) from reason
+    try:
+        with progress(text) as on_progress:
+            yield on_progress
+    except ValueError as reason:
+        raise click.UsageError(str(reason)) from reason
+    except KeyboardInterrupt:
+        click.echo("Stopped; nothing was written.", err=True)
+        raise
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on standard error.
+
+    Yields what to call with the pieces of work finished and their total.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    try:
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(text, total=None)
-            yield lambda finished, total: bar.update(task, completed=finished, total=total)
-    except ValueError as reason:
-        raise click.UsageError(str(reason)) from reason
-    except KeyboardInterrupt:
-        click.echo("Stopped; nothing was written.", err=True)
-        raise
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(text, total=None)
+        yield lambda finished, total: bar.update(task, completed=finished, total=total)
 
 
 def _cannot_write(out: Path, reason: OSError) -> click.ClickException:

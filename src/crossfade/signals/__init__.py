@@ -1,0 +1,1 @@
+"""Recordings in, windows and their features out."""

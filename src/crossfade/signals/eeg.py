@@ -1,0 +1,315 @@
+"""EEG in, features of its windows out: band powers, their shares, tangent vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from crossfade._checks import check_finite, check_number
+from crossfade.signals.windows import check_rate
+
+Array = NDArray[np.float64]
+Bands = Mapping[str, tuple[float, float]]
+
+#: The bands of the paper, in Hz; both ends belong to a band.
+BANDS: Bands = {"theta": (4.0, 8.0), "alpha": (8.0, 12.0), "beta": (12.0, 20.0)}
+
+
+class BandPower(TransformerMixin, BaseEstimator):
+    """Power of each channel in frequency bands, or its share of the sum over the bands.
+
+    The power is that of the periodogram (no taper, mean removed), summed over the frequencies from
+    the lower to the upper end of a band, both included. With ``relative=True`` it is divided by
+    the sum over all bands, so that the features of a channel sum to one.
+
+    Parameters
+    ----------
+    sfreq : float
+        Samples per second.
+    bands : mapping of str to (float, float) or None, default=None
+        Name, lower and upper end in Hz; None is theta 4 to 8, alpha 8 to 12, beta 12 to 20 Hz.
+    relative : bool, default=True
+        Shares instead of powers.
+    ch_names : sequence of str or None, default=None
+        Names of the channels; None is ch1, ch2, ...
+
+    Attributes
+    ----------
+    n_channels_ : int
+        Number of channels seen in fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade.signals.eeg import BandPower
+    >>> time = np.arange(500) / 100.0
+    >>> windows = np.sin(2 * np.pi * 10.0 * time)[None, None, :]
+    >>> power = BandPower(100.0, ch_names=["Pz"]).fit(windows)
+    >>> power.get_feature_names_out()
+    array(['Pz_theta', 'Pz_alpha', 'Pz_beta'], dtype=object)
+    >>> power.transform(windows).round(3)
+    array([[0., 1., 0.]])
+    """
+
+    def __init__(
+        self,
+        sfreq: float,
+        bands: Bands | None = None,
+        relative: bool = True,
+        ch_names: Sequence[str] | None = None,
+    ) -> None:
+        self.sfreq = sfreq
+        self.bands = bands
+        self.relative = relative
+        self.ch_names = ch_names
+
+    def fit(self, X: ArrayLike, y: object = None) -> BandPower:
+        """Check the parameters against windows; nothing is learnt from them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_windows, n_channels, n_samples)
+            Windows.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        BandPower
+            The transformer itself.
+        """
+        windows = _windows(X)
+        n_channels = windows.shape[1]
+        if self.ch_names is not None and len(self.ch_names) != n_channels:
+            raise ValueError(
+                f"ch_names must be {n_channels} names, one for each channel; got "
+                f"{len(self.ch_names)}."
+            )
+        self._bins(windows.shape[2])
+        self.n_channels_ = n_channels
+        return self
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Compute the features of windows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_windows, n_channels, n_samples)
+            Windows. One that holds NaN, or no power in any band, has NaN for features.
+
+        Returns
+        -------
+        ndarray of shape (n_windows, n_channels * n_bands)
+            All bands of the first channel, then of the second, and so on.
+        """
+        from scipy.signal import periodogram
+
+        check_is_fitted(self)
+        windows = _windows(X)
+        if windows.shape[1] != self.n_channels_:
+            raise ValueError(
+                f"X has {windows.shape[1]} channels, but BandPower was fitted with "
+                f"{self.n_channels_}."
+            )
+        bins = self._bins(windows.shape[2])
+        _, density = periodogram(windows, fs=self.sfreq, axis=-1)
+        power = density @ bins.T * (self.sfreq / windows.shape[2])
+        if self.relative:
+            total = power.sum(-1, keepdims=True)
+            power = power / np.where(total > 0.0, total, np.nan)
+        flat: Array = power.reshape(len(windows), -1)
+        return flat
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """Names of the features, such as ``Fz_theta``.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Not used.
+
+        Returns
+        -------
+        ndarray of str
+            One name for each column.
+        """
+        check_is_fitted(self)
+        names = self.ch_names or [f"ch{place + 1}" for place in range(self.n_channels_)]
+        bands = BANDS if self.bands is None else self.bands
+        return np.array([f"{name}_{band}" for name in names for band in bands], dtype=object)
+
+    def _bins(self, n_samples: int) -> Array:
+        """One row of zeros and ones over the frequencies for each band."""
+        rate = check_rate(self.sfreq)
+        bands = check_bands(self.bands, rate)
+        frequencies = np.fft.rfftfreq(n_samples, 1.0 / rate)
+        # A frequency that is meant to stand on an end may miss it by rounding.
+        slack = 1e-9 * rate
+        rows = np.array(
+            [(frequencies >= a - slack) & (frequencies <= b + slack) for a, b in bands.values()],
+            dtype=np.float64,
+        )
+        for name, row in zip(bands, rows, strict=True):
+            if not row.any():
+                raise ValueError(
+                    f"Band {name!r} holds no frequency of a window of {n_samples / rate:g} s, "
+                    f"whose frequencies are {rate / n_samples:g} Hz apart. Take longer windows."
+                )
+        return rows
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that windows have three axes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def check_bands(bands: Bands | None, sfreq: float) -> Bands:
+    """Return frequency bands; None is the paper's.
+
+    Parameters
+    ----------
+    bands : mapping of str to (float, float) or None
+        Name, lower and upper end in Hz.
+    sfreq : float
+        Samples per second; no band may reach above half of it.
+
+    Returns
+    -------
+    mapping of str to (float, float)
+        The bands.
+    """
+    chosen = BANDS if bands is None else bands
+    if not (hasattr(chosen, "items") and len(chosen)):
+        raise ValueError(f"bands must be a mapping such as {{'theta': (4, 8)}}; got {bands!r}.")
+    for name, ends in chosen.items():
+        low, high = (check_number(f"An end of band {name!r}", end, 0.0) for end in ends)
+        if not low < high:
+            raise ValueError(f"Band {name!r} must run upwards; got {low:g} to {high:g} Hz.")
+        if high > sfreq / 2.0:
+            raise ValueError(
+                f"Band {name!r} ends at {high:g} Hz, but {sfreq:g} samples a second show nothing "
+                f"above {sfreq / 2.0:g} Hz."
+            )
+    return chosen
+
+
+def average_reference(data: ArrayLike, alive: ArrayLike | None = None) -> Array:
+    """Signals against the mean of the channels.
+
+    Parameters
+    ----------
+    data : array-like of shape (n_channels, n_samples)
+        EEG channels.
+    alive : array-like of bool of shape (n_channels,) or None, default=None
+        Channels that make up the mean; None is all.
+
+    Returns
+    -------
+    ndarray of shape (n_channels, n_samples)
+        The channels less the mean at each moment.
+    """
+    channels = check_finite("data", data, 2)
+    averaged = channels if alive is None else channels[np.asarray(alive)]
+    if len(averaged) < 2:
+        raise ValueError("An average reference needs two channels that are not flat.")
+    referenced: Array = channels - averaged.mean(0)
+    return referenced
+
+
+def band_pass(data: ArrayLike, sfreq: float, low: float, high: float) -> Array:
+    """Pass a band by MNE's default filter: linear phase, zero delay, Hamming window.
+
+    Parameters
+    ----------
+    data : array-like of shape (n_channels, n_samples)
+        Signals.
+    sfreq : float
+        Samples per second.
+    low, high : float
+        The band, in Hz.
+
+    Returns
+    -------
+    ndarray of the same shape
+        The filtered signals.
+    """
+    from mne.filter import filter_data
+
+    rate = check_rate(sfreq)
+    signals = check_finite("data", data, 1)
+    if not 0.0 <= low < high < rate / 2.0:
+        raise ValueError(
+            f"A band-pass must run upwards and end below {rate / 2.0:g} Hz, half the sampling "
+            f"rate; got {low:g} to {high:g} Hz."
+        )
+    filtered: Array = filter_data(signals, rate, low or None, high, verbose="error")
+    return filtered
+
+
+def window_covariances(X: ArrayLike) -> Array:
+    """Covariance of the channels in each window, shrunk by OAS so that it has full rank.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_windows, n_channels, n_samples)
+        Windows.
+
+    Returns
+    -------
+    ndarray of shape (n_windows, n_channels, n_channels)
+        The covariances; NaN for a window that holds NaN.
+    """
+    from pyriemann.estimation import Covariances
+
+    windows = _windows(X)
+    fine = np.isfinite(windows).all((1, 2))
+    covariances = np.full((len(windows), windows.shape[1], windows.shape[1]), np.nan)
+    if fine.any():
+        covariances[fine] = Covariances(estimator="oas").transform(windows[fine])
+    return covariances
+
+
+def tangent_vectors(covariances: ArrayLike) -> Array:
+    """Covariances of one participant as vectors in the tangent space at their own mean.
+
+    The Riemannian mean of all windows is moved to the identity, which takes out what sets one
+    person or session apart from another, and needs no label. The vectors are the upper triangles
+    of log(M^-1/2 C M^-1/2), with off-diagonal entries times the square root of 2.
+
+    Parameters
+    ----------
+    covariances : array-like of shape (n_windows, n_channels, n_channels)
+        Covariances of all windows of one participant or session.
+
+    Returns
+    -------
+    ndarray of shape (n_windows, n_channels * (n_channels + 1) / 2)
+        The vectors; NaN where the covariance is.
+    """
+    from pyriemann.tangentspace import TangentSpace
+
+    matrices = np.asarray(covariances, np.float64)
+    fine = np.isfinite(matrices).all((1, 2))
+    n_channels = matrices.shape[-1]
+    vectors = np.full((len(matrices), n_channels * (n_channels + 1) // 2), np.nan)
+    if fine.any():
+        vectors[fine] = TangentSpace(metric="riemann").fit_transform(matrices[fine])
+    return vectors
+
+
+def _windows(X: ArrayLike) -> Array:
+    windows = np.asarray(X, dtype=np.float64)
+    if windows.ndim != 3 or 0 in windows.shape:
+        raise ValueError(
+            f"X must be of shape (n_windows, n_channels, n_samples); got {windows.shape}. Cut a "
+            "signal with crossfade.signals.windows.cut_windows."
+        )
+    return windows

@@ -1,0 +1,143 @@
+"""Samples in, samples without gaps out, and what was wrong with them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfade.signals.recordings import Recording
+
+Array = NDArray[np.float64]
+
+
+class Signal(NamedTuple):
+    """Channels without gaps, at the rate that was asked for.
+
+    Attributes
+    ----------
+    data : ndarray of shape (n_channels, n_samples)
+        The samples; gaps are bridged by straight lines.
+    missing : ndarray of bool of shape (n_channels, n_samples)
+        Where there was no sample.
+    flat : ndarray of bool of shape (n_channels, n_samples)
+        Where the channel stood still for a second or more.
+    notes : list of str
+        What a person should know.
+    """
+
+    data: Array
+    missing: NDArray[np.bool_]
+    flat: NDArray[np.bool_]
+    notes: list[str]
+
+
+def read_signal(recording: Recording, channels: tuple[str, ...], sfreq: float) -> Signal:
+    """Read channels, bridge their gaps, and bring them to a sampling rate.
+
+    Parameters
+    ----------
+    recording : Recording
+        An open recording.
+    channels : tuple of str
+        Which channels.
+    sfreq : float
+        Samples per second to bring them to.
+
+    Returns
+    -------
+    Signal
+        The samples, where they cannot be trusted, and notes.
+    """
+    data = recording.read(channels)
+    notes = []
+    missing = ~np.isfinite(data)
+    for name, gaps in zip(channels, missing, strict=True):
+        if gaps.any():
+            notes.append(f"{name} lacks {gaps.sum()} samples (NaN)")
+    flat = flat_runs(np.where(missing, np.nan, data), round(recording.sfreq))
+    whole: NDArray[np.bool_] = np.all(flat, axis=1)
+    if whole.any():
+        names = ", ".join(np.array(channels)[whole])
+        notes.append(f"{names} {'is' if whole.sum() == 1 else 'are'} flat")
+    for name, row, still in zip(channels, data, whole, strict=True):
+        share = 0.0 if still else clipped_share(row)
+        if share > 0.001:
+            notes.append(f"{name} is clipped ({share:.1%} of its samples)")
+    if missing.any():
+        data = _bridged(data, missing)
+    if recording.sfreq != sfreq:
+        notes.append(f"resampled from {recording.sfreq:g} to {sfreq:g} Hz")
+        data = _resampled(data, recording.sfreq, sfreq)
+        places = (np.arange(data.shape[1]) * recording.sfreq / sfreq).round().astype(int)
+        places = np.minimum(places, recording.n_samples - 1)
+        missing, flat = missing[:, places], flat[:, places]
+    return Signal(data, missing, flat, notes)
+
+
+def flat_runs(data: Array, length: int) -> NDArray[np.bool_]:
+    """Where a channel keeps one value for a time.
+
+    Parameters
+    ----------
+    data : ndarray of shape (n_channels, n_samples)
+        The samples.
+    length : int
+        The fewest samples that count.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_channels, n_samples)
+        True in every such run.
+    """
+    flat = np.zeros(data.shape, bool)
+    for row, samples in zip(flat, data, strict=True):
+        edges = np.flatnonzero(samples[1:] != samples[:-1]) + 1
+        first, last = np.r_[0, edges], np.r_[edges, samples.size]
+        for a, b in zip(first[last - first >= length], last[last - first >= length], strict=True):
+            row[a:b] = True
+    return flat
+
+
+def clipped_share(samples: Array) -> float:
+    """Share of samples that sit at the largest or smallest value, three or more in a row.
+
+    Parameters
+    ----------
+    samples : ndarray of shape (n_samples,)
+        One channel.
+
+    Returns
+    -------
+    float
+        The share, 0 for a channel that nowhere hits its limits.
+    """
+    share = 0.0
+    for limit in (np.nanmax(samples, initial=-np.inf), np.nanmin(samples, initial=np.inf)):
+        at = np.concatenate([[False], samples == limit, [False]])
+        edges = np.flatnonzero(at[1:] != at[:-1])
+        runs = edges[1::2] - edges[::2]
+        share += runs[runs >= 3].sum() / samples.size
+    return float(share)
+
+
+def _bridged(data: Array, missing: NDArray[np.bool_]) -> Array:
+    """Straight lines over what is missing; a channel of which nothing is there is zero."""
+    filled = data.copy()
+    time = np.arange(data.shape[1])
+    for row, gaps in zip(filled, missing, strict=True):
+        if gaps.all():
+            row[:] = 0.0
+        elif gaps.any():
+            row[gaps] = np.interp(time[gaps], time[~gaps], row[~gaps])
+    return filled
+
+
+def _resampled(data: Array, old: float, new: float) -> Array:
+    from scipy.signal import resample_poly
+
+    ratio = Fraction(new / old).limit_denominator(10_000)
+    moved = resample_poly(data, ratio.numerator, ratio.denominator, axis=1, padtype="line")
+    return np.asarray(moved, np.float64)

@@ -1,0 +1,90 @@
+"""A signal in, windows of equal length out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crossfade._checks import check_number
+
+
+class Windows(NamedTuple):
+    """Windows of a signal.
+
+    Attributes
+    ----------
+    data : ndarray of shape (n_windows, ..., n_samples)
+        The windows.
+    start : ndarray of shape (n_windows,)
+        When each began, in seconds from the beginning of the signal.
+    """
+
+    data: NDArray[Any]
+    start: NDArray[np.float64]
+
+
+def cut_windows(signal: ArrayLike, sfreq: float, *, length: float, overlap: float = 0.0) -> Windows:
+    """Cut a signal into windows; the last one is moved back so that it ends with the signal.
+
+    Parameters
+    ----------
+    signal : array-like of shape (..., n_samples)
+        One channel, or channels in rows.
+    sfreq : float
+        Samples per second.
+    length : float
+        Length of a window, in seconds.
+    overlap : float, default=0.0
+        How much of a window belongs to the next one too, in seconds.
+
+    Returns
+    -------
+    Windows
+        The windows, and when each began.
+
+    Examples
+    --------
+    >>> from crossfade.signals.windows import cut_windows
+    >>> cut_windows(range(11), 1.0, length=4.0).start
+    array([0., 4., 7.])
+    """
+    array = np.asarray(signal)
+    rate = check_rate(sfreq)
+    n_window = round(check_number("length", length, 0.0) * rate)
+    step = n_window - round(check_number("overlap", overlap, 0.0) * rate)
+    if n_window < 1:
+        raise ValueError(f"length must be one sample or more; {length} s at {rate:g} Hz is none.")
+    if step < 1:
+        raise ValueError(f"overlap must be shorter than a window; got {overlap} of {length} s.")
+    n_samples = array.shape[-1]
+    if n_samples < n_window:
+        raise ValueError(
+            f"The signal is shorter than a window: {n_samples / rate:.4g} s for {length:g} s. "
+            "Choose a shorter window."
+        )
+    first = np.arange(0, n_samples - n_window + 1, step)
+    if first[-1] + n_window < n_samples:
+        first = np.append(first, n_samples - n_window)
+    views = np.lib.stride_tricks.sliding_window_view(array, n_window, axis=-1)
+    return Windows(np.moveaxis(views, -2, 0)[first], first / rate)
+
+
+def check_rate(sfreq: object) -> float:
+    """Return a sampling rate; refuses what is not a positive number.
+
+    Parameters
+    ----------
+    sfreq : float
+        Samples per second.
+
+    Returns
+    -------
+    float
+        The same.
+    """
+    rate = check_number("sfreq", sfreq, 0.0)
+    if not 0.0 < rate < np.inf:
+        raise ValueError(f"sfreq must be a positive number of samples per second; got {sfreq!r}.")
+    return rate

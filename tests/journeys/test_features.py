@@ -1,0 +1,164 @@
+"""``crossfade features`` and ``crossfade tasks``, as a newcomer types them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import crossfade as cf
+from crossfade.cli import main
+
+pytest.importorskip("mne")
+
+NAMES = ["EEG Fz", "EEG Cz", "EEG Pz", "EEG Oz", "ECG ECG"]
+PATTERN = r"(?P<task>p\d+)_(?P<label>\d)"
+BY_NAME = ["--label-from", "filename", "--pattern", PATTERN]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def folder(tmp_path, make_eeg, write_edf):
+    inside = tmp_path / "lab"
+    inside.mkdir()
+    for person in range(4):
+        for label in range(2):
+            data = make_eeg(alpha=0.5 + label, seed=10 * person + label, seconds=30.0)
+            write_edf(inside / f"p{person}_{label}.edf", data, NAMES)
+    return inside
+
+
+def test_a_folder_becomes_a_table_that_can_be_shown(run, folder):
+    result = run("features", "eeg", "lab", "-o", "tasks.csv", *BY_NAME, "--channels", "Fz,Cz")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == (
+        "Written: tasks.csv, 4 tasks, 96 windows (48 of 0, 48 of 1), 6 features.\n"
+    )
+    tasks = cf.read_tasks("tasks.csv")
+    assert tasks.feature_names == tuple(
+        f"{channel}_{band}" for channel in ("Fz", "Cz") for band in ("theta", "alpha", "beta")
+    )
+    gain = [task.X[task.y == 1, 1].mean() - task.X[task.y == 0, 1].mean() for task in tasks]
+    assert min(gain) > 0.1
+    shown = run("tasks", "show", "tasks.csv")
+    assert shown.exit_code == 0, shown.output
+    prior = cf.TaskPrior.from_tasks(tasks)
+    for text in ("p3", "48 of 0, 48 of 1", "6: Fz_theta", f"{prior.concentration:.2f}, shrunk"):
+        assert text in shown.stdout
+
+
+def test_a_bad_file_is_named_and_the_exit_status_tells(run, folder):
+    (folder / "p2_0.edf").write_bytes(b"broken")
+    result = run("features", "eeg", "lab", "-o", "tasks.parquet", *BY_NAME)
+    assert result.exit_code == 1
+    assert "4 tasks, 84 windows (36 of 0, 48 of 1)" in result.stdout
+    assert "Could not be used (1):\n  lab/p2_0.edf: This is no EDF or BDF file" in result.stderr
+    assert "Task p2: has windows of one class only, '1'." in result.stderr
+    assert len(cf.read_tasks("tasks.parquet")) == 4
+    shown = run("tasks", "show", "tasks.parquet")
+    assert "(3 tasks with two classes)" in shown.stdout
+
+
+def test_nothing_is_written_when_no_file_can_be_used(run, folder):
+    for path in folder.iterdir():
+        path.write_bytes(b"broken")
+    result = run("features", "eeg", "lab", "-o", "tasks.csv", *BY_NAME)
+    assert result.exit_code == 1
+    assert "Nothing was written: no file could be used." in result.stderr
+    assert "Could not be used (8):" in result.stderr
+    assert not (folder.parent / "tasks.csv").exists()
+
+
+def test_labels_from_a_table_and_rows_that_match_no_file(run, folder):
+    (folder / "labels.csv").write_text(
+        "file,label,task,group,start,stop\n"
+        "p0_0.edf,rest,a,one,0,10\n"
+        "p0_0.edf,work,a,one,20,30\n"
+        "p0_1.edf,work,b,one,,\n"
+        "p9_9.edf,work,c,two,,\n"
+    )
+    words = ["--label-from", "csv", "--labels", "lab/labels.csv"]
+    result = run("features", "eeg", "lab/p0_0.edf", "lab/p0_1.edf", "-o", "tasks.csv", *words)
+    assert result.exit_code == 1
+    assert "lab/labels.csv, row 5: 'p9_9.edf' is none of the files" in result.stderr
+    table = pd.read_csv("tasks.csv")
+    assert table.groupby(["task", "group", "label"]).size().to_dict() == {
+        ("a", "one", "rest"): 4,
+        ("a", "one", "work"): 4,
+        ("b", "one", "work"): 12,
+    }
+
+
+def test_labels_from_annotations(run, tmp_path, make_eeg, write_edf):
+    notes = [(0.0, 10.0, "T1"), (10.0, 10.0, "T2"), (20.0, 5.0, "pause")]
+    write_edf(tmp_path / "s1.edf", make_eeg(seconds=30.0), NAMES, annotations=notes)
+    words = ["--label-from", "annotations", "--class", "T1=left", "--class", "T2=right"]
+    bands = ["--bands", "mu=8-12,beta=13-30", "--window", "2", "--overlap", "1"]
+    result = run(
+        "features", "eeg", "s1.edf", "-o", "tasks.csv", *words, *bands, "--features", "powers"
+    )
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv("tasks.csv")
+    assert table["label"].value_counts().to_dict() == {"left": 9, "right": 9}
+    assert list(table)[3:5] == ["Fz_mu", "Fz_beta"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["lab", "-o", "t.csv", "--label-from", "filename"], "need a --pattern, such as"),
+        (["lab", "-o", "t.csv", "--label-from", "csv"], "need --labels FILE"),
+        (["lab", "-o", "t.txt", *BY_NAME], "ends in .csv or .parquet; got 't.txt'"),
+        (["lab", "-o", "no/t.csv", *BY_NAME], "There is no folder no to write t.csv to"),
+        (["lab", "-o", "t.csv", *BY_NAME, "--bands", "theta"], "--bands must look like"),
+        (["lab", "-o", "t.csv", *BY_NAME[:3], "(?P<label>x)"], "matches none of the 8 files"),
+        (["empty", "-o", "t.csv", *BY_NAME], "The folder empty holds no recording"),
+        (["none", "-o", "t.csv", *BY_NAME], "'none' does not exist"),
+    ],
+)
+def test_what_cannot_work_is_said_at_once(run, folder, words, message):
+    (folder.parent / "empty").mkdir()
+    result = run("features", "eeg", *words)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_a_channel_that_is_nowhere_lists_those_there(run, folder):
+    result = run("features", "eeg", "lab", "-o", "t.csv", *BY_NAME, "--channels", "Fz,T7")
+    assert result.exit_code == 1
+    assert "p0_0.edf: There is no channel T7; there are Fz, Cz, Pz, Oz, ECG." in result.stderr
+
+
+def test_eegmat_names_the_folder_that_it_expects(run, folder):
+    result = run("features", "eegmat", "lab", "-o", "t.csv")
+    assert result.exit_code == 1
+    assert "holds no file such as Subject00_1.edf" in result.stderr
+
+
+def test_show_says_what_is_wrong_with_a_table(run, tmp_path):
+    (tmp_path / "t.csv").write_text("task,label,x\na,0,1\na,1,two\n")
+    result = run("tasks", "show", "t.csv")
+    assert result.exit_code == 1
+    assert "t.csv, row 3, column 'x': 'two' is not a number." in result.stderr
+
+
+def test_show_counts_missing_values_and_long_tables(run, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        {"task": f"p{person:03d}", "label": label, "x": rng.normal() + label, "y": rng.normal()}
+        for person in range(60)
+        for label in (0, 1)
+        for _ in range(5)
+    ]
+    frame = pd.DataFrame(rows)
+    frame.loc[[3, 4, 17], "y"] = np.nan
+    frame.to_csv("t.csv", index=False)
+    result = run("tasks", "show", "t.csv")
+    assert result.exit_code == 0, result.output
+    assert "3, in 3 windows" in result.stdout
+    assert "The first 50 of 60 tasks." in result.stdout

@@ -1,0 +1,67 @@
+"""The paper's Mental Math study from the data that ships with the package, at full size."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crossfade import load_mental_math
+from crossfade.study import CalibrationStudy
+
+BUDGETS = [0.05, 0.1, 0.2, 0.5]
+#: Mean balanced accuracies that the paper prints; its "optimal" is Algorithm 1.
+PRINTED = pd.DataFrame(
+    {
+        "target": [0.6290, 0.6496, 0.6584, 0.7473],
+        "average-source": [0.6285, 0.6313, 0.6367, 0.6483],
+        "paper": [0.6533, 0.6676, 0.6842, 0.7469],
+        "oracle": [0.7177, 0.7299, 0.7447, 0.7963],
+    },
+    index=BUDGETS,
+)
+#: Participants of 36 for whom its optimal rule has the higher mean than the target's.
+PRINTED_WINS = [25, 24, 24, 16]
+#: What the posterior blend is to reach.
+POSTERIOR = [0.685, 0.70, 0.72, 0.755]
+
+
+@pytest.fixture(scope="module")
+def result():
+    study = CalibrationStudy(
+        load_mental_math(),
+        methods=[*PRINTED.columns, "random-alpha", "posterior"],
+        budgets=BUDGETS,
+        n_splits=100,
+        random_state=0,
+    )
+    return study.run(n_jobs=2)
+
+
+@pytest.fixture(scope="module")
+def means(result):
+    table = result.summary()
+    assert (table["n_tasks"] == 36).all()
+    return table.pivot(index="budget", columns="method", values="mean_balanced_accuracy")
+
+
+def test_the_study_has_the_papers_size(result):
+    rows = result.rows
+    assert len(rows) == 6 * 14_400
+    assert rows["balanced_accuracy"].notna().all()
+
+
+def test_accuracies_are_those_of_the_paper(means):
+    assert ((means[PRINTED.columns] - PRINTED).abs() < 0.012).all(axis=None)
+
+
+def test_wins_are_those_of_the_paper(result):
+    wins = result.summary().set_index(["method", "budget"])["wins"].loc["paper"]
+    assert (np.abs(wins[BUDGETS].to_numpy() - PRINTED_WINS) <= 3).all()
+
+
+def test_a_random_alpha_is_worse_than_the_chosen_one(means):
+    assert (means["random-alpha"] < means["paper"]).all()
+
+
+def test_the_posterior_blend_beats_the_papers_optimum(means):
+    assert (means["posterior"] >= POSTERIOR).all()
+    assert (means["posterior"] > means["paper"] + 0.005).all()

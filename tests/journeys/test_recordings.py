@@ -1,0 +1,126 @@
+"""Real recordings to tables, where they are there: the paper's Mental Math study."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import crossfade as cf
+from crossfade.cli import main
+
+mne = pytest.importorskip("mne")
+
+
+@pytest.fixture(scope="module")
+def eegmat(recordings):
+    return recordings / "eegmat"
+
+
+@pytest.fixture(scope="module")
+def tasks(eegmat):
+    return cf.read_eegmat(eegmat, n_jobs=2)
+
+
+def shares_by_mne(path):
+    """Band shares of one file by MNE's own steps."""
+    raw = mne.io.read_raw_edf(path, preload=True, verbose="error")
+    raw.drop_channels(["ECG ECG", "EEG A2-A1"])
+    raw.set_eeg_reference("average", verbose="error")
+    raw.filter(0.5, 30.0, verbose="error")
+    data = raw.get_data(["EEG Fz", "EEG Cz", "EEG Pz"])
+    first = [*range(0, data.shape[1] - 1249, 1250)]
+    if first[-1] + 1250 < data.shape[1]:
+        first.append(data.shape[1] - 1250)
+    windows = np.array([data[:, place : place + 1250] for place in first])
+    power, frequency = mne.time_frequency.psd_array_welch(
+        windows, 500.0, n_fft=1250, n_per_seg=1250, window="boxcar", verbose="error"
+    )
+    # Frequencies are 0.4 Hz apart; half a step of slack puts the ends inside.
+    bands = [
+        power[..., (frequency > low - 0.2) & (frequency < high + 0.2)].sum(-1)
+        for low, high in ((4, 8), (8, 12), (12, 20))
+    ]
+    return (np.stack(bands, -1) / sum(bands)[..., None]).reshape(len(windows), 9)
+
+
+@pytest.mark.parametrize("person", [0, 10, 31])
+def test_shares_are_those_of_mne(eegmat, tasks, person):
+    by_mne = [shares_by_mne(eegmat / f"Subject{person:02d}_{run}.edf") for run in (1, 2)]
+    assert np.abs(tasks[person].X - np.concatenate(by_mne)).max() < 0.001
+    assert (tasks[person].y == np.repeat([0, 1], [len(by_mne[0]), len(by_mne[1])])).all()
+
+
+def test_all_participants_and_windows_are_there(tasks):
+    assert [task.name for task in tasks] == [f"Subject{person:02d}" for person in range(36)]
+    assert np.bincount(tasks[0].y).tolist() == [73, 25]
+    assert sum(np.bincount(task.y) for task in tasks).tolist() == [2585, 900]
+
+
+def test_the_shipped_table_is_what_the_script_makes(eegmat, tasks):
+    root = Path(__file__).parents[2]
+    spec = importlib.util.spec_from_file_location("script", root / "scripts/make_mental_math.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    shipped = pd.read_csv(script.TABLE)
+    made = script.table(eegmat)
+    assert list(made) == list(shipped)
+    assert (made[["task", "label", "start"]] == shipped[["task", "label", "start"]]).all(axis=None)
+    # Other builds of numpy and scipy round in other places.
+    np.testing.assert_allclose(made.iloc[:, 3:], shipped.iloc[:, 3:], atol=1e-9)
+
+
+def test_tangent_features_hold_more_than_shares(eegmat, tmp_path):
+    pytest.importorskip("pyriemann")
+    folder = tmp_path / "few"
+    folder.mkdir()
+    for person in range(8):
+        for run in (1, 2):
+            name = f"Subject{person:02d}_{run}.edf"
+            (folder / name).symlink_to(eegmat / name)
+    accuracy = {}
+    for kind in ("shares", "tangent"):
+        few = cf.read_eegmat(folder, features=kind)
+        scores = []
+        for place, task in enumerate(few):
+            prior = cf.TaskPrior.from_tasks([*few[:place], *few[place + 1 :]])
+            chosen = np.r_[10:14, len(task.y) - 15 : len(task.y) - 11]
+            clf = cf.PosteriorBlendClassifier(prior).fit(task.X[chosen], task.y[chosen])
+            rest = np.setdiff1d(np.arange(len(task.y)), chosen)
+            found = clf.predict(task.X[rest]) == task.y[rest]
+            scores.append(np.mean([found[task.y[rest] == label].mean() for label in (0, 1)]))
+        accuracy[kind] = np.mean(scores)
+    assert few[0].X.shape == (98, 190)
+    assert accuracy["tangent"] > accuracy["shares"] + 0.1
+
+
+def test_the_command_writes_the_same_table(eegmat, tasks, tmp_path):
+    out = tmp_path / "tasks.parquet"
+    result = CliRunner().invoke(main, ["features", "eegmat", str(eegmat), "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "36 tasks, 3485 windows (2585 of 0, 900 of 1), 9 features." in result.stdout
+    for ours, read in zip(tasks, cf.read_tasks(out), strict=True):
+        np.testing.assert_array_equal(ours.X, read.X)
+    shown = CliRunner().invoke(main, ["tasks", "show", str(out)])
+    assert shown.exit_code == 0, shown.output
+    assert "2585 of 0, 900 of 1" in shown.stdout
+
+
+def test_every_heart_of_eegmat_beats(eegmat, tmp_path):
+    out = tmp_path / "heart.csv"
+    words = ["features", "ecg", str(eegmat), "-o", str(out), "--label-from", "filename"]
+    words += [
+        "--pattern",
+        r"(?P<task>Subject\d+)_(?P<label>\d)",
+        "--features",
+        "rate,pnn20,sdnn_ratio",
+    ]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv(out)
+    rates = table.groupby(["task", "label"])["rate"].median()
+    assert len(rates) == 72
+    assert rates.between(40.0, 160.0).all()
+    assert len(cf.read_tasks(out)) == 36

@@ -1,0 +1,204 @@
+"""Many files to one table; no bad file loses the others."""
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from crossfade import TaskSet
+from crossfade.signals.collect import collect, find_recordings
+from crossfade.signals.eeg import BandPower, average_reference, band_pass
+from crossfade.signals.extract import EEGFeatures
+from crossfade.signals.labels import AnnotationLabels, FilenameLabels
+from crossfade.signals.recordings import open_recording
+from crossfade.signals.windows import cut_windows
+
+pytest.importorskip("mne")
+
+NAMES = ["EEG Fz", "EEG Cz", "EEG Pz", "EEG Oz", "ECG ECG"]
+LABELS = FilenameLabels(r"(?P<task>p\d+)_(?P<label>\d)")
+SHARES = EEGFeatures("shares", ("Fz", "Cz"))
+
+
+@pytest.fixture
+def folder(tmp_path, make_eeg, write_edf):
+    for person in range(3):
+        for label in range(2):
+            data = make_eeg(alpha=0.5 + 2.0 * label, seed=10 * person + label, seconds=21.0)
+            write_edf(tmp_path / f"p{person}_{label}.edf", data, NAMES)
+    return tmp_path
+
+
+def run(folder, extract=SHARES, label=LABELS, **options):
+    return collect(find_recordings([folder]), extract, label, **options)
+
+
+def test_features_are_those_of_the_steps_by_hand(folder):
+    found = run(folder)
+    assert (found.failures, found.notes) == ({}, [])
+    assert list(found.frame) == [
+        *("task", "label", "start", "Fz_theta", "Fz_alpha", "Fz_beta"),
+        *("Cz_theta", "Cz_alpha", "Cz_beta"),
+    ]
+    data = open_recording(folder / "p1_1.edf").read(["Fz", "Cz", "Pz", "Oz"])
+    data = band_pass(average_reference(data), 100.0, 0.5, 30.0)[:2]
+    windows = cut_windows(data, 100.0, length=2.5)
+    rows = found.frame[(found.frame["task"] == "p1") & (found.frame["label"] == 1)]
+    np.testing.assert_allclose(
+        rows.iloc[:, 3:], BandPower(100.0).fit_transform(windows.data), atol=1e-12
+    )
+    np.testing.assert_array_equal(rows["start"], windows.start)
+
+
+@pytest.mark.parametrize("kind", ["shares", "powers", "tangent"])
+def test_every_kind_gives_a_table_that_reads(folder, kind):
+    pytest.importorskip("pyriemann")
+    found = run(folder, EEGFeatures(kind))
+    tasks = TaskSet.from_frame(found.frame, missing="error")
+    assert len(tasks) == 3
+    assert tasks.feature_names[:2] == (
+        ("Fz_Fz", "Fz_Cz") if kind == "tangent" else ("Fz_theta", "Fz_alpha")
+    )
+    assert len(tasks.feature_names) == {"shares": 12, "powers": 12, "tangent": 10}[kind]
+
+
+def test_the_number_of_jobs_changes_nothing(folder):
+    calls = []
+    one = run(folder)
+    two = run(folder, n_jobs=2, on_progress=lambda done, total: calls.append((done, total)))
+    assert one.frame.equals(two.frame)
+    assert calls == [(place, 6) for place in range(1, 7)]
+
+
+def test_bad_files_are_named_and_the_others_are_there(folder, make_eeg, write_edf):
+    full = run(folder).frame
+    cut = folder / "p0_0.edf"
+    cut.write_bytes(cut.read_bytes()[:-4000])
+    (folder / "p1_0.edf").write_bytes(b"no recording at all")
+    write_edf(folder / "p3_0.edf", make_eeg(3), ["EEG Fz", "EEG Pz", "EEG Oz"])
+    write_edf(folder / "p4_0.edf", make_eeg(seconds=2.0), NAMES)
+    write_edf(folder / "other.edf", make_eeg(), NAMES)
+    found = run(folder)
+    reasons = {
+        "p0_0.edf": "cut short",
+        "p1_0.edf": "no EDF or BDF file",
+        "p3_0.edf": "There is no channel Cz; there are Fz, Pz, Oz",
+        "p4_0.edf": "'0' from 0 s on lasts 2 s, less than a window of 2.5 s",
+        "other.edf": "does not match",
+    }
+    assert set(found.failures) == {str(folder / name) for name in reasons}
+    for name, reason in reasons.items():
+        assert reason in found.failures[str(folder / name)]
+    assert set(found.notes) == {
+        ("Task p0", "has windows of one class only, '1'"),
+        ("Task p1", "has windows of one class only, '1'"),
+    }
+    kept = full[~((full["label"] == 0) & full["task"].isin(["p0", "p1"]))]
+    assert found.frame.equals(kept.reset_index(drop=True))
+
+
+def test_two_files_for_one_person_and_class_are_both_left_out(folder):
+    (folder / "again").mkdir()
+    (folder / "again" / "p1_0.edf").write_bytes((folder / "p1_0.edf").read_bytes())
+    found = run(folder)
+    assert set(found.failures) == {str(folder / "p1_0.edf"), str(folder / "again" / "p1_0.edf")}
+    reason = found.failures[str(folder / "p1_0.edf")]
+    assert f"Task 'p1', label '0' is in {folder / 'again' / 'p1_0.edf'} too" in reason
+    assert len(found.frame) == 5 * 9
+    assert len(run(folder, merge=True).frame) == 7 * 9
+
+
+def test_different_rates_are_brought_to_the_lowest_and_said(folder, make_eeg, write_edf):
+    time = np.arange(21 * 250) / 250.0
+    tone = 10.0 * np.sin(2 * np.pi * 10.0 * time)
+    write_edf(folder / "p7_0.edf", [tone, -tone, tone, -tone, tone], NAMES, sfreq=250.0)
+    found = run(folder)
+    assert found.notes[0] == (str(folder / "p7_0.edf"), "resampled from 250 to 100 Hz")
+    rows = found.frame[found.frame["task"] == "p7"]
+    assert len(rows) == 9
+    assert rows["Fz_alpha"].min() > 0.99
+
+
+def test_flat_and_clipped_channels_are_reported(folder, make_eeg, write_edf):
+    data = make_eeg(seconds=21.0)
+    data[1] = 0.0
+    data[0] = np.clip(data[0], -8.0, 8.0)
+    write_edf(folder / "p0_0.edf", data, NAMES)
+    found = run(folder)
+    (first, second) = [note for where, note in found.notes if where.endswith("p0_0.edf")]
+    assert first == "Cz is flat"
+    assert second.startswith("Fz is clipped (")
+    rows = found.frame[(found.frame["task"] == "p0") & (found.frame["label"] == 0)]
+    assert rows.filter(like="Cz_").isna().all(axis=None)
+    assert rows.filter(like="Fz_").notna().all(axis=None)
+    with pytest.warns(UserWarning, match=r"9 of 54 rows were dropped, .* Cz_theta \(9\)"):
+        TaskSet.from_frame(found.frame)
+
+
+def test_a_flat_channel_is_no_part_of_the_reference(folder, make_eeg, write_edf):
+    data = make_eeg(seconds=21.0)
+    data[3] = 40.0
+    write_edf(folder / "p0_0.edf", data, NAMES)
+    rows = run(folder).frame.iloc[:9, 3:]
+    data = band_pass(average_reference(data[:3]), 100.0, 0.5, 30.0)[:2]
+    by_hand = BandPower(100.0).fit_transform(cut_windows(data, 100.0, length=2.5).data)
+    np.testing.assert_allclose(rows, by_hand, atol=1e-3)
+
+
+def test_windows_with_nan_have_no_features(tmp_path, make_eeg):
+    data = make_eeg(3, seconds=20.0)
+    data[1, 300:310] = np.nan
+    names = np.array(["Fz", "Cz", "Pz"], dtype=object)
+    savemat(tmp_path / "p1_0.mat", {"x": data, "fs": 100.0, "ch_names": names})
+    found = run(tmp_path)
+    assert found.notes[0] == (str(tmp_path / "p1_0.mat"), "Cz lacks 10 samples (NaN)")
+    absent = found.frame.filter(like="Cz_").isna().all(axis=1)
+    np.testing.assert_array_equal(absent, np.arange(8) == 1)
+    assert found.frame.filter(like="Fz_").notna().all(axis=None)
+
+
+def test_annotations_label_parts_of_one_file(tmp_path, make_eeg, write_edf):
+    notes = [(1.0, 6.0, "rest"), (8.0, None, "math"), (19.0, None, "rest")]
+    write_edf(tmp_path / "s1.edf", make_eeg(seconds=20.0), NAMES, annotations=notes)
+    found = run(tmp_path, label=AnnotationLabels())
+    assert found.frame["label"].tolist() == ["rest"] * 3 + ["math"] * 5
+    assert found.frame["start"].tolist() == [1.0, 3.5, 4.5, 8.0, 10.5, 13.0, 15.5, 16.5]
+    assert found.notes == [
+        (str(tmp_path / "s1.edf"), "'rest' from 19 s on lasts 1 s, less than a window of 2.5 s")
+    ]
+
+
+def test_files_of_other_labels_are_left_out_and_counted(folder):
+    labels = FilenameLabels(r"(?P<task>p\d+)_(?P<label>\d)", {"1": "math"})
+    found = run(folder, label=labels)
+    assert ("3 files", "left out, since their labels do not count") in found.notes
+    assert set(found.frame["label"]) == {"math"}
+
+
+def test_channels_are_those_that_most_files_have(folder, make_eeg, write_edf):
+    write_edf(folder / "p0_0.edf", make_eeg(3, 21.0), ["EEG Fz", "EEG Cz", "EEG Pz"])
+    write_edf(folder / "p0_1.edf", make_eeg(6, 21.0), [*NAMES, "EEG T7"])
+    found = run(folder, EEGFeatures())
+    reason = "It lacks Oz, which most files have; there are Fz, Cz, Pz."
+    assert found.failures == {str(folder / "p0_0.edf"): reason}
+    assert len([name for name in found.frame if name.endswith("_theta")]) == 4
+
+
+def test_no_file_at_all_gives_an_empty_table(tmp_path):
+    (tmp_path / "p1_0.edf").write_bytes(b"")
+    found = run(tmp_path)
+    assert len(found.frame) == 0
+    assert list(found.failures) == [str(tmp_path / "p1_0.edf")]
+
+
+def test_an_empty_folder_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"holds no recording \(looked for .edf, .bdf"):
+        find_recordings([tmp_path])
+    with pytest.raises(ValueError, match="There is no file to read"):
+        find_recordings([])
+
+
+def test_extracts_refuse_what_they_do_not_know():
+    with pytest.raises(ValueError, match="features must be one of 'shares', 'powers', 'tangent'"):
+        EEGFeatures("spectra")
+    with pytest.raises(ValueError, match="reference must be one of 'average', 'none'"):
+        EEGFeatures(reference="Cz")

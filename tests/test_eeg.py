@@ -1,0 +1,159 @@
+"""Band powers, references and tangent vectors, against what they must be."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from crossfade.signals.eeg import (
+    BandPower,
+    average_reference,
+    band_pass,
+    tangent_vectors,
+    window_covariances,
+)
+
+SFREQ = 200.0
+
+
+def tones(sizes, seconds=2.5):
+    """A window with rhythms of 6, 10 and 16 Hz."""
+    time = np.arange(round(seconds * SFREQ)) / SFREQ
+    return sum(
+        a * np.sin(2 * np.pi * f * time) for a, f in zip(sizes, (6.0, 10.0, 16.0), strict=True)
+    )
+
+
+def test_shares_are_the_squares_of_the_amplitudes():
+    windows = np.array([[tones((1, 2, 3)), tones((2, 0, 0))], [tones((1, 1, 1)), tones((0, 1, 2))]])
+    shares = BandPower(SFREQ).fit_transform(windows)
+    expected = [[1 / 14, 4 / 14, 9 / 14, 1, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0, 1 / 5, 4 / 5]]
+    np.testing.assert_allclose(shares, expected, atol=1e-12)
+
+
+def test_power_of_a_tone_is_half_its_square():
+    power = BandPower(SFREQ, relative=False).fit_transform(tones((1, 2, 3))[None, None] + 50.0)
+    np.testing.assert_allclose(power, [[0.5, 2.0, 4.5]])
+
+
+def test_power_of_white_noise_is_its_density_times_the_width():
+    rng = np.random.default_rng(0)
+    windows = 3.0 * rng.standard_normal((2000, 1, 500))
+    power = BandPower(SFREQ, {"wide": (20.0, 60.0)}, relative=False).fit_transform(windows)
+    # One-sided density 2 * 9 / 200; 101 frequencies 0.4 Hz apart.
+    expected = 18.0 / SFREQ * 101 * 0.4
+    assert abs(power.mean() - expected) < 4.0 * power.std() / np.sqrt(len(power))
+
+
+def test_both_ends_belong_to_a_band():
+    time = np.arange(500) / SFREQ
+    window = np.sin(2 * np.pi * 8.0 * time)[None, None]
+    np.testing.assert_allclose(
+        BandPower(SFREQ).fit_transform(window), [[0.5, 0.5, 0.0]], atol=1e-12
+    )
+
+
+def test_columns_are_named_by_channel_and_band():
+    windows = np.random.default_rng(0).standard_normal((4, 2, 500))
+    power = BandPower(SFREQ, {"theta": (4, 8), "beta": (12, 20)}, ch_names=["Fz", "Cz"])
+    power.set_output(transform="pandas")
+    frame = power.fit_transform(windows)
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame) == ["Fz_theta", "Fz_beta", "Cz_theta", "Cz_beta"]
+    unnamed = BandPower(SFREQ).fit(windows).get_feature_names_out()
+    assert list(unnamed[:4]) == ["ch1_theta", "ch1_alpha", "ch1_beta", "ch2_theta"]
+
+
+def test_it_stands_in_a_pipeline_and_can_be_cloned():
+    windows = np.random.default_rng(0).standard_normal((9, 2, 500))
+    pipeline = make_pipeline(BandPower(SFREQ), StandardScaler())
+    assert clone(pipeline).fit_transform(windows).shape == (9, 6)
+
+
+def test_a_window_without_power_or_with_nan_has_no_features():
+    windows = np.random.default_rng(0).standard_normal((3, 1, 500))
+    windows[1] = 7.0
+    windows[2, 0, 3] = np.nan
+    shares = BandPower(SFREQ).fit_transform(windows)
+    np.testing.assert_array_equal(np.isnan(shares).all(1), [False, True, True])
+
+
+@pytest.mark.parametrize(
+    ("power", "message"),
+    [
+        (BandPower(0.0), "sfreq must be a positive number"),
+        (BandPower(SFREQ, {"high": (90.0, 120.0)}), r"'high' ends at 120 Hz, but 200 samples"),
+        (BandPower(SFREQ, {"odd": (8.0, 4.0)}), "'odd' must run upwards; got 8 to 4"),
+        (BandPower(SFREQ, {}), "bands must be a mapping"),
+        (BandPower(SFREQ, [(4, 8)]), "bands must be a mapping"),
+        (BandPower(SFREQ, {"thin": (8.1, 8.2)}), "'thin' holds no frequency of a window of 2.5 s"),
+        (BandPower(SFREQ, ch_names=["Fz"]), "ch_names must be 2 names"),
+    ],
+)
+def test_band_power_refuses(power, message):
+    with pytest.raises(ValueError, match=message):
+        power.fit(np.zeros((3, 2, 500)))
+
+
+def test_band_power_refuses_other_shapes():
+    with pytest.raises(ValueError, match=r"must be of shape \(n_windows, n_channels, n_samples\)"):
+        BandPower(SFREQ).fit(np.zeros((3, 500)))
+    power = BandPower(SFREQ).fit(np.zeros((3, 2, 500)))
+    with pytest.raises(ValueError, match="X has 4 channels, but BandPower was fitted with 2"):
+        power.transform(np.zeros((3, 4, 500)))
+
+
+def test_average_reference_over_channels_that_live(make_eeg):
+    data = make_eeg(4)
+    np.testing.assert_allclose(average_reference(data).mean(0), 0.0, atol=1e-12)
+    data[2] = 5.0
+    alive = np.array([True, True, False, True])
+    referenced = average_reference(data, alive)
+    np.testing.assert_allclose(referenced[alive].sum(0), 0.0, atol=1e-12)
+    with pytest.raises(ValueError, match="needs two channels that are not flat"):
+        average_reference(data, [True, False, False, False])
+
+
+def test_band_pass_keeps_what_is_inside():
+    pytest.importorskip("mne")
+    time = np.arange(round(20 * SFREQ)) / SFREQ
+    inside, outside = np.sin(2 * np.pi * 10.0 * time), np.sin(2 * np.pi * 50.0 * time)
+    middle = slice(1000, 3000)
+    filtered = band_pass([inside + outside + 100.0], SFREQ, 0.5, 30.0)[0]
+    np.testing.assert_allclose(filtered[middle], inside[middle], atol=0.01)
+    with pytest.raises(ValueError, match="end below 100 Hz, half the sampling rate"):
+        band_pass([inside], SFREQ, 0.5, 100.0)
+
+
+def test_tangent_vectors_are_centred_and_forget_the_mixing():
+    pytest.importorskip("pyriemann")
+    rng = np.random.default_rng(1)
+    roots = rng.standard_normal((40, 3, 8))
+    matrices = roots @ roots.mT / 8
+    mixing = rng.standard_normal((3, 3)) + 2 * np.eye(3)
+    vectors = tangent_vectors(matrices)
+    assert vectors.shape == (40, 6)
+    np.testing.assert_allclose(vectors.mean(0), 0.0, atol=1e-6)
+    # Recentring takes out any mixing of the channels, but for a rotation.
+    mixed = tangent_vectors(mixing @ matrices @ mixing.T)
+    np.testing.assert_allclose(mixed @ mixed.T, vectors @ vectors.T, atol=1e-5)
+
+
+def test_tangent_vectors_of_two_covariances_by_hand():
+    pytest.importorskip("pyriemann")
+    # Diagonal matrices: the mean is the geometric one, logarithms go by entry.
+    matrices = [np.diag([1.0, 4.0]), np.diag([4.0, 1.0])]
+    expected = np.log(2.0) * np.array([[-1, 0, 1], [1, 0, -1]])
+    np.testing.assert_allclose(tangent_vectors(matrices), expected, atol=1e-7)
+
+
+def test_tangent_vectors_pass_over_windows_that_cannot_be_said():
+    pytest.importorskip("pyriemann")
+    windows = np.random.default_rng(0).standard_normal((6, 3, 300))
+    windows[2, 1, 5] = np.nan
+    covariances = window_covariances(windows)
+    np.testing.assert_allclose(covariances[0], np.cov(windows[0], bias=True), atol=0.1)
+    vectors = tangent_vectors(covariances)
+    np.testing.assert_array_equal(np.isnan(vectors).all(1), np.arange(6) == 2)

@@ -1,0 +1,256 @@
+"""MATB-II: files of the true layout with known content, each refusal, and simulated sessions."""
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from crossfade import FisherDiscriminant, TaskPrior
+from crossfade.datasets.matb import FEATURES, FRONTAL, SMARTING, make_matb_like, read_matb
+
+SFREQ = 500
+#: One frequency in the middle of each band.
+MIDDLE = {"theta": 6.0, "alpha": 10.0, "beta": 16.0}
+
+
+def segment(seconds, theta=1.0, channels=SMARTING):
+    """One sine a band, whose powers are `theta`, 1 + place of the channel, and 1."""
+    time = np.arange(round(seconds * SFREQ)) / SFREQ
+    data = np.empty((len(channels), time.size))
+    for place in range(len(channels)):
+        powers = {"theta": theta, "alpha": 1.0 + place, "beta": 1.0}
+        data[place] = sum(
+            np.sqrt(power) * np.sin(2 * np.pi * MIDDLE[band] * time)
+            for band, power in powers.items()
+        )
+    return data
+
+
+@pytest.fixture
+def write(tmp_path):
+    def make(name, participant="sub01", session=1, **content):
+        folder = tmp_path / f"{participant}_preprocessed" / f"segmented_session{session}"
+        folder.mkdir(parents=True, exist_ok=True)
+        savemat(folder / name, content)
+        return folder / name
+
+    return make
+
+
+def test_shares_labels_and_times_are_those_of_the_files(write, tmp_path):
+    # In the order of the alphabet, segment 10 would come before segment 2.
+    write("segment10.mat", EEGData=segment(25, theta=4.0), difficulty=3.0)
+    write("segment2.mat", EEGData=segment(30, theta=2.0), difficulty=0.0)
+    [task] = read_matb(tmp_path)
+    assert (task.name, task.group) == ("sub01-session1", "sub01")
+    assert task.feature_names == FEATURES
+    assert task.feature_names[:4] == ("Fp1_theta", "Fp1_alpha", "Fp1_beta", "Fp2_theta")
+    np.testing.assert_array_equal(task.y, [1, 1, 1, 0, 0, 0])
+    assert task.y.dtype.kind == "i"
+    # The last window of 25 s is moved back to end with them.
+    np.testing.assert_allclose(task.start, [0.0, 10.0, 20.0, 30.0, 40.0, 45.0])
+    for row, theta in zip(task.X, np.repeat([2.0, 4.0], 3), strict=True):
+        for place, name in enumerate(FRONTAL):
+            powers = np.array([theta, 1.0 + SMARTING.index(name), 1.0])
+            np.testing.assert_allclose(row[3 * place :][:3], powers / powers.sum(), atol=1e-6)
+
+
+def test_sessions_are_tasks_and_participants_groups(write, tmp_path):
+    for participant in ("sub10", "sub02"):
+        for session in (2, 1):
+            write("a.mat", participant, session, EEGData=segment(10), difficulty=np.uint8(1))
+            write("b.mat", participant, session, EEGData=segment(10), difficulty=np.uint8(2))
+    seen = []
+    tasks = read_matb(tmp_path, on_progress=lambda done, total: seen.append((done, total)))
+    assert [task.name for task in tasks] == [
+        "sub02-session1",
+        "sub02-session2",
+        "sub10-session1",
+        "sub10-session2",
+    ]
+    assert [task.group for task in tasks] == ["sub02", "sub02", "sub10", "sub10"]
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    np.testing.assert_array_equal(tasks[0].y, [1, 0])
+    # One participant's folder is a folder of sessions too.
+    assert len(read_matb(tmp_path / "sub02_preprocessed")) == 2
+
+
+def test_channels_are_found_by_the_names_given(write, tmp_path):
+    turned = tuple(reversed(SMARTING))
+    data = segment(10)
+    write("a.mat", EEGData=data[::-1], difficulty=0)
+    [task] = read_matb(tmp_path, ch_names=[name.upper() for name in turned])
+    write("a.mat", EEGData=data, difficulty=0)
+    [usual] = read_matb(tmp_path)
+    np.testing.assert_array_equal(task.X, usual.X)
+    with pytest.raises(ValueError, match=r"frontal channels; AFz is not among Fp1, .*"):
+        read_matb(tmp_path, ch_names=[name for name in SMARTING if name != "AFz"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"EEG": np.zeros((24, 5000)), "difficulty": 1}, r"no variable 'EEGData'; there is EEG, d"),
+        ({"EEGData": np.zeros((24, 5000))}, r"no variable 'difficulty'; there is EEGData"),
+        ({"EEGData": np.zeros((5000, 24)), "difficulty": 1}, r"24 channels by samples; got float"),
+        ({"EEGData": "none", "difficulty": 1}, r"EEGData must be numbers"),
+        ({"EEGData": np.ones((24, 4999)), "difficulty": 1}, r"shorter than a window: 9\.998 s"),
+        ({"EEGData": np.ones((24, 5000)), "difficulty": "low"}, r"difficulty must be one number"),
+        ({"EEGData": np.ones((24, 5000)), "difficulty": [1, 2]}, r"difficulty must be one number"),
+        ({"EEGData": np.ones((24, 5000)), "difficulty": np.nan}, r"difficulty must be one number"),
+        ({"EEGData": np.ones((24, 5000)), "difficulty": []}, r"difficulty must be one number"),
+    ],
+)
+def test_a_bad_file_is_named_and_the_others_are_read(write, tmp_path, content, message):
+    write("a.mat", EEGData=segment(10), difficulty=0)
+    bad = write("b.mat", **content)
+    write("c.mat", EEGData=segment(10), difficulty=3)
+    with pytest.warns(UserWarning, match=message) as caught:
+        [task] = read_matb(tmp_path)
+    assert len(caught) == 1
+    assert str(bad) in str(caught[0].message)
+    np.testing.assert_array_equal(task.y, [1, 0])
+    np.testing.assert_array_equal(task.start, [0.0, 10.0])
+
+
+def test_files_that_are_not_matlabs_are_named(write, tmp_path):
+    path = write("a.mat", EEGData=segment(10), difficulty=0)
+    whole = path.read_bytes()
+    path.with_name("b.mat").write_bytes(whole[: len(whole) // 2])
+    path.with_name("c.mat").write_bytes(b"no matrix at all")
+    path.with_name("d.mat").write_bytes(b"")
+    # Version 2.0 in the header is HDF5, whatever follows.
+    path.with_name("e.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + whole)
+    path.with_name("._f.mat").write_bytes(b"what macOS leaves behind")
+    with pytest.warns(UserWarning, match=r"4 files could not be read.*-v7") as caught:
+        [task] = read_matb(tmp_path)
+    for name in "bcde":
+        assert f"{name}.mat" in str(caught[0].message)
+    assert len(task.y) == 1
+
+
+def test_windows_with_gaps_are_dropped_or_refused(write, tmp_path):
+    data = segment(30)
+    data[SMARTING.index("Fz"), 6000] = np.nan
+    data[SMARTING.index("Pz"), 0] = np.nan
+    data[SMARTING.index("F8"), 14999] = np.inf
+    write("a.mat", EEGData=data, difficulty=0)
+    with pytest.warns(UserWarning, match=r"2 of 3 rows were dropped.*F8_theta \(1\).*Fz_theta"):
+        [task] = read_matb(tmp_path)
+    np.testing.assert_array_equal(task.start, [0.0])
+    with pytest.raises(ValueError, match="features are missing in 2 of 3 rows"):
+        read_matb(tmp_path, missing="error")
+
+
+def test_a_session_without_a_whole_window_does_not_lose_the_others(write, tmp_path):
+    write("a.mat", session=1, EEGData=segment(10), difficulty=0)
+    write("a.mat", session=2, EEGData=np.zeros((24, 5000)), difficulty=0)
+    with pytest.warns(UserWarning, match=r"segmented_session2: It holds no window"):
+        [task] = read_matb(tmp_path)
+    assert task.name == "sub01-session1"
+
+
+def test_folders_without_a_session_are_refused(write, tmp_path):
+    with pytest.raises(ValueError, match=r"no session of MATB-II.*sub01_preprocessed/segmented_"):
+        read_matb(tmp_path)
+    with pytest.raises(FileNotFoundError, match="There is no folder"):
+        read_matb(tmp_path / "nowhere")
+    folder = tmp_path / "sub01_preprocessed" / "segmented_session1"
+    folder.mkdir(parents=True)
+    with pytest.raises(ValueError, match=r"No file could be read.*It holds no window"):
+        read_matb(tmp_path)
+    write("a.mat", EEGData=segment(10), difficulty=0)
+    copy = tmp_path / "copy" / "sub01_preprocessed" / "segmented_session1"
+    copy.mkdir(parents=True)
+    with pytest.raises(ValueError, match="sub01, session1 is there twice"):
+        read_matb(tmp_path)
+
+
+# -- simulated -----------------------------------------------------------------------------
+
+
+def directions(tasks):
+    """Unit directions by the pseudo-inverse in raw units, with numpy alone."""
+    rows = []
+    for task in tasks:
+        half_gap = (task.X[task.y == 1].mean(0) - task.X[task.y == 0].mean(0)) / 2
+        centred = task.X - np.where(
+            task.y[:, None] == 1, task.X[task.y == 1].mean(0), task.X[task.y == 0].mean(0)
+        )
+        direction = np.linalg.pinv(np.cov(centred.T), rcond=1e-10, hermitian=True) @ half_gap
+        rows.append(direction / np.linalg.norm(direction))
+    return np.array(rows)
+
+
+def test_simulated_sessions_have_the_shape_of_the_real_ones():
+    tasks = make_matb_like()
+    assert len(tasks) == 100
+    assert tasks.feature_names == FEATURES
+    assert [task.group for task in tasks[:3]] == ["sub01", "sub01", "sub02"]
+    assert len({task.name for task in tasks}) == 100
+    for task in tasks:
+        assert task.X.shape == (264, 24)
+        assert task.X.min() > 0.0
+        np.testing.assert_allclose(task.X.reshape(264, 8, 3).sum(2), 1.0)
+        assert np.linalg.matrix_rank(np.cov(task.X.T), tol=1e-10) == 16
+        np.testing.assert_array_equal(np.bincount(task.y), [132, 132])
+        np.testing.assert_array_equal(task.start, 10.0 * np.arange(264))
+
+
+def test_simulated_sessions_follow_the_seed():
+    one, two, other = (make_matb_like(n_participants=3, random_state=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one[5].X, two[5].X)
+    assert not np.array_equal(one[5].X, other[5].X)
+    # A participant does not depend on how many there are.
+    np.testing.assert_array_equal(one[5].X, make_matb_like(n_participants=9)[5].X)
+    small = make_matb_like(n_participants=2, n_sessions=3, n_windows=50, random_state=None)
+    assert len(small) == 6
+    assert small[0].X.shape == (50, 24)
+    with pytest.raises(ValueError, match="n_windows must be a whole number of at least 12"):
+        make_matb_like(n_windows=4)
+
+
+def test_simulated_directions_have_the_concentration_of_the_paper():
+    # 17.2 in the paper; the sessions drawn move it by 1.0 (standard deviation over seeds).
+    found = [
+        TaskPrior.from_tasks(
+            make_matb_like(random_state=seed), FisherDiscriminant(shrinkage=None), None
+        ).concentration
+        for seed in range(10)
+    ]
+    assert abs(found[0] - 17.2) < 2.0
+    assert abs(np.mean(found) - 17.2) < 1.0
+
+
+def test_simulated_sessions_of_one_participant_are_alike():
+    alike = directions(make_matb_like())
+    likeness = alike @ alike.T
+    same = np.mean([likeness[place, place + 1] for place in range(0, 100, 2)])
+    others = np.mean([likeness[place, place + 2 :].mean() for place in range(0, 98, 2)])
+    assert same > others + 0.05
+
+
+@pytest.mark.parametrize(
+    ("proportion", "target", "average_source"),
+    [(0.05, 0.587, 0.683), (0.1, 0.611, 0.685), (0.2, 0.662, 0.688), (0.5, 0.706, 0.692)],
+)
+def test_simulated_accuracies_are_near_those_of_the_paper(proportion, target, average_source):
+    rng = np.random.default_rng(1)
+    tasks = make_matb_like()
+    crowd = directions(tasks)
+    groups = np.array([task.group for task in tasks])
+    right = np.empty((len(tasks), 5, 2))
+    for place, task in enumerate(tasks):
+        source = crowd[groups != task.group].mean(0)
+        n_each = int(np.ceil(proportion * 132))
+        for split in range(5):
+            first = rng.integers(0, 132 - n_each + 1, 2)
+            train = np.concatenate(
+                [np.flatnonzero(task.y == k)[first[k] :][:n_each] for k in (0, 1)]
+            )
+            rule = FisherDiscriminant(shrinkage=None, feature_scale=None)
+            rule.fit(task.X[train], task.y[train])
+            test = np.setdiff1d(np.arange(264), train)
+            for way, direction in enumerate((rule.projection_, source)):
+                said = (task.X[test] - rule.midpoint_) @ direction > 0.0
+                right[place, split, way] = np.mean(said == task.y[test])
+    np.testing.assert_allclose(right.mean((0, 1)), [target, average_source], atol=0.02)

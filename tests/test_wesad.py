@@ -1,0 +1,220 @@
+"""WESAD: pickles of the true layout with known beats, the paper's windows, and each refusal."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from crossfade.datasets.wesad import PARTICIPANTS, read_wesad
+
+SFREQ = 700
+
+
+def ecg_of(beats, seconds):
+    """R and T waves at known times, on a slow wave of the baseline."""
+    time = np.arange(round(seconds * SFREQ)) / SFREQ
+    signal = 0.1 * np.sin(2 * np.pi * 0.2 * time)
+    for delay, height, width in ((0.0, 1.0, 0.012), (0.25, 0.2, 0.04)):
+        for beat in beats:
+            low, high = np.searchsorted(time, [beat + delay - 0.3, beat + delay + 0.3])
+            near = time[low:high] - beat - delay
+            signal[low:high] += height * np.exp(-0.5 * (near / width) ** 2)
+    return signal
+
+
+def breathing(label, k):
+    """Intervals that swing with 0.3 Hz in baseline, and with 0.1 Hz under stress."""
+    return 0.8 + 0.06 * np.sin(2 * np.pi * (0.3 if label == 1 else 0.1) * 0.8 * k)
+
+
+def participant(parts, rr=breathing):
+    """What a pickle holds; `parts` are labels and how many seconds each lasts."""
+    label = np.concatenate([np.full(round(n * SFREQ), k, dtype=np.int32) for k, n in parts])
+    seconds = label.size / SFREQ
+    beats, k = [0.35], 0
+    while beats[-1] < seconds - 1.0:
+        beats.append(beats[-1] + rr(label[round(beats[-1] * SFREQ)], k))
+        k += 1
+    ecg = ecg_of(beats, seconds)
+    zeros = np.zeros((label.size, 1))
+    return {
+        "signal": {
+            "chest": {
+                "ACC": np.zeros((label.size, 3)),
+                "ECG": ecg[:, None],
+                "EMG": zeros,
+                "EDA": zeros,
+                "Temp": zeros.astype(np.float32),
+                "Resp": zeros,
+            },
+            "wrist": {"ACC": np.zeros((label.size // 22, 3)), "BVP": zeros[::11]},
+        },
+        "label": label,
+        "subject": "S2",
+    }
+
+
+@pytest.fixture
+def write(tmp_path):
+    def make(name, content, protocol=2):
+        path = tmp_path / "WESAD" / name / f"{name}.pkl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else pickle.dumps(content, protocol))
+        return path
+
+    return make
+
+
+PARTS = ((0, 20), (1, 60), (4, 10), (2, 45), (0, 7))
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 4, 5])
+def test_features_labels_and_times_are_those_of_the_file(write, tmp_path, protocol):
+    write("S2", participant(PARTS), protocol)
+    [task] = read_wesad(tmp_path)
+    assert (task.name, task.group) == ("S2", None)
+    assert task.feature_names == ("pnn20", "sdnn_ratio", "lf_hf")
+    np.testing.assert_array_equal(task.y, [0, 0, 0, 0, 1, 1, 1])
+    assert task.y.dtype.kind == "i"
+    # Seconds from the beginning of the recording, not of the condition.
+    np.testing.assert_allclose(task.start, [20, 35, 50, 65, 90, 105, 120])
+    assert (task.X[task.y == 0, 2] < 0.5).all()
+    assert (task.X[task.y == 1, 2] > 1.0).all()
+
+
+def test_pnn20_and_the_deviation_are_those_of_the_intervals(write, tmp_path):
+    # 0.80 and 0.90 s in turn: every difference is above 20 ms; 0.60 and 0.61 s: none is.
+    def rr(label, k):
+        return 0.8 + 0.1 * (k % 2) if label == 1 else 0.6 + 0.01 * (k % 2)
+
+    write("S2", participant(PARTS, rr))
+    [task] = read_wesad(tmp_path)
+    np.testing.assert_array_equal(task.X[:, 0], [1, 1, 1, 1, 0, 0, 0])
+    # Half the difference over the mean, but for n - 1; a sample of 10 ms is the resolution.
+    np.testing.assert_allclose(task.X[:4, 1], 0.05 / 0.85, rtol=0.1)
+    np.testing.assert_allclose(task.X[4:, 1], 0.005 / 0.605, rtol=0.4)
+
+
+def test_windows_are_counted_as_the_paper_counts_those_of_s2(write, tmp_path):
+    # S2 has 1144 s of baseline and 615 s of stress: 76 and 42 windows in the paper.
+    parts = ((0, 306), (1, 1144), (0, 700), (2, 615), (0, 100))
+    write("S2", participant(parts))
+    [task] = read_wesad(tmp_path)
+    np.testing.assert_array_equal(np.bincount(task.y), [76, 42])
+    assert task.start[0] == 306
+    # Four seconds of baseline and eleven of stress, then stress from its eleventh second on.
+    np.testing.assert_allclose(task.start[75:78], [306 + 1125, 306 + 1140, 2150 + 11])
+    np.testing.assert_allclose(task.start[-1], 2150 + 600)
+    assert np.isfinite(task.X).all()
+
+
+def test_no_interval_spans_baseline_and_stress(write, tmp_path):
+    # Intervals of 0.8 s throughout; one across the seam would be of another length.
+    def even(_, k):
+        return 0.8 + 0.001 * (k % 3)
+
+    for extra in (0.13, 0.31, 0.47):
+        write("S2", participant(((1, 34.0), (0, 20 + extra), (2, 41.0)), even))
+        [task] = read_wesad(tmp_path)
+        np.testing.assert_array_equal(task.y, [0, 0, 1, 1, 1])
+        assert task.X[:, 1].max() < 0.015
+
+
+def test_participants_are_those_of_the_paper_in_their_order(write, tmp_path):
+    content = pickle.dumps(participant(((1, 31), (2, 31))), 2)
+    for name in ("S10", "S2", "S12", "S15", "S17", "S1"):
+        write(name, content)
+    seen = []
+    tasks = read_wesad(tmp_path, on_progress=lambda done, total: seen.append((done, total)))
+    assert [task.name for task in tasks] == ["S2", "S10", "S17"]
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert len(PARTICIPANTS) == 14
+    assert len(read_wesad(tmp_path / "WESAD" / "S10")) == 1
+
+
+class Hostile:
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return os.mkdir, (self.mark,)
+
+
+def changed(keys, value):
+    content = participant(((1, 31), (2, 31)))
+    part = content
+    for key in keys[:-1]:
+        part = part[key]
+    if value is None:
+        del part[keys[-1]]
+    else:
+        part[keys[-1]] = value
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (lambda mark: {"signal": Hostile(mark)}, r"S3: .*mkdir.*nothing of the file was run"),
+        (
+            lambda mark: changed(("signal", "wrist", "extra"), Hostile(mark)),
+            r"nothing of the file was run",
+        ),
+        (lambda _: b"", r"ends in the middle"),
+        (lambda _: pickle.dumps(participant(((1, 31), (2, 31))), 2)[:-9000], r"download it again"),
+        (lambda _: changed(("signal", "chest", "ECG"), None), r"'ECG'; found \['ACC', 'EDA', 'E"),
+        (lambda _: changed(("signal", "chest"), None), r"no 'chest'; found \['wrist'\]"),
+        (lambda _: changed(("label",), None), r"no 'label'; found \['signal', 'subject'\]"),
+        (lambda _: changed(("label",), np.ones(7)), r"43400 samples of the ECG, but 7 labels"),
+        (
+            lambda _: changed(("label",), np.ones(43400, dtype=int)),
+            r"no label 2 \(stress\); found \[1\]",
+        ),
+        (lambda _: changed(("signal", "chest", "ECG"), np.zeros(43400)), r"It has 0 beats"),
+        (lambda _: changed(("signal", "chest", "ECG"), np.full(43400, np.nan)), r"no number"),
+        (lambda _: participant(((1, 7), (2, 7))), r"shorter than a window: 14 s for 15 s"),
+    ],
+)
+def test_a_bad_file_is_named_and_the_others_are_read(write, tmp_path, content, message):
+    mark = tmp_path / "mark"
+    good = participant(((1, 31), (2, 31)))
+    write("S2", good)
+    write("S3", content(mark))
+    write("S4", good)
+    with pytest.warns(UserWarning, match=message) as caught:
+        tasks = read_wesad(tmp_path)
+    assert "1 files could not be read. S3: " in str(caught[0].message)
+    assert [task.name for task in tasks] == ["S2", "S4"]
+    assert not mark.exists()
+
+
+def test_if_no_file_is_good_the_reasons_are_given(write, tmp_path):
+    write("S2", b"nothing")
+    with pytest.raises(ValueError, match=r"No file could be read\..*S2\.pkl.*instruction b'n'"):
+        read_wesad(tmp_path)
+
+
+def test_windows_with_gaps_are_dropped_or_refused(write, tmp_path):
+    content = participant(PARTS)
+    content["signal"]["chest"]["ECG"][38 * SFREQ : 39 * SFREQ] = np.nan
+    write("S2", content)
+    with pytest.warns(UserWarning, match=r"1 of 7 rows were dropped.*pnn20 \(1\)"):
+        [task] = read_wesad(tmp_path)
+    np.testing.assert_allclose(task.start, [20, 50, 65, 90, 105, 120])
+    with pytest.raises(ValueError, match="features are missing in 1 of 7 rows"):
+        read_wesad(tmp_path, missing="error")
+
+
+def test_folders_without_a_participant_are_refused(write, tmp_path):
+    with pytest.raises(ValueError, match=r"no participant of WESAD. It should hold S2/S2\.pkl"):
+        read_wesad(tmp_path)
+    with pytest.raises(FileNotFoundError, match="There is no folder"):
+        read_wesad(tmp_path / "nowhere")
+    content = pickle.dumps({})
+    copy = tmp_path / "copy" / "S2.pkl"
+    write("S2", content)
+    copy.parent.mkdir()
+    copy.write_bytes(content)
+    with pytest.raises(ValueError, match=r"S2\.pkl is there twice"):
+        read_wesad(tmp_path)
