@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, median_filter, uniform_filter1d
 from scipy.signal import firwin, oaconvolve
 
+from crossfade.signals.windows import check_rate
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -37,6 +39,8 @@ FAINTEST = 0.3
 # A peak whose slopes one way are this much smaller than the other way is a shift of the baseline.
 ONE_SIDED = 1.0 / 8.0
 
+# Samples a second that show a beat at all.
+SLOWEST = 50.0
 # Seconds about a peak that hold its complex, and seconds that are filtered at a time.
 REACH = 0.1
 BLOCK = 600
@@ -248,3 +252,14 @@ def find_beats(signal: Array, rate: float) -> Beats:
     peaks = find_peaks(signal, rate)
     chosen = choose_beats(peaks, rate, signal.size)
     return Beats(locate_beats(peaks, chosen), stand_out(peaks, chosen))
+
+
+def check_ecg_rate(sfreq: object) -> float:
+    """Return a sampling rate at which beats can be seen."""
+    rate = check_rate(sfreq)
+    if rate < SLOWEST:
+        raise ValueError(
+            f"sfreq must be {SLOWEST:g} Hz or more for beats to be seen; got {sfreq!r}. It is in "
+            "samples per second."
+        )
+    return rate

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from crossfade.signals._hamilton import find_beats
+from crossfade.signals._hamilton import check_ecg_rate, find_beats
 from crossfade.signals._heart import (
     HeartFeatures,
     Intervals,
@@ -20,7 +20,6 @@ from crossfade.signals._heart import (
     count_missing,
     heart_features,
 )
-from crossfade.signals.windows import check_rate
 
 __all__ = [
     "HeartFeatures",
@@ -35,7 +34,6 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _log = logging.getLogger("crossfade")
-_SLOWEST = 50.0
 
 
 def hamilton(signal: ArrayLike, *, sfreq: float) -> Indices:
@@ -246,16 +244,6 @@ class HeartRateVariability(TransformerMixin, BaseEstimator):
         )
         _check_samples("X", windows, rate)
         return windows, rate
-
-
-def check_ecg_rate(sfreq: object) -> float:
-    rate = check_rate(sfreq)
-    if rate < _SLOWEST:
-        raise ValueError(
-            f"sfreq must be {_SLOWEST:g} Hz or more for beats to be seen; got {sfreq!r}. It is in "
-            "samples per second."
-        )
-    return rate
 
 
 def _check_signal(signal: ArrayLike, rate: float) -> Array:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._checks import check_choice
-from crossfade.signals._hamilton import find_beats
+from crossfade.signals._hamilton import check_ecg_rate, find_beats
 from crossfade.signals._heart import check_features
-from crossfade.signals.ecg import check_ecg_rate, clean_intervals, heart_features
+from crossfade.signals.ecg import clean_intervals, heart_features
 from crossfade.signals.eeg import (
     BANDS,
     BandPower,
