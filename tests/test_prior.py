@@ -546,3 +546,24 @@ def test_copies(make_prior):
     assert copy.deepcopy(prior) is prior
     assert copy.deepcopy([prior])[0] is prior
     assert pickle.loads(pickle.dumps(prior)) == prior
+
+
+def test_the_within_covariance_of_too_few_tasks_is_shrunk(make_target):
+    # Two tasks of six samples have eight degrees of freedom for twelve features.
+    tasks = [Task(*make_target(12, (3, 3), seed=seed)) for seed in range(2)]
+    prior = TaskPrior.from_tasks(tasks)
+    assert np.linalg.matrix_rank(prior.within_covariance) == 8
+    values = prior.within_spectrum.values
+    assert values.min() > 0.01 * values.max()
+    assert values.sum() == pytest.approx(np.trace(prior.within_covariance))
+
+
+def test_the_within_covariance_of_tied_features_keeps_its_rank(make_target):
+    into = np.linalg.qr(np.random.default_rng(0).standard_normal((6, 4)))[0].T
+    tasks = []
+    for seed in range(8):
+        X, y = make_target(4, (10, 10), seed=seed)
+        tasks.append(Task(X @ into, y))
+    prior = TaskPrior.from_tasks(tasks)
+    assert (prior.within_spectrum.values > 0.0).sum() == 4
+    np.testing.assert_allclose(prior.within_spectrum.dense(), prior.within_covariance, atol=1e-9)

@@ -8,14 +8,16 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def oas(trace: Array, trace_of_square: Array, n_features: int, freedom: float) -> Array:
+def oas(
+    trace: Array, trace_of_square: Array, n_features: int | NDArray[np.intp], freedom: float
+) -> Array:
     """Weight of the oracle approximating shrinkage (equation 3; Chen, Wiesel, Eldar and Hero 2010).
 
     Parameters
     ----------
     trace, trace_of_square : ndarray of shape (...)
         Traces of the covariance and of its square.
-    n_features : int
+    n_features : int or ndarray of shape (...)
         Size of the covariance.
     freedom : float
         Degrees of freedom of the estimate.
@@ -34,7 +36,11 @@ def oas(trace: Array, trace_of_square: Array, n_features: int, freedom: float) -
 
 
 def ledoit_wolf(
-    trace: Array, trace_of_square: Array, fourth: Array, n_features: int, n_samples: float
+    trace: Array,
+    trace_of_square: Array,
+    fourth: Array,
+    n_features: int | NDArray[np.intp],
+    n_samples: float,
 ) -> Array:
     """Weight of Ledoit and Wolf (equation 4; 2004), from the mean of the squared squared lengths.
 
@@ -44,7 +50,7 @@ def ledoit_wolf(
         Traces of the sum of outer products over `n_samples`, and of its square.
     fourth : ndarray of shape (...)
         Mean over samples of the fourth power of their length.
-    n_features : int
+    n_features : int or ndarray of shape (...)
         Size of the covariance.
     n_samples : float
         How many samples.

@@ -141,9 +141,9 @@ def describe_target(
     rows *= np.sqrt(weight)[:, None]
     freedom = max(total - 2.0, 1.0)
     # Deviations and gaps that rounding alone can have made are none.
-    size = np.maximum(X.max(-2), -X.min(-2))
+    largest = np.maximum(X.max(-2), -X.min(-2))
     deviation = np.sqrt((rows**2).sum(-2) / freedom)
-    varies = deviation > 1e-12 * size
+    varies = deviation > 1e-12 * largest
     if not varies.all():
         rows *= varies[..., None, :]
     own_scale = scale is None
@@ -151,29 +151,59 @@ def describe_target(
         scale = np.where(varies, deviation, 1.0)
     rows /= (scale * np.sqrt(freedom))[..., None, :]
     gap = means[..., 1, :] - means[..., 0, :]
-    nu = np.where(np.abs(gap) > 16.0 * ROUNDING * size, gap, 0.0) / (2.0 * scale)
+    nu = np.where(np.abs(gap) > 16.0 * ROUNDING * largest, gap, 0.0) / (2.0 * scale)
     estimable = total >= 3.0 and bool(rows.any())
     if estimable:
         sigma = _spectrum.from_rows(rows)
-        sigma, weight_of_identity = _shrink(sigma, rows, weight, freedom, shrinkage)
+        size = varying_dimension(sigma, nu, freedom, fallback)
+        sigma, weight_of_identity = _shrink(sigma, rows, weight, freedom, shrinkage, size)
     else:
         sigma = _spectrum.identity(nu.shape) if fallback is None else fallback
         weight_of_identity = np.ones(nu.shape[:-1])
+        size = np.full(nu.shape[:-1], nu.shape[-1])
         own_scale = False
     noise = target_noise(sigma, nu, counts, weight_of_identity, form)
     if nu.ndim == 1 and nu.any() and not noise.length:
         # The classes differ only where nothing varies: the gap itself is the direction.
         sigma, weight_of_identity = _spectrum.identity(nu.shape), np.ones(())
         noise = target_noise(sigma, nu, counts, weight_of_identity, form)
+        size = np.full((), nu.size)
     rank = (sigma.values > 0.0).sum(-1) + sigma.n_outside * (sigma.floor > 0.0)
+    rank = np.minimum(rank, size)
     return Target(means, scale, nu, sigma, weight_of_identity, counts, noise, rank, own_scale)
 
 
+def varying_dimension(
+    sigma: Spectrum, nu: Array, freedom: float, fallback: Spectrum | None = None
+) -> NDArray[np.intp]:
+    """Dimension d of the space in which features vary: less than their number if some are tied.
+
+    Shares that sum to one vary in fewer directions than there are. A covariance shows it if it has
+    more degrees of freedom than directions, and the gap of the classes lies within these.
+    """
+    whole = np.full(nu.shape[:-1], sigma.n_features)
+    for known, enough in ((sigma, freedom), (fallback, np.inf)):
+        if known is None or known.floor.any():
+            continue
+        inside = known.values > 0.0
+        rank = inside.sum(-1)
+        if (rank >= whole).all():
+            continue
+        beyond = nu - np.matvec(known.basis, inside * np.matvec(known.basis.mT, nu))
+        tied = (np.abs(beyond) <= 1e-8 * np.abs(nu).max(-1, keepdims=True)).all(-1)
+        whole = np.where(tied & (rank < enough) & (rank > 0), np.minimum(rank, whole), whole)
+    return whole
+
+
 def _shrink(
-    sigma: Spectrum, rows: Array, weight: Array, freedom: float, shrinkage: str | float | None
+    sigma: Spectrum,
+    rows: Array,
+    weight: Array,
+    freedom: float,
+    shrinkage: str | float | None,
+    n_features: NDArray[np.intp],
 ) -> tuple[Spectrum, Array]:
     """Shrunk covariance towards a multiple of the identity (equation 2), and by how much."""
-    n_features = sigma.n_features
     trace = sigma.trace()
     if shrinkage is None:
         return sigma, np.zeros_like(trace)

@@ -30,6 +30,7 @@ from crossfade._directions import (
     resultant_from_psi,
 )
 from crossfade._prior_file import read_prior, write_prior
+from crossfade._shrinkage import oas
 from crossfade._spectrum import Spectrum, from_dense
 from crossfade.tasks import Task
 
@@ -363,8 +364,21 @@ class TaskPrior(DirectionSums):
 
     @cached_property
     def within_spectrum(self) -> Spectrum | None:
-        """Eigenvectors of the average covariance within the classes, if it was kept."""
-        return None if self.within_covariance is None else from_dense(self.within_covariance)
+        """Eigenvectors of the average covariance within the classes, if it was kept.
+
+        If it lacks full rank, and so few tasks do not show that features are tied, it is shrunk
+        (equation 2) as if every task had given one degree of freedom.
+        """
+        if self.within_covariance is None:
+            return None
+        plain = from_dense(self.within_covariance)
+        rank = int((plain.values > 0.0).sum())
+        if rank == self.n_features or rank < self.n_tasks:
+            return plain
+        trace, square = plain.values.sum(), (plain.values**2).sum()
+        share = oas(trace, square, self.n_features, float(self.n_tasks))
+        level = share * trace / self.n_features
+        return plain.map((1.0 - share) * plain.values + level, level)
 
     def summary(self) -> str:
         """Text for a person: how many tasks, how far they agree, in which features."""

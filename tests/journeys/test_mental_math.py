@@ -58,6 +58,12 @@ def test_wins_are_those_of_the_paper(result):
     assert (np.abs(wins[BUDGETS].to_numpy() - PRINTED_WINS) <= 3).all()
 
 
+def test_the_forecast_is_near_what_happens(result):
+    rows = result.rows[result.rows["method"] == "posterior"]
+    found = rows.groupby("budget")[["expected_accuracy", "balanced_accuracy"]].mean()
+    assert ((found["expected_accuracy"] - found["balanced_accuracy"]).abs() < 0.08).all()
+
+
 def test_a_random_alpha_is_worse_than_the_chosen_one(means):
     assert (means["random-alpha"] < means["paper"]).all()
 

@@ -101,6 +101,27 @@ def test_rotation_turns_the_blend_with_its_prior(blend, seed, d, n_each, isotrop
     assert_same_rule(plain, turned, q)
 
 
+@given(seed=seeds, d=st.integers(2, 6), more=st.integers(1, 4), shrinkage=shrinkages)
+def test_tied_features_add_nothing(seed, d, more, shrinkage):
+    # As with shares that sum to one: d + more features that vary in d directions.
+    X, y, _, rng = draw(seed, d, (12, 9))
+    into = np.linalg.qr(rng.standard_normal((d + more, d)))[0].T
+    plain = FisherDiscriminant(shrinkage=shrinkage, feature_scale=None).fit(X, y)
+    tied = FisherDiscriminant(shrinkage=shrinkage, feature_scale=None).fit(X @ into, y)
+    assert tied.shrinkage_ == pytest.approx(plain.shrinkage_, abs=1e-9)
+    np.testing.assert_allclose(tied.projection_, plain.projection_ @ into, atol=1e-7)
+    no_prior = TaskPrior.from_projections(np.eye(d)[:1])
+    assert no_prior.within_spectrum is None
+    promised = [
+        ConvexBlendClassifier(prior, alpha=1.0).fit(rows, y).expected_accuracy_
+        for prior, rows in (
+            (no_prior, X),
+            (TaskPrior.from_projections(np.eye(d + more)[:1]), X @ into),
+        )
+    ]
+    assert promised[1] == pytest.approx(promised[0], abs=1e-7)
+
+
 @given(seed=seeds, d=dimensions)
 def test_rotation_changes_no_risk(seed, d):
     _, _, W, rng = draw(seed, d, (2, 2))

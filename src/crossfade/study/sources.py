@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from crossfade._shrinkage import oas
-from crossfade._spectrum import ROUNDING
+from crossfade._spectrum import ROUNDING, from_rows
+from crossfade._target import varying_dimension
 from crossfade.fisher import FisherDiscriminant
 from crossfade.prior import TaskPrior
 from crossfade.study.splits import generator_for
@@ -56,11 +57,14 @@ class Moments(NamedTuple):
         Pooled covariance within the classes.
     size : ndarray of shape (n_features,)
         Largest absolute value of each feature.
+    n_varying : int
+        Dimension of the space in which the features vary.
     """
 
     half_gap: Array
     within: Array
     size: Array
+    n_varying: int
 
 
 def moments_of(participant: Participant) -> Moments:
@@ -81,8 +85,13 @@ def moments_of(participant: Participant) -> Moments:
     size = np.abs(X).max(0)
     gap = means[1] - means[0]
     rows = X - means[label]
-    within = rows.T @ rows / max(label.size - 2, 1)
-    return Moments(np.where(np.abs(gap) > 16.0 * ROUNDING * size, gap, 0.0) / 2.0, within, size)
+    freedom = max(label.size - 2, 1)
+    within = rows.T @ rows / freedom
+    half_gap = np.where(np.abs(gap) > 16.0 * ROUNDING * size, gap, 0.0) / 2.0
+    deviation = np.sqrt(np.diagonal(within))
+    unit = np.where(deviation > 1e-12 * size, deviation, 1.0)
+    varying = varying_dimension(from_rows(rows / unit), half_gap / unit, freedom)
+    return Moments(half_gap, within, size, int(varying))
 
 
 def balanced_direction(participant: Participant, rng: np.random.Generator) -> Array:
@@ -129,6 +138,8 @@ class Sources:
         Windows of each.
     half_gap, size : ndarray of shape (n_tasks, n_features)
         As in :class:`Moments`.
+    n_varying : ndarray of shape (n_tasks,)
+        As in :class:`Moments`.
     within : ndarray of shape (n_tasks, n_features, n_features)
         As in :class:`Moments`.
     balanced : ndarray of shape (n_tasks, n_features)
@@ -143,6 +154,7 @@ class Sources:
     half_gap: Array
     within: Array
     size: Array
+    n_varying: NDArray[np.intp]
     balanced: Array
     X: Array
     label: NDArray[np.intp]
@@ -184,6 +196,7 @@ class Sources:
             half_gap=np.stack([one.half_gap for one in moments]),
             within=np.stack([one.within for one in moments]),
             size=np.stack([one.size for one in moments]),
+            n_varying=np.array([one.n_varying for one in moments]),
             balanced=np.stack(
                 [
                     balanced_direction(one, generator_for(seed, one.name, "balanced run"))
@@ -248,7 +261,10 @@ class Crowd:
         nu = self.sources.half_gap[kept] / scale
         within = within / (scale[:, None] * scale)
         directions = _shrunk_directions(
-            nu, within * (varies[:, :, None] & varies[:, None, :]), n_windows
+            nu,
+            within * (varies[:, :, None] & varies[:, None, :]),
+            n_windows,
+            self.sources.n_varying[kept],
         )
         return TaskPrior(
             n_tasks=len(nu),
@@ -267,13 +283,15 @@ class Crowd:
         return rule.fit(self.sources.X[kept], self.sources.label[kept])
 
 
-def _shrunk_directions(nu: Array, within: Array, n_windows: NDArray[np.intp]) -> Array:
+def _shrunk_directions(
+    nu: Array, within: Array, n_windows: NDArray[np.intp], n_varying: NDArray[np.intp]
+) -> Array:
     """Unit directions of ``FisherDiscriminant()`` in given units, of many tasks at once."""
     n_features = nu.shape[1]
     trace = np.trace(within, axis1=-2, axis2=-1)
     freedom = np.maximum(n_windows - 2.0, 1.0)
-    weight = oas(trace, (within**2).sum((-2, -1)), n_features, freedom)
-    level = weight * trace / n_features
+    weight = oas(trace, (within**2).sum((-2, -1)), n_varying, freedom)
+    level = weight * trace / n_varying
     learnt = (n_windows > 2) & (trace > 0.0)
     share = np.where(learnt, 1.0 - weight, 0.0)[:, None, None]
     shrunk = share * within + np.where(learnt, level, 1.0)[:, None, None] * np.eye(n_features)
