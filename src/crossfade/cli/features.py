@@ -29,7 +29,8 @@ _out = click.option(
     required=True,
     help="Table to write: .parquet or .csv.",
 )
-_jobs = option("--jobs", _COUNT, os.cpu_count() or 1, "Files that are read at the same time.")
+# A file that is being read takes some 40 MB.
+_jobs = option("--jobs", _COUNT, min(os.cpu_count() or 1, 4), "Files read at the same time.")
 _kind = option(
     "--features",
     click.Choice(["shares", "powers", "tangent"]),

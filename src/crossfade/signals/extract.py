@@ -147,7 +147,8 @@ class EEGFeatures:
             still = self._cut(flat[:, first:last], sfreq).data.all(-1, keepdims=True)
             windows = np.where(gaps | still, np.nan, windows)
             if self.kind == "tangent":
-                return window_covariances(windows).reshape(len(windows), -1), start
+                rows, columns = np.triu_indices(len(channels))
+                return window_covariances(windows)[:, rows, columns], start
             power = BandPower(sfreq, self.bands, relative=self.kind == "shares")
             return power.fit(windows).transform(windows), start
 
@@ -171,8 +172,11 @@ class EEGFeatures:
         """
         if self.kind != "tangent":
             return values
-        n_channels = math.isqrt(values.shape[1])
-        return tangent_vectors(values.reshape(-1, n_channels, n_channels))
+        n_channels = math.isqrt(2 * values.shape[1])
+        rows, columns = np.triu_indices(n_channels)
+        covariances = np.empty((len(values), n_channels, n_channels))
+        covariances[:, rows, columns] = covariances[:, columns, rows] = values
+        return tangent_vectors(covariances)
 
     def names(self, channels: tuple[str, ...]) -> list[str]:
         """Names of the features: ``Fz_theta``, or ``Fz_Cz`` for tangent vectors.
