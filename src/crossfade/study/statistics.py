@@ -1,0 +1,375 @@
+"""Rows of a study in, tables out: how good, how much better, with how many fewer labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crossfade._checks import RandomState
+from crossfade.study.forecasts import forecast_errors, reliability
+from crossfade.study.resampling import (
+    ROUNDING,
+    by_task,
+    cells,
+    limits,
+    mean_limits,
+    resampled_means,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "by_task",
+    "compare",
+    "forecast_errors",
+    "holm",
+    "labels_saved",
+    "reliability",
+    "summarise",
+]
+
+Array = NDArray[np.float64]
+
+
+def summarise(rows: pd.DataFrame, *, random_state: RandomState = 0) -> pd.DataFrame:
+    """Balanced accuracies over tasks, for each method and budget.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of a study, or of several.
+    random_state : int or Generator, default=0
+        Seed of the interval.
+
+    Returns
+    -------
+    DataFrame
+        For each `method` and `budget`: the median `n_labelled` over tasks; `n_tasks`, those with a
+        split that did not fail; `n_failed`, the splits that did; `mean` and `median` over tasks of
+        the mean over splits; `low` and `high`, the 95 % interval of the mean, from 2,000 draws
+        of as many participants, each with all of their tasks (NaN with fewer than five); the mean
+        `alpha` and the mean `expected_accuracy`.
+
+    Examples
+    --------
+    >>> from crossfade.simulate import simulate_tasks
+    >>> from crossfade.study import CalibrationStudy
+    >>> from crossfade.study.statistics import compare, summarise
+    >>> tasks = simulate_tasks(8, n_features=3, random_state=0)
+    >>> study = CalibrationStudy(
+    ...     tasks, methods=["target", "posterior"], budgets=[2], n_splits=20, random_state=0
+    ... )
+    >>> rows = study.run().rows
+    >>> summarise(rows)[["method", "n_labelled", "n_tasks"]]
+          method  n_labelled  n_tasks
+    0     target         4.0        8
+    1  posterior         4.0        8
+    >>> bool(compare(rows, against="target")["mean_difference"].item() > 0.0)
+    True
+    """
+    import pandas as pd
+
+    lines: list[dict[str, Any]] = []
+    for method, budget, part in cells(by_task(rows)):
+        found = part[part["balanced_accuracy"].notna()]
+        accuracy = found["balanced_accuracy"]
+        low, high = mean_limits(accuracy.to_numpy(), found["group"].to_numpy(), random_state)
+        lines.append(
+            {
+                "method": method,
+                "budget": budget,
+                "n_labelled": part["n_labelled"].median(),
+                "n_tasks": len(found),
+                "n_failed": int(part["n_failed"].sum()),
+                "mean": accuracy.mean(),
+                "median": accuracy.median(),
+                "low": low,
+                "high": high,
+                "alpha": part["alpha"].mean(),
+                "expected_accuracy": part["expected_accuracy"].mean(),
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def compare(
+    rows: pd.DataFrame,
+    against: str = "target",
+    methods: Sequence[str] | None = None,
+    *,
+    random_state: RandomState = 0,
+) -> pd.DataFrame:
+    """Differences of balanced accuracy between methods and one other, task by task.
+
+    The test is Wilcoxon's signed-rank, one-sided: is the method better? Like the paper's it takes
+    tasks for independent; the interval does not, where a participant has several.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of a study, or of several.
+    against : str, default="target"
+        Method to compare with.
+    methods : sequence of str, optional
+        Methods to compare; all others by default.
+    random_state : int or Generator, default=0
+        Seed of the interval.
+
+    Returns
+    -------
+    DataFrame
+        For each `method` and each `budget` of it: the median `n_labelled`; `n_tasks`, on which both
+        have an accuracy, and `n_left_out`, on which only one has or both failed; `wins`, `ties` and
+        `losses` of the method; `mean_difference` with the `low` and `high` of its 95 % interval
+        over participants, `median_difference`, `max_difference`, `min_difference`; `p_value`, one
+        if there is no difference anywhere and NaN with fewer than two tasks; `p_holm`, the same
+        corrected for the budgets of the method.
+    """
+    import pandas as pd
+
+    means = by_task(rows)
+    _check_method(means, against)
+    if isinstance(methods, str):
+        raise ValueError(f"methods must be a list of names; got {methods!r}.")
+    if methods is None:
+        methods = [name for name in dict.fromkeys(means["method"]) if name != against]
+    parts = [_compare_one(means, name, against, random_state) for name in methods]
+    if not parts:
+        return pd.DataFrame(columns=_DIFFERENCES)
+    return pd.concat(parts, ignore_index=True)
+
+
+_DIFFERENCES = [
+    *("method", "against", "budget", "n_labelled", "n_tasks", "n_left_out"),
+    *("wins", "ties", "losses", "mean_difference", "low", "high"),
+    *("median_difference", "max_difference", "min_difference", "p_value", "p_holm"),
+]
+
+
+def _compare_one(
+    means: pd.DataFrame, method: str, against: str, random_state: RandomState
+) -> pd.DataFrame:
+    import pandas as pd
+
+    _check_two(means, method, against)
+    same = ["task", "group", "budget"]
+    columns = [*same, "n_labelled", "balanced_accuracy"]
+    own, other = (means.loc[means["method"] == name, columns] for name in (method, against))
+    pairs = own.merge(other, on=same, how="outer", suffixes=("", "_against"))
+    pairs["difference"] = pairs["balanced_accuracy"] - pairs["balanced_accuracy_against"]
+    lines: list[dict[str, Any]] = []
+    for budget in sorted(set(own["budget"])):
+        part = pairs[pairs["budget"] == budget]
+        both = part[part["difference"].notna()]
+        difference = both["difference"]
+        low, high = mean_limits(difference.to_numpy(), both["group"].to_numpy(), random_state)
+        wins, losses = (int((sign * difference > ROUNDING).sum()) for sign in (1.0, -1.0))
+        lines.append(
+            {
+                "method": method,
+                "against": against,
+                "budget": budget,
+                "n_labelled": part["n_labelled"].median(),
+                "n_tasks": len(both),
+                "n_left_out": len(part) - len(both),
+                "wins": wins,
+                "ties": len(both) - wins - losses,
+                "losses": losses,
+                "mean_difference": difference.mean(),
+                "low": low,
+                "high": high,
+                "median_difference": difference.median(),
+                "max_difference": difference.max(),
+                "min_difference": difference.min(),
+                "p_value": _p_greater(difference.to_numpy()),
+            }
+        )
+    table = pd.DataFrame(lines)
+    table["p_holm"] = holm(table["p_value"])
+    return table
+
+
+def _p_greater(difference: Array) -> float:
+    from scipy.stats import wilcoxon
+
+    if difference.size < 2:
+        return np.nan
+    # Equal differences must have equal ranks; without zeros small samples have an exact test.
+    difference = difference.round(12)
+    difference = difference[difference != 0.0]
+    if not difference.size:
+        return 1.0
+    return float(wilcoxon(difference, alternative="greater").pvalue)
+
+
+def holm(p: ArrayLike) -> Array:
+    """Correct p-values of several tests by Holm's step-down method.
+
+    The smallest of m is multiplied by m, the next by m - 1, and so on; none becomes smaller than
+    one before it, or larger than one.
+
+    Parameters
+    ----------
+    p : array-like of shape (n_tests,)
+        P-values. NaN stays NaN and does not count as a test.
+
+    Returns
+    -------
+    ndarray of shape (n_tests,)
+        Corrected p-values, in the same order.
+
+    Examples
+    --------
+    >>> from crossfade.study.statistics import holm
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    """
+    values = np.asarray(p, dtype=np.float64)
+    if values.ndim != 1 or ((values < 0.0) | (values > 1.0)).any():
+        raise ValueError(f"p must be a list of numbers from 0 to 1; got {p!r}.")
+    tested = np.flatnonzero(~np.isnan(values))
+    order = tested[values[tested].argsort(kind="stable")]
+    corrected = np.full(values.size, np.nan)
+    steps = values[order] * np.arange(order.size, 0, -1)
+    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return corrected
+
+
+def labels_saved(
+    rows: pd.DataFrame,
+    method: str = "posterior",
+    against: str = "lda",
+    *,
+    random_state: RandomState = 0,
+) -> pd.DataFrame:
+    """How many fewer labelled windows a method needs for the accuracy of another.
+
+    The mean accuracies of `method` are made monotone in the number of labelled windows (isotonic
+    regression), and joined by straight lines in its logarithm. A budget at which a method failed on
+    all tasks is none of its budgets; means are over the tasks on which both have an accuracy at all
+    of theirs.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of a study, or of several.
+    method : str, default="posterior"
+        Method that may need fewer.
+    against : str, default="lda"
+        Method that sets the accuracy.
+    random_state : int or Generator, default=0
+        Seed of the interval.
+
+    Returns
+    -------
+    DataFrame
+        For each `budget` of `against`: its `n_labelled`, the median over tasks; `n_tasks` and
+        `n_left_out`; its mean `accuracy`; `needed`, the labelled windows with which `method` has
+        the same; `bound`: "=", or "<=" if already its smallest budget does, which is then `needed`,
+        or ">" if not even its largest does, which is then `needed`; `saved`, the difference to
+        `n_labelled`, and `share_saved` of it; `low` and `high`, the 95 % interval of `saved` over
+        participants: `low` is NaN where it would take more than the largest budget of `method`,
+        `high` where it would take less than the smallest, since neither was measured. All NaN, and
+        `bound` empty, where no task has all budgets.
+    """
+    import pandas as pd
+
+    means = by_task(rows)
+    _check_two(means, method, against)
+    means = means[means["method"].isin([method, against])]
+    tasks = _learning_curves(means, "balanced_accuracy")
+    # A method that always fails with one window of each class still has a curve beyond.
+    accuracies = tasks.dropna(axis="columns", how="all").dropna()
+    windows = _learning_curves(means, "n_labelled").loc[accuracies.index, accuracies.columns]
+    own = accuracies.columns.get_level_values("method") == method
+    n_labelled = windows.median().to_numpy()
+    own_windows, their_windows = n_labelled[own], n_labelled[~own]
+    table = pd.DataFrame(
+        {
+            "method": method,
+            "against": against,
+            "budget": accuracies.columns.get_level_values("budget")[~own],
+            "n_labelled": their_windows,
+            "n_tasks": len(accuracies),
+            "n_left_out": len(tasks) - len(accuracies),
+            **dict.fromkeys(("accuracy", "needed"), np.nan),
+            "bound": "",
+            **dict.fromkeys(("saved", "share_saved", "low", "high"), np.nan),
+        }
+    )
+    if accuracies.empty or not own.any():
+        return table
+    values, groups = accuracies.to_numpy(), accuracies.index.get_level_values("group").to_numpy()
+    # First as it is, then as it would be with other participants.
+    curves = np.vstack([values.mean(0), resampled_means(values, groups, random_state)])
+    log_needed = _log_needed(own_windows, curves[:, own], curves[:, ~own])
+    least, most = limits(log_needed[1:], np.unique(groups).size)
+    smallest, largest = own_windows.min(), own_windows.max()
+    beyond = [np.isneginf(log_needed[0]), np.isposinf(log_needed[0])]
+    least = np.where(np.isneginf(least), np.nan, np.minimum(np.exp(least), largest))
+    most = np.where(np.isposinf(most), np.nan, np.maximum(np.exp(most), smallest))
+    table["accuracy"] = curves[0, ~own]
+    table["needed"] = np.clip(np.exp(log_needed[0]), smallest, largest)
+    table["bound"] = np.select(beyond, ["<=", ">"], "=")
+    table["saved"] = their_windows - table["needed"]
+    table["share_saved"] = table["saved"] / their_windows
+    table["low"], table["high"] = their_windows - most, their_windows - least
+    return table
+
+
+def _learning_curves(means: pd.DataFrame, column: str) -> pd.DataFrame:
+    """One row for each task, one column for each method and budget, smallest first."""
+    wide = means.pivot(index=["task", "group"], columns=["method", "budget"], values=column)
+    return wide.sort_index(axis=1)
+
+
+def _log_needed(n_labelled: Array, curves: Array, accuracy: Array) -> Array:
+    """Log of the windows at which each curve reaches the accuracies of its row.
+
+    -inf is at most the smallest of `n_labelled`, inf is more than the largest.
+    """
+    windows, which = np.unique(n_labelled, return_inverse=True)
+    # Budgets that come to as many windows are one point of the curve.
+    weights = np.eye(windows.size)[which]
+    curves = _isotonic(curves @ weights / weights.sum(0))
+    reached = curves[:, None, :] >= accuracy[..., None] - ROUNDING
+    above = np.maximum(reached.argmax(-1), 1)
+    below = above - 1
+    if windows.size > 1:
+        low, high = (np.take_along_axis(curves, place, 1) for place in (below, above))
+        rise = np.where(high > low, high - low, 1.0)
+        share = np.clip((accuracy - low) / rise, 0.0, 1.0)
+        log = np.log(windows)
+        between = log[below] + share * (log[above] - log[below])
+    else:
+        between = np.full(accuracy.shape, np.inf)
+    return np.where(reached[..., 0], -np.inf, np.where(reached.any(-1), between, np.inf))
+
+
+def _isotonic(curves: Array) -> Array:
+    """Nearest curves that never fall: at i, max over a <= i of min over b >= i of mean(a..b)."""
+    place = np.arange(curves.shape[1])
+    length = place + 1 - place[:, None]
+    total = np.pad(curves.cumsum(1), ((0, 0), (1, 0)))
+    mean = (total[:, None, 1:] - total[:, :-1, None]) / np.where(length > 0, length, 1)
+    lowest = np.minimum.accumulate(mean[..., ::-1], axis=-1)[..., ::-1]
+    nearest: Array = np.where(length > 0, lowest, -np.inf).max(1)
+    return nearest
+
+
+def _check_method(means: pd.DataFrame, method: object) -> None:
+    names = list(dict.fromkeys(means["method"]))
+    if method not in names:
+        words = ", ".join(repr(name) for name in names)
+        raise ValueError(f"The rows have no method {method!r}. They have {words}.")
+
+
+def _check_two(means: pd.DataFrame, method: object, against: object) -> None:
+    _check_method(means, method)
+    _check_method(means, against)
+    if method == against:
+        raise ValueError(f"A method cannot be compared with itself; got {method!r} twice.")

@@ -1,0 +1,612 @@
+"""Tables of a study from rows made by hand, its odd cases, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crossfade.study import CalibrationStudy
+from crossfade.study.resampling import SCORES, limits, mean_limits, resampled_means
+from crossfade.study.statistics import (
+    by_task,
+    compare,
+    forecast_errors,
+    holm,
+    labels_saved,
+    reliability,
+    summarise,
+)
+from crossfade.study.verdict import verdict
+
+
+def rows_of(accuracies, *, n_splits=2, groups=None, n_labelled=None, forecast=0.1):
+    """Rows whose means over splits are given: {method: {budget: [one for each task]}}."""
+    parts = []
+    for method, budgets in accuracies.items():
+        for budget, values in budgets.items():
+            for place, mean in enumerate(values):
+                wobble = np.linspace(-0.01, 0.01, n_splits) if n_splits > 1 else np.zeros(1)
+                part = pd.DataFrame(
+                    {"split": np.arange(n_splits), "balanced_accuracy": mean + wobble}
+                )
+                part["task"] = f"p{place}"
+                part["group"] = f"p{place}" if groups is None else groups[place]
+                part["method"], part["budget"] = method, float(budget)
+                part["n_labelled"] = (n_labelled or {}).get(budget, 2 * budget)
+                parts.append(part)
+    rows = pd.concat(parts, ignore_index=True)
+    rows["accuracy"] = rows["balanced_accuracy"] - 0.05
+    rows["roc_auc"] = rows["balanced_accuracy"] + 0.05
+    rows["brier"], rows["alpha"], rows["seconds"] = 0.2, 0.5, 1e-3
+    rows["expected_accuracy"] = rows["balanced_accuracy"] + forecast
+    return rows
+
+
+def two_methods(**options):
+    own = {1: [0.7, 0.8, 0.6, 0.9, 0.7, 0.75], 2: [0.8, 0.8, 0.7, 0.9, 0.8, 0.85]}
+    other = {1: [0.6, 0.8, 0.7, 0.7, 0.65, 0.6], 2: [0.7, 0.8, 0.65, 0.8, 0.7, 0.8]}
+    return rows_of({"posterior": own, "lda": other}, **options)
+
+
+def failed(rows, **where):
+    """The same rows, NaN where the columns have the given values."""
+    rows = rows.copy()
+    chosen = np.logical_and.reduce([rows[name] == value for name, value in where.items()])
+    rows.loc[chosen, SCORES] = np.nan
+    return rows
+
+
+TABLES = [by_task, summarise, lambda rows: compare(rows, "lda"), labels_saved]
+TABLES += [reliability, forecast_errors]
+
+
+# -- by task, and summary -------------------------------------------------------------------------
+
+
+def test_means_are_over_the_splits_that_did_not_fail():
+    rows = failed(two_methods(n_splits=3), task="p1", method="lda", budget=1.0, split=0)
+    rows = failed(rows, task="p2", method="lda", budget=1.0)
+    table = by_task(rows).set_index(["task", "method", "budget"])
+    assert len(table) == 24
+    line = table.loc["p0", "posterior", 1.0]
+    assert line[SCORES].tolist() == pytest.approx([0.7, 0.65, 0.75, 0.2, 0.5, 0.8])
+    assert line[["group", "n_labelled", "n_splits", "n_failed"]].tolist() == ["p0", 2, 3, 0]
+    some, none = table.loc["p1", "lda", 1.0], table.loc["p2", "lda", 1.0]
+    assert some[["n_splits", "n_failed"]].tolist() == [3, 1]
+    assert some["balanced_accuracy"] == pytest.approx(0.805)
+    assert none[["n_splits", "n_failed"]].tolist() == [3, 3]
+    assert none[SCORES].isna().all()
+
+
+def test_a_summary_by_hand():
+    table = summarise(failed(two_methods(), task="p2", method="lda", budget=1.0))
+    assert table["method"].tolist() == ["posterior", "posterior", "lda", "lda"]
+    assert table["budget"].tolist() == [1.0, 2.0, 1.0, 2.0]
+    assert table["n_labelled"].tolist() == [2.0, 4.0, 2.0, 4.0]
+    assert table["n_tasks"].tolist() == [6, 6, 5, 6]
+    assert table["n_failed"].tolist() == [0, 0, 2, 0]
+    assert table["mean"].tolist() == pytest.approx([4.45 / 6, 4.85 / 6, 0.67, 4.45 / 6])
+    assert table["median"].tolist() == pytest.approx([0.725, 0.8, 0.65, 0.75])
+    assert (table["low"] < table["mean"]).all()
+    assert (table["mean"] < table["high"]).all()
+    assert (table["alpha"] == 0.5).all()
+    assert (table["expected_accuracy"] - table["mean"]).tolist() == pytest.approx([0.1] * 4)
+
+
+def test_a_summary_has_the_means_of_the_study(make_tasks):
+    study = CalibrationStudy(
+        make_tasks(6), methods=["target", "posterior"], budgets=[2, 0.1], n_splits=3, random_state=0
+    )
+    result = study.run()
+    both = summarise(result.rows).merge(result.summary(), on=["method", "budget"])
+    assert len(both) == 4
+    np.testing.assert_allclose(both["mean"], both["mean_balanced_accuracy"])
+    np.testing.assert_allclose(both["median"], both["median_balanced_accuracy"])
+    assert (both["n_tasks_x"] == both["n_tasks_y"]).all()
+    wins = compare(result.rows).merge(result.summary(), on=["method", "budget"])
+    assert len(wins) == 2
+    assert (wins["wins_x"] == wins["wins_y"]).all()
+
+
+# -- intervals ------------------------------------------------------------------------------------
+
+
+def test_participants_are_drawn_with_all_of_their_tasks():
+    values = np.array([[0.0], [0.0], [0.0], [1.0]])
+    draws = resampled_means(values, np.array(["a", "a", "a", "b"]), 0)
+    assert draws.shape == (2000, 1)
+    # Two of a, one of each, two of b.
+    assert set(draws.ravel().tolist()) == {0.0, 0.25, 1.0}
+    assert abs((draws == 0.25).mean() - 0.5) < 4.5 * 0.5 / np.sqrt(2000)
+
+
+def test_intervals_repeat_and_do_not_depend_on_other_rows():
+    rows = two_methods()
+    alone = summarise(rows[(rows["method"] == "lda") & (rows["budget"] == 2)])
+    shuffled = summarise(rows.sample(frac=1.0, random_state=1))
+    together = summarise(rows)
+    for other in (alone, shuffled, together):
+        line = other[(other["method"] == "lda") & (other["budget"] == 2)]
+        assert line["low"].item() == pytest.approx(together["low"].iloc[-1])
+        assert line["high"].item() == pytest.approx(together["high"].iloc[-1])
+    another = summarise(rows, random_state=1)
+    assert (another["low"] != together["low"]).any()
+
+
+def test_few_participants_have_no_interval_however_many_tasks():
+    rows = two_methods(groups=["a", "a", "b", "b", "c", "d"])
+    for table in (summarise(rows), compare(rows, "lda"), labels_saved(rows)):
+        assert table[["low", "high"]].isna().all(axis=None)
+    assert np.isnan(mean_limits(np.empty(0), np.empty(0), 0)).all()
+
+
+def test_limits_widen_to_students():
+    draws = np.arange(2000.0)
+    # Phi(-sqrt(14 / 13) 2.1604) = 0.01248, and Phi(-sqrt(36 / 35) 2.0301) = 0.01975.
+    assert [float(limit) for limit in limits(draws, 14)] == [24.0, 1975.0]
+    assert [float(limit) for limit in limits(draws, 36)] == [39.0, 1960.0]
+    assert [float(limit) for limit in limits(draws, 100_000)] == [49.0, 1950.0]
+
+
+def test_many_participants_are_drawn_in_parts(monkeypatch):
+    values = np.random.default_rng(0).random((40, 3))
+    whole = resampled_means(values, np.arange(40), 0)
+    monkeypatch.setattr("crossfade.study.resampling._LARGEST", 1000)
+    parts = resampled_means(values, np.arange(40), 0)
+    assert parts.shape == whole.shape
+    error = values.std(0) / np.sqrt(40)
+    np.testing.assert_array_less(
+        np.abs(parts.mean(0) - values.mean(0)), 4.5 * error / np.sqrt(2000)
+    )
+    np.testing.assert_allclose(parts.std(0), whole.std(0), rtol=0.1)
+
+
+# -- differences ----------------------------------------------------------------------------------
+
+
+def test_differences_by_hand():
+    table = compare(two_methods(), against="lda")
+    assert table["method"].tolist() == ["posterior"] * 2
+    assert table[["n_tasks", "n_left_out"]].to_numpy().tolist() == [[6, 0], [6, 0]]
+    assert table[["wins", "ties", "losses"]].to_numpy().tolist() == [[4, 1, 1], [5, 1, 0]]
+    first, second = table.iloc[0], table.iloc[1]
+    # 0.1, 0, -0.1, 0.2, 0.05, 0.15
+    assert first["mean_difference"] == pytest.approx(0.4 / 6)
+    assert first["median_difference"] == pytest.approx(0.075)
+    assert first["max_difference"] == pytest.approx(0.2)
+    assert first["min_difference"] == pytest.approx(-0.1)
+    assert first["low"] < 0.4 / 6 < first["high"]
+    # Ranks 2.5, -2.5, 5, 1, 4. Of 32 signs those with no minus, or one on 1 or on either 2.5, have
+    # a sum of 12.5 or more; at the second budget there is no minus.
+    assert first["p_value"] == pytest.approx(4 / 32)
+    assert second["p_value"] == pytest.approx(1 / 32)
+    assert table["p_holm"].tolist() == pytest.approx([4 / 32, 2 / 32])
+
+
+def test_pairs_that_lack_one_are_left_out_and_counted():
+    rows = failed(two_methods(), task="p3", method="lda", budget=1.0)
+    rows = failed(rows, task="p1", budget=1.0)
+    rows = rows[(rows["task"] != "p0") | (rows["method"] == "lda") | (rows["budget"] == 2.0)]
+    table = compare(rows, "lda")
+    assert table["n_tasks"].tolist() == [3, 6]
+    assert table["n_left_out"].tolist() == [3, 0]
+    assert table["max_difference"].iloc[0] == pytest.approx(0.15)
+
+
+def test_no_difference_anywhere_is_no_evidence():
+    rows = two_methods()
+    same = rows[rows["method"] == "lda"].assign(method="twin")
+    # Another order of the same splits gives sums that differ by rounding.
+    same["balanced_accuracy"] += 1e-16
+    line = compare(pd.concat([rows, same]), "lda", ["twin"]).iloc[0]
+    assert line[["wins", "ties", "losses"]].tolist() == [0, 6, 0]
+    assert line["p_value"] == 1.0
+    assert line["mean_difference"] == pytest.approx(0.0)
+
+
+def test_one_task_has_a_difference_but_no_test():
+    rows = two_methods()
+    table = compare(rows[rows["task"] == "p0"], "lda")
+    assert table["mean_difference"].tolist() == pytest.approx([0.1, 0.1])
+    assert table[["p_value", "p_holm", "low", "high"]].isna().all(axis=None)
+
+
+def test_methods_may_be_chosen():
+    rows = pd.concat([two_methods(), two_methods().assign(method="lda2")])
+    assert set(compare(rows, "lda")["method"]) == {"posterior", "lda2"}
+    assert set(compare(rows, "lda", ["lda2"])["method"]) == {"lda2"}
+    alone = compare(rows[rows["method"] == "lda"], "lda")
+    assert alone.empty
+    assert list(alone.columns) == list(compare(rows, "lda").columns)
+
+
+def test_holm_by_hand():
+    # Sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1 is 0.02, 0.03, 0.06, 0.04.
+    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_allclose(holm([0.6, 0.5]), [1.0, 1.0])
+    np.testing.assert_allclose(holm([0.02]), [0.02])
+    np.testing.assert_allclose(holm([0.01, np.nan, 0.02]), [0.02, np.nan, 0.02])
+    np.testing.assert_allclose(holm([0.01, 0.01]), [0.02, 0.02])
+    assert holm([]).size == 0
+    assert np.isnan(holm([np.nan])).all()
+
+
+@pytest.mark.parametrize("p", [[-0.1], [1.1, np.nan], [[0.1]], 0.1, [np.inf]])
+def test_holm_refuses(p):
+    with pytest.raises(ValueError, match=r"^p must "):
+        holm(p)
+
+
+# -- labels saved ---------------------------------------------------------------------------------
+
+
+def curves(own, other, budgets=(1, 2, 4, 8), n_tasks=6):
+    """Rows of tasks that differ a little around two learning curves."""
+    offsets = np.linspace(-0.05, 0.05, n_tasks)
+    both = {"posterior": own, "lda": other}
+    return rows_of(
+        {
+            name: {b: mean + offsets for b, mean in zip(budgets, curve, strict=True)}
+            for name, curve in both.items()
+        }
+    )
+
+
+def test_labels_saved_by_hand():
+    table = labels_saved(curves([0.60, 0.65, 0.70, 0.75], [0.55, 0.60, 0.675, 0.80]))
+    assert table["budget"].tolist() == [1, 2, 4, 8]
+    assert table["n_labelled"].tolist() == [2, 4, 8, 16]
+    assert table["accuracy"].tolist() == pytest.approx([0.55, 0.60, 0.675, 0.80])
+    assert table["bound"].tolist() == ["<=", "<=", "=", ">"]
+    half_way = np.sqrt(4.0 * 8.0)
+    assert table["needed"].tolist() == pytest.approx([2.0, 2.0, half_way, 16.0])
+    assert table["saved"].tolist() == pytest.approx([0.0, 2.0, 8.0 - half_way, 0.0])
+    assert table["share_saved"].tolist() == pytest.approx([0.0, 0.5, 1.0 - half_way / 8.0, 0.0])
+    # All participants have the same gaps, so every resample says the same.
+    assert table["low"].tolist() == pytest.approx([0.0, 2.0, 8.0 - half_way, np.nan], nan_ok=True)
+    assert table["high"].tolist() == pytest.approx(
+        [np.nan, np.nan, 8.0 - half_way, 0.0], nan_ok=True
+    )
+
+
+def test_a_curve_that_wobbles_is_made_monotone_first():
+    table = labels_saved(curves([0.60, 0.72, 0.68, 0.80], [0.65, 0.70, 0.72, 0.75]))
+    # 0.60, 0.70, 0.70, 0.80: 0.70 is first reached at four windows.
+    expected = [2.0 * 2.0**0.5, 4.0, 8.0 * 2.0**0.2, 8.0 * 2.0**0.5]
+    assert table["needed"].tolist() == pytest.approx(expected)
+    assert (table["bound"] == "=").all()
+
+
+def test_budgets_of_as_many_windows_are_one_point():
+    rows = rows_of(
+        {
+            "posterior": {0.05: [0.6] * 5, 0.1: [0.7] * 5, 8: [0.75] * 5},
+            "lda": {0.1: [0.64] * 5, 8: [0.70] * 5},
+        },
+        n_labelled={0.05: 4, 0.1: 4, 8: 16},
+    )
+    table = labels_saved(rows)
+    assert table["bound"].tolist() == ["<=", "="]
+    assert table["needed"].tolist() == pytest.approx([4.0, 8.0])
+
+
+def test_one_budget_is_a_bound_either_way():
+    better = labels_saved(curves([0.7], [0.6], budgets=[2]))
+    assert better[["needed", "bound", "saved"]].iloc[0].tolist() == [4.0, "<=", 0.0]
+    worse = labels_saved(curves([0.6], [0.7], budgets=[2]))
+    assert worse[["needed", "bound", "saved"]].iloc[0].tolist() == [4.0, ">", 0.0]
+    equal = labels_saved(curves([0.6], [0.6], budgets=[2]))
+    assert equal["bound"].item() == "<="
+
+
+def test_tasks_without_all_budgets_are_left_out_of_both_curves():
+    rows = curves([0.60, 0.65, 0.70, 0.75], [0.55, 0.60, 0.675, 0.80], n_tasks=8)
+    cut = failed(rows, task="p7", method="lda", budget=8.0)
+    cut = cut[(cut["task"] != "p6") | (cut["budget"] < 8)]
+    table = labels_saved(cut)
+    assert (table["n_tasks"] == 6).all()
+    assert (table["n_left_out"] == 2).all()
+    pd.testing.assert_frame_equal(
+        table.drop(columns="n_left_out"),
+        labels_saved(rows[~rows["task"].isin(["p6", "p7"])]).drop(columns="n_left_out"),
+    )
+
+
+def test_a_budget_at_which_a_method_always_fails_is_none_of_its_budgets():
+    rows = curves([0.60, 0.65, 0.70, 0.75], [0.55, 0.60, 0.675, 0.80])
+    table = labels_saved(failed(rows, method="lda", budget=1.0))
+    assert table["budget"].tolist() == [2, 4, 8]
+    assert table["needed"].tolist() == pytest.approx([2.0, np.sqrt(32.0), 16.0])
+    other = labels_saved(failed(rows, method="posterior", budget=1.0))
+    assert other["bound"].tolist() == ["<=", "<=", "=", ">"]
+    assert other["needed"].tolist() == pytest.approx([4.0, 4.0, np.sqrt(32.0), 16.0])
+
+
+def test_nothing_in_common_saves_nothing():
+    rows = two_methods()
+    apart = rows[(rows["method"] == "lda") == rows["task"].isin(["p0", "p1"])]
+    for one in (apart, failed(rows, method="posterior")):
+        table = labels_saved(one)
+        assert len(table) == 2
+        assert table[["accuracy", "needed", "saved", "low", "high"]].isna().all(axis=None)
+        assert (table["bound"] == "").all()
+    assert labels_saved(failed(rows, method="lda")).empty
+
+
+# -- forecasts ------------------------------------------------------------------------------------
+
+
+def test_reliability_by_hand():
+    rows = rows_of({"posterior": {1: [0.60, 0.61, 0.90]}}, n_splits=1, forecast=0.0)
+    rows["expected_accuracy"] = [0.71, 0.74, 1.0]
+    rows = pd.concat([rows, rows.iloc[:1].assign(expected_accuracy=0.3)])
+    rows = pd.concat([rows, rows.assign(method="lda", expected_accuracy=np.nan)])
+    table = reliability(rows)
+    assert (table["method"] == "posterior").all()
+    assert table["at_least"].tolist() == pytest.approx([0.0, 0.70, 0.95])
+    assert table["below"].tolist() == pytest.approx([0.5, 0.75, 1.0])
+    assert table["forecast"].tolist() == pytest.approx([0.3, 0.725, 1.0])
+    assert table["outcome"].tolist() == pytest.approx([0.6, 0.605, 0.9])
+    assert table["n_splits"].tolist() == [1, 2, 1]
+    assert table["n_groups"].tolist() == [1, 2, 1]
+    # Two participants: half their difference.
+    assert table["standard_error"].tolist() == pytest.approx([np.nan, 0.005, np.nan], nan_ok=True)
+    assert len(reliability(rows, n_bins=1)) == 2
+
+
+def test_every_forecast_is_in_the_bin_that_holds_it():
+    forecasts = np.concatenate([np.linspace(0.0, 1.0, 1001), [0.5, 0.55, 0.95, 1.0]])
+    rows = rows_of({"posterior": {1: np.full(forecasts.size, 0.7)}}, n_splits=1)
+    rows["expected_accuracy"] = forecasts
+    table = reliability(rows)
+    assert table["n_splits"].sum() == forecasts.size
+    assert len(table) == 11
+    assert (table["at_least"] <= table["forecast"]).all()
+    assert (table["forecast"] < table["below"]).all()
+
+
+def test_forecast_errors_by_hand():
+    rows = rows_of({"posterior": {1: [0.6, 0.7, 0.8]}, "lda": {1: [0.6, 0.7, 0.8]}})
+    rows.loc[rows["method"] == "lda", "expected_accuracy"] = np.nan
+    rows.loc[rows["task"] == "p0", "expected_accuracy"] -= 0.15
+    # The outcome of a split without a forecast counts no more than its forecast.
+    rows = pd.concat([rows, rows.iloc[:1].assign(balanced_accuracy=0.0, expected_accuracy=np.nan)])
+    line = forecast_errors(rows).iloc[0]
+    assert line[["method", "budget", "n_labelled", "n_tasks"]].tolist() == ["posterior", 1, 2, 3]
+    assert line["forecast"] == pytest.approx(2.25 / 3)
+    assert line["outcome"] == pytest.approx(0.7)
+    assert line["bias"] == pytest.approx(0.05)
+    assert line["absolute_error"] == pytest.approx(0.25 / 3)
+    expected = np.corrcoef([0.55, 0.8, 0.9], [0.6, 0.7, 0.8])[0, 1]
+    assert line["correlation"] == pytest.approx(expected)
+
+
+def test_forecasts_without_spread_have_no_correlation():
+    rows = rows_of({"posterior": {1: [0.7, 0.7, 0.7], 2: [0.6, 0.7, 0.8]}})
+    assert forecast_errors(rows)["correlation"].isna().tolist() == [True, False]
+    assert forecast_errors(rows[rows["task"] != "p2"])["correlation"].isna().all()
+
+
+def test_methods_without_forecasts_have_empty_tables():
+    rows = two_methods().assign(expected_accuracy=np.nan)
+    for table in (reliability, forecast_errors):
+        empty = table(rows)
+        assert empty.empty
+        assert list(empty.columns) == list(table(two_methods()).columns)
+
+
+# -- odd rows -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows[rows["task"] == "p0"],
+        lambda rows: rows[rows["split"] == 0],
+        lambda rows: rows[rows["budget"] == 1],
+        lambda rows: failed(rows, task="p0"),
+        lambda rows: failed(rows, method="lda"),
+        lambda rows: failed(rows, split=0),
+        lambda rows: rows[(rows["task"] != "p0") | (rows["method"] != "lda")],
+        lambda rows: rows.assign(group="one for all"),
+        lambda rows: rows.assign(budget=rows["budget"] / 20.0),
+        lambda rows: rows.assign(alpha=None),
+        lambda rows: rows.astype(dict.fromkeys(("task", "group", "method"), "category")),
+    ],
+)
+def test_tables_survive(table, change):
+    rows = change(two_methods())
+    before = rows.copy()
+    assert isinstance(table(rows), pd.DataFrame)
+    pd.testing.assert_frame_equal(rows, before)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_tables_of_nothing_but_failures(table):
+    rows = two_methods()
+    rows[SCORES] = np.nan
+    numbers = table(rows).select_dtypes(np.inexact)
+    known = ["budget", "n_labelled"]
+    assert numbers.drop(columns=known, errors="ignore").isna().all(axis=None)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_merged_studies_are_one(table):
+    rows = two_methods()
+    first, second = rows[rows["method"] == "posterior"], rows[rows["method"] == "lda"]
+    # Each with an index of its own, and one of them back from a file.
+    names = {"p0": "0", "p1": "1", "p2": "2", "p3": "3", "p4": "4", "p5": "5"}
+    first, second = (part.replace({"task": names, "group": names}) for part in (first, second))
+    read = second.assign(task=second["task"].astype(int), group=second["group"].astype(int))
+    merged = pd.concat([first.reset_index(drop=True), read.reset_index(drop=True)])
+    renamed = rows.replace({"task": names, "group": names})
+    pd.testing.assert_frame_equal(table(merged), table(renamed))
+
+
+def test_methods_that_saw_other_budgets_are_compared_where_both_were():
+    rows = two_methods()
+    rows = rows[(rows["method"] == "posterior") | (rows["budget"] == 2)]
+    table = compare(rows, "lda")
+    assert table["n_tasks"].tolist() == [0, 6]
+    assert table["n_left_out"].tolist() == [6, 0]
+    assert table["p_holm"].tolist() == pytest.approx([np.nan, 1 / 32], nan_ok=True)
+    assert labels_saved(rows)["budget"].tolist() == [2]
+
+
+# -- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda rows: compare(rows), "no method 'target'. They have 'posterior', 'lda'"),
+        (lambda rows: compare(rows, "lda", ["paper"]), "no method 'paper'. They have 'posterior'"),
+        (lambda rows: compare(rows, "lda", ["lda"]), "with itself; got 'lda' twice"),
+        (lambda rows: compare(rows, "lda", "posterior"), "a list of names; got 'posterior'"),
+        (lambda rows: labels_saved(rows, "convex"), "no method 'convex'. They have"),
+        (lambda rows: labels_saved(rows, against="target"), "no method 'target'"),
+        (lambda rows: labels_saved(rows, "lda"), "with itself; got 'lda' twice"),
+        (lambda rows: reliability(rows, 0), "n_bins must be a whole number of at least 1; got 0"),
+    ],
+)
+def test_tables_refuse(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(two_methods())
+
+
+@pytest.mark.parametrize("table", [*TABLES, verdict])
+def test_rows_are_checked(table):
+    rows = two_methods()
+    with pytest.raises(ValueError, match=r"; group, brier not found among split, balanced_accur"):
+        table(rows.drop(columns=["brier", "group"]))
+    with pytest.raises(ValueError, match="rows is empty"):
+        table(rows[:0])
+    with pytest.raises(ValueError, match="Column 'task' of rows has gaps"):
+        table(rows.assign(task=rows["task"].where(rows["task"] != "p0")))
+    with pytest.raises(TypeError, match=r"rows must be a data frame, as result\.rows is; got list"):
+        table([1, 2])
+
+
+# -- verdict --------------------------------------------------------------------------------------
+
+
+def test_a_verdict_in_full():
+    rows = curves([0.70, 0.75, 0.80], [0.60, 0.65, 0.75], budgets=(1, 2, 4))
+    line = summarise(rows).iloc[0]
+    assert verdict(rows) == (
+        "With 2 labelled windows (1 of each class), posterior has a mean balanced accuracy of "
+        f"0.700 (95 % interval {line['low']:.3f} to {line['high']:.3f}), 0.100 more than "
+        "scikit-learn's LDA (better for 6 of 6 participants; one-sided p = 0.047 after Holm's "
+        "correction for 3 budgets); scikit-learn's LDA needs 2.8 times as many for the same."
+    )
+
+
+def test_a_verdict_on_proportions_that_come_to_unlike_numbers():
+    rows = two_methods().replace({"budget": {1.0: 0.05, 2.0: 0.1}})
+    rows.loc[rows["task"] == "p0", "n_labelled"] += 2
+    assert verdict(rows).startswith(
+        "With 2 to 4 labelled windows (5 % of the smaller class, and as many of the other), "
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "words", "end"),
+    [
+        ([0.6, 0.7], [0.65, 0.7], "0.050 less than", "LDA needs at most 2 for the same."),
+        ([0.6, 0.7], [0.6, 0.7], "as much as", "LDA needs at most 2 for the same."),
+        ([0.7, 0.7], [0.6, 0.65], "0.100 more than", "LDA does not reach that with up to 4."),
+    ],
+)
+def test_a_verdict_says_less_and_equal_too(own, other, words, end):
+    sentence = verdict(curves(own, other, budgets=(1, 2)))
+    assert f", {words} scikit-learn's LDA (" in sentence
+    assert sentence.endswith(end)
+    assert ("equal for 6" in sentence) == (words == "as much as")
+
+
+def test_a_verdict_on_one_budget_says_nothing_about_labels():
+    sentence = verdict(curves([0.7], [0.6], budgets=[2]))
+    assert sentence.endswith("(better for 6 of 6 participants; one-sided p = 0.016).")
+
+
+def test_a_verdict_on_one_task():
+    rows = two_methods(n_splits=1)
+    assert verdict(rows[rows["task"] == "p0"]) == (
+        "With 2 labelled windows (1 of each class), posterior has a mean balanced accuracy of "
+        "0.700, 0.100 more than scikit-learn's LDA (better for 1 of 1 participant); scikit-learn's "
+        "LDA needs 2.0 times as many for the same."
+    )
+
+
+def test_a_verdict_on_one_method():
+    rows = two_methods()
+    sentence = verdict(rows[rows["method"] == "lda"])
+    assert "scikit-learn's LDA has a mean balanced accuracy of 0.675 (" in sentence
+    assert sentence.endswith(") over 6 participants.")
+    oracle = rows[rows["method"] == "lda"].assign(method="oracle")
+    assert verdict(oracle).endswith(") over 6 participants.")
+    both = verdict(pd.concat([rows[rows["method"] == "posterior"], oracle]))
+    assert "oracle" not in both
+    assert both.endswith(") over 6 participants.")
+
+
+def test_a_verdict_prefers_ours_and_the_usual():
+    rows = two_methods()
+    lda = rows[rows["method"] == "lda"]
+    mine = pd.concat([lda, lda.assign(method="mine"), lda.assign(method="target")])
+    assert "), mine has a mean" in verdict(mine)
+    assert "scikit-learn's LDA (" in verdict(mine)
+    ours = pd.concat([mine[mine["method"] != "lda"], lda.assign(method="convex")])
+    assert "), convex has a mean" in verdict(ours)
+    assert "as much as target (" in verdict(ours)
+
+
+def test_a_verdict_is_about_tasks_that_both_have():
+    rows = failed(two_methods(), task="p3", method="lda", budget=1.0)
+    sentence = verdict(rows)
+    assert "accuracy of 0.710 (" in sentence
+    assert "0.040 more than scikit-learn's LDA" in sentence
+    assert "(better for 3 of 5 participants, 1 left out, equal for 1; one-sided p" in sentence
+
+
+def test_a_verdict_counts_labels_on_its_own_tasks_only():
+    rows = curves([0.70, 0.75, 0.80], [0.60, 0.65, 0.75], budgets=(1, 2, 4))
+    assert "times as many" in verdict(rows)
+    assert "times as many" not in verdict(failed(rows, task="p3", method="lda", budget=4.0))
+
+
+def test_a_verdict_on_sessions_calls_them_tasks():
+    sentence = verdict(two_methods(groups=["a", "a", "b", "c", "d", "e"]))
+    assert "(better for 4 of 6 tasks, equal for 1; " in sentence
+
+
+def test_a_verdict_where_methods_share_nothing():
+    rows = two_methods()
+    apart = rows[(rows["method"] == "lda") == (rows["budget"] == 1)]
+    sentence = verdict(apart)
+    assert sentence.startswith("With 4 labelled windows (2 of each class), posterior")
+    assert sentence.endswith(" over 6 participants.")
+
+
+def test_a_verdict_where_a_method_failed_at_the_smallest_budget():
+    sentence = verdict(failed(two_methods(), method="lda", budget=1.0))
+    assert sentence.startswith("With 4 labelled windows (2 of each class), posterior")
+    assert "scikit-learn's LDA (better for 5 of 6" in sentence
+
+
+def test_a_verdict_on_failures():
+    rows = two_methods()
+    rows[SCORES] = np.nan
+    assert verdict(rows) == "No method has an accuracy: all 48 splits failed."
+    assert "posterior" not in verdict(failed(two_methods(), method="posterior"))
+
+
+def test_a_verdict_on_a_chronological_study(make_tasks):
+    study = CalibrationStudy(
+        make_tasks(6), methods=["lda", "posterior"], budgets=[1, 3], splits="chronological"
+    )
+    with pytest.warns(UserWarning, match="'lda' failed on 6 of 12 splits"):
+        rows = study.run().rows
+    sentence = verdict(rows)
+    assert sentence.startswith("With 6 labelled windows (3 of each class), posterior has a mean")
+    assert " scikit-learn's LDA (better for " in sentence
