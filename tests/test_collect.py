@@ -1,5 +1,7 @@
 """Many files to one table; no bad file loses the others."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.io import savemat
@@ -7,7 +9,7 @@ from scipy.io import savemat
 from crossfade import TaskSet
 from crossfade.signals.collect import collect, find_recordings
 from crossfade.signals.eeg import BandPower, average_reference, band_pass
-from crossfade.signals.extract import EEGFeatures
+from crossfade.signals.extract import ECGFeatures, EEGFeatures
 from crossfade.signals.labels import AnnotationLabels, FilenameLabels
 from crossfade.signals.recordings import open_recording
 from crossfade.signals.windows import cut_windows
@@ -82,7 +84,7 @@ def test_bad_files_are_named_and_the_others_are_there(folder, make_eeg, write_ed
         "p0_0.edf": "cut short",
         "p1_0.edf": "no EDF or BDF file",
         "p3_0.edf": "There is no channel Cz; there are Fz, Pz, Oz",
-        "p4_0.edf": "'0' from 0 s on lasts 2 s, less than a window of 2.5 s",
+        "p4_0.edf": "No window fits: 1 stretch of '0' left out, since shorter than a window",
         "other.edf": "does not match",
     }
     assert set(found.failures) == {str(folder / name) for name in reasons}
@@ -163,14 +165,18 @@ def test_annotations_label_parts_of_one_file(tmp_path, make_eeg, write_edf):
     assert found.frame["label"].tolist() == ["rest"] * 3 + ["math"] * 5
     assert found.frame["start"].tolist() == [1.0, 3.5, 4.5, 8.0, 10.5, 13.0, 15.5, 16.5]
     assert found.notes == [
-        (str(tmp_path / "s1.edf"), "'rest' from 19 s on lasts 1 s, less than a window of 2.5 s")
+        (
+            str(tmp_path / "s1.edf"),
+            "1 stretch of 'rest' left out, since shorter than a window of 2.5 s",
+        )
     ]
 
 
 def test_files_of_other_labels_are_left_out_and_counted(folder):
     labels = FilenameLabels(r"(?P<task>p\d+)_(?P<label>\d)", {"1": "math"})
     found = run(folder, label=labels)
-    assert ("3 files", "left out, since their labels do not count") in found.notes
+    why = "left out, since '0' is none of the labels that count"
+    assert [what for _, what in found.notes].count(why) == 3
     assert set(found.frame["label"]) == {"math"}
 
 
@@ -181,6 +187,94 @@ def test_channels_are_those_that_most_files_have(folder, make_eeg, write_edf):
     reason = "It lacks Oz, which most files have; there are Fz, Cz, Pz."
     assert found.failures == {str(folder / "p0_0.edf"): reason}
     assert len([name for name in found.frame if name.endswith("_theta")]) == 4
+
+
+def test_channels_are_found_in_any_case_and_only_once(folder, make_eeg, write_edf):
+    usual = run(folder).frame
+    loud = [name.upper() for name in NAMES]
+    for person in range(3):
+        for label in range(2):
+            data = make_eeg(alpha=0.5 + 2.0 * label, seed=10 * person + label, seconds=21.0)
+            write_edf(folder / f"p{person}_{label}.edf", data, loud if person else NAMES)
+    for channels in (("Fz", "Cz"), ("fz", "EEG Cz")):
+        found = run(folder, EEGFeatures("shares", channels))
+        assert found.failures == {}
+        np.testing.assert_array_equal(found.frame.iloc[:, 3:], usual.iloc[:, 3:])
+    assert run(folder, EEGFeatures()).failures == {}
+    twice = run(folder, EEGFeatures("shares", ("Fz", "FZ")))
+    assert set(twice.failures.values()) == {"A channel is asked for twice: Fz, FZ."}
+
+
+def test_two_channels_of_one_name_keep_their_long_names(tmp_path, make_eeg, write_edf):
+    write_edf(tmp_path / "p1_0.edf", make_eeg(3), ["EEG Fz-Ref", "EEG Fz-LE", "EEG Cz"])
+    found = run(tmp_path)
+    assert list(found.failures.values()) == [
+        "There is no channel Fz; there are EEG Fz-Ref, EEG Fz-LE, Cz."
+    ]
+
+
+@pytest.mark.parametrize("rate", [0.0, 40.0])
+def test_a_file_of_too_low_a_rate_fails_alone(folder, make_eeg, rate):
+    names = np.array(["Fz", "Cz", "Pz"], dtype=object)
+    savemat(folder / "p9_0.mat", {"x": make_eeg(3), "fs": rate, "ch_names": names})
+    found = run(folder)
+    assert list(found.failures) == [str(folder / "p9_0.mat")]
+    why = found.failures[str(folder / "p9_0.mat")]
+    assert ("need more than 60" if rate else "sfreq must be a positive number") in why
+    assert len(found.frame) == 6 * 9
+
+
+def test_a_task_without_a_whole_window_is_named(folder, make_eeg, write_edf):
+    for label in range(2):
+        data = make_eeg(seconds=21.0, seed=label)
+        data[1] = 0.0
+        write_edf(folder / f"p1_{label}.edf", data, NAMES)
+    found = run(folder)
+    assert found.failures == {
+        "Task p1": "No window of it has all features; readers will leave it out."
+    }
+    with pytest.warns(UserWarning, match=r"18 of 54 rows were dropped.* Nothing is left of 'p1'"):
+        assert [task.name for task in TaskSet.from_frame(found.frame)] == ["p0", "p2"]
+
+
+def test_a_missing_sample_survives_resampling(tmp_path, make_eeg):
+    names = np.array(["Fz", "Cz", "Pz"], dtype=object)
+    data = make_eeg(3, sfreq=200.0)
+    data[0, 1001] = np.nan
+    savemat(tmp_path / "p1_0.mat", {"x": data, "fs": 200.0, "ch_names": names})
+    savemat(tmp_path / "p1_1.mat", {"x": make_eeg(3), "fs": 100.0, "ch_names": names})
+    rows = run(tmp_path).frame
+    absent = rows[rows["label"] == 0]["Fz_theta"].isna().to_numpy()
+    np.testing.assert_array_equal(absent, np.arange(8) == 2)
+
+
+def test_a_task_in_two_groups_is_left_out(folder):
+    labels = FilenameLabels(r"(?P<task>p\d+)_(?P<group>(?P<label>\d))")
+    found = run(folder, label=labels)
+    assert found.failures["Task p1"] == "It is in the groups 0, 1; it needs one."
+    assert len(found.frame) == 0
+
+
+def test_labels_that_are_no_plain_numbers_stay_text(folder):
+    (folder / "p1_0.edf").rename(folder / "p1_01.edf")
+    labels = FilenameLabels(r"(?P<task>p\d+)_(?P<label>\d+)")
+    assert set(run(folder, label=labels).frame["label"]) == {"0", "01", "1"}
+
+
+def test_other_kinds_of_channels_are_no_eeg(tmp_path, make_eeg, write_edf):
+    names = ["C3-A2", "C4-A1", "EOG left", "ECG II", "EMG chin"]
+    recording = open_recording(write_edf(tmp_path / "a.edf", make_eeg(), names))
+    assert recording.scalp() == ("C3-A2", "C4-A1")
+    assert recording.heart() == "II"
+    names = ["A1", "A2", "B1", "B2", "C1"]
+    assert open_recording(write_edf(tmp_path / "b.edf", make_eeg(), names)).scalp() == tuple(names)
+
+
+def test_a_file_given_twice_is_read_once(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "._p0_0.edf").write_bytes(b"what a Mac leaves behind")
+    paths = find_recordings([Path("p0_0.edf"), folder, folder / "p0_0.edf"])
+    assert len(paths) == 6
 
 
 def test_no_file_at_all_gives_an_empty_table(tmp_path):
@@ -202,3 +296,19 @@ def test_extracts_refuse_what_they_do_not_know():
         EEGFeatures("spectra")
     with pytest.raises(ValueError, match="reference must be one of 'average', 'none'"):
         EEGFeatures(reference="Cz")
+    with pytest.raises(ValueError, match=r"overlap must be shorter than a window; got 3 of 2.5 s"):
+        EEGFeatures(overlap=3.0)
+    with pytest.raises(ValueError, match="'alpha' must run upwards; got 12 to 8 Hz"):
+        EEGFeatures(bands={"alpha": (12.0, 8.0)})
+    with pytest.raises(ValueError, match="A band-pass must run upwards; got 30 to 1 Hz"):
+        EEGFeatures(passband=(30.0, 1.0))
+    with pytest.raises(ValueError, match="features must be"):
+        ECGFeatures(("pulse",))
+
+
+def test_a_damaged_xdf_file_is_named_and_nothing_is_printed(folder, capfd, caplog):
+    (folder / "p8_0.xdf").write_bytes(b"XDF:nothing of the kind")
+    found = run(folder)
+    assert list(found.failures) == [str(folder / "p8_0.xdf")]
+    assert capfd.readouterr() == ("", "")
+    assert caplog.records == []

@@ -57,7 +57,8 @@ def test_both_ends_belong_to_a_band():
 
 def test_columns_are_named_by_channel_and_band():
     windows = np.random.default_rng(0).standard_normal((4, 2, 500))
-    power = BandPower(SFREQ, {"theta": (4, 8), "beta": (12, 20)}, ch_names=["Fz", "Cz"])
+    names = np.array(["Fz", "Cz"])
+    power = BandPower(SFREQ, {"theta": (4, 8), "beta": (12, 20)}, ch_names=names)
     power.set_output(transform="pandas")
     frame = power.fit_transform(windows)
     assert isinstance(frame, pd.DataFrame)
@@ -88,6 +89,8 @@ def test_a_window_without_power_or_with_nan_has_no_features():
         (BandPower(SFREQ, {"odd": (8.0, 4.0)}), "'odd' must run upwards; got 8 to 4"),
         (BandPower(SFREQ, {}), "bands must be a mapping"),
         (BandPower(SFREQ, [(4, 8)]), "bands must be a mapping"),
+        (BandPower(SFREQ, {"a": (4,)}), r"'a' must be a pair of frequencies; got \(4,\)"),
+        (BandPower(SFREQ, {"a": 5}), "'a' must be a pair of frequencies; got 5"),
         (BandPower(SFREQ, {"thin": (8.1, 8.2)}), "'thin' holds no frequency of a window of 2.5 s"),
         (BandPower(SFREQ, ch_names=["Fz"]), "ch_names must be 2 names"),
     ],

@@ -6,7 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossfade.signals.labels import AnnotationLabels, FilenameLabels, TableLabels, matched
+from crossfade.signals.labels import (
+    AnnotationLabels,
+    FilenameLabels,
+    TableLabels,
+    UncountedError,
+    matched,
+)
 from crossfade.signals.recordings import Annotation, Recording
 
 
@@ -37,7 +43,8 @@ def test_without_a_task_the_file_is_the_task(recording):
 def test_classes_rename_and_choose(recording):
     pattern = r"_(?P<label>\w+?)\.edf"
     assert FilenameLabels(r"(?P<label>rest)", {"rest": "0"})(recording)[0].label == "0"
-    assert FilenameLabels(pattern, {"math": "1"})(recording) == []
+    with pytest.raises(UncountedError, match="'rest' is none of the labels that count"):
+        FilenameLabels(pattern, {"math": "1"})(recording)
 
 
 def test_a_pattern_that_cannot_be_used_is_refused(recording):
@@ -112,3 +119,19 @@ def test_a_table_that_cannot_be_used_is_refused(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         TableLabels(path)
+
+
+def test_the_name_of_a_file_comes_before_its_folders(recording):
+    inside = dataclasses.replace(recording, path=Path("study_2/p0_0.edf"))
+    [one] = FilenameLabels(r"(?P<task>\w+)_(?P<label>\d)")(inside)
+    assert (one.task, one.label) == ("p0", "0")
+    [one] = FilenameLabels(r"study_(?P<label>\d)")(inside)
+    assert one.label == "2"
+    with pytest.raises(ValueError, match="finds no label in it"):
+        FilenameLabels(r"(?P<task>p\d)(?P<label>x)?")(inside)
+
+
+def test_a_table_may_speak_of_a_person_called_na(tmp_path, recording):
+    path = tmp_path / "labels.csv"
+    path.write_text(f"file,label,task\n{recording.path.name},None,NA\n")
+    assert TableLabels(path)(recording) == [("NA", "None", None, 0.0, np.inf)]

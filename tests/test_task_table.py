@@ -110,13 +110,35 @@ def test_refusals_name_file_row_and_column(tmp_path, text, message):
     assert "tasks.csv" in str(refusal.value)
 
 
-def test_a_task_without_a_whole_row_is_refused():
+def test_a_task_without_a_whole_row_is_dropped_and_named():
     frame = pd.DataFrame({"task": ["p", "p", "q"], "label": [0, 1, 0], "a": [1.0, 2.0, np.nan]})
-    with (
-        pytest.warns(UserWarning, match="1 of 3 rows"),
-        pytest.raises(ValueError, match="task 'q' has no row without a missing feature"),
-    ):
+    with pytest.warns(UserWarning, match=r"1 of 3 rows .*a \(1\)\. Nothing is left of 'q'"):
+        assert [task.name for task in TaskSet.from_frame(frame)] == ["p"]
+    frame["a"] = np.nan
+    with pytest.raises(ValueError, match="features are missing in every row"):
         TaskSet.from_frame(frame)
+
+
+@pytest.mark.parametrize("name", ["NA", "None", "null", "nan"])
+def test_text_that_looks_missing_is_text(name, tmp_path):
+    task = Task([[1.0], [2.0]], [name, "x"], name=name, group=name, feature_names=["a"])
+    for ending in ("csv", "parquet"):
+        path = tmp_path / f"tasks.{ending}"
+        TaskSet([task]).write(path)
+        [read] = read_tasks(path)
+        assert (read.name, read.group, read.y.tolist()) == (name, name, [name, "x"])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[0, 1], [-1, 12], ["0", "01"], ["a", "1"], [True, False], ["true", "false"], [0.0, 1.5]],
+)
+def test_labels_of_all_kinds_come_back(labels, tmp_path):
+    path = tmp_path / "tasks.csv"
+    TaskSet([Task([[1.0], [2.0]], labels, feature_names=["a"])]).write(path)
+    [read] = read_tasks(path)
+    assert read.y.tolist() == labels
+    assert read.y.dtype.kind == np.array(labels).dtype.kind
 
 
 def test_files_of_other_kinds_are_refused(tasks, tmp_path):

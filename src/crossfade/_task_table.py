@@ -6,6 +6,7 @@ import io
 import os
 import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 #: Columns that are not features.
 RESERVED = ("task", "label", "group", "start")
 FORMATS = (".csv", ".parquet")
+#: What a CSV file may have in the place of a number that is missing.
+BLANK = ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"]
 
 
 def frame_of(tasks: Sequence[Task]) -> pd.DataFrame:
@@ -94,9 +97,14 @@ def tasks_of(
                 f"{where}: features are missing in {rows.sum()} of {len(rows)} rows: {counts}. "
                 "Fill them, or pass missing='drop'."
             )
+        whole = frame["task"].astype(str)
+        lost = [name for name in dict.fromkeys(whole) if name not in set(whole[~rows])]
+        if rows.all():
+            raise ValueError(f"{where}: features are missing in every row: {counts}.")
+        also = f" Nothing is left of {', '.join(map(repr, lost))}." if lost else ""
         warnings.warn(
             f"{where}: {rows.sum()} of {len(rows)} rows were dropped, since features are missing: "
-            f"{counts}.",
+            f"{counts}.{also}",
             UserWarning,
             stacklevel=4,
         )
@@ -105,7 +113,7 @@ def tasks_of(
     for name, indices in frame.groupby("task", sort=False, observed=True).indices.items():
         kept = np.sort(indices)[~rows[np.sort(indices)]]
         if not kept.size:
-            raise ValueError(f"{where}: task {name!r} has no row without a missing feature.")
+            continue
         group = _group_of(frame, name, np.sort(indices), where, first_row)
         tasks.append(
             Task(
@@ -140,7 +148,15 @@ def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
         doubled = header.iloc[0][header.iloc[0].duplicated()]
         if len(doubled):
             raise ValueError(f"column {doubled.iloc[0]!r} stands there twice")
-        return pd.read_csv(io.BytesIO(content), dtype={"task": str, "group": str})
+        # Text is text: a participant may be called NA. Numbers that are missing are found later.
+        text = dict.fromkeys(("task", "label", "group"), str)
+        blank = {name: BLANK for name in header.iloc[0] if name not in text}
+        frame = pd.read_csv(io.BytesIO(content), dtype=text, keep_default_na=False, na_values=blank)
+        for name in text.keys() & set(frame.columns):
+            frame[name] = frame[name].where(frame[name] != "", None)
+        if "label" in frame:
+            frame["label"] = _typed(frame["label"])
+        return frame
     except ImportError as reason:
         raise _no_parquet() from reason
     except (ValueError, OSError) as reason:
@@ -158,6 +174,24 @@ def write_frame(path: str | os.PathLike[str], frame: pd.DataFrame) -> None:
         except ImportError as reason:
             raise _no_parquet() from reason
     write_whole(path, content.getvalue())
+
+
+def _typed(labels: pd.Series[str]) -> pd.Series[Any]:
+    """Labels as whole numbers, numbers or booleans if all of them are written so."""
+    for pattern, kind in (
+        (r"0|-?[1-9]\d{0,17}", int),
+        (r"-?\d+\.\d+", float),
+        ("True|False", lambda text: text == "True"),
+    ):
+        if labels.notna().all() and labels.str.fullmatch(pattern).all():
+            return labels.map(kind)
+    return labels
+
+
+def check_format(path: str | os.PathLike[str]) -> None:
+    """Refuse a table that could not be written."""
+    if suffix_of(path) == ".parquet" and find_spec("pyarrow") is None:
+        raise _no_parquet()
 
 
 def _no_parquet() -> ImportError:

@@ -37,7 +37,8 @@ def test_a_folder_becomes_a_table_that_can_be_shown(run, folder):
     result = run("features", "eeg", "lab", "-o", "tasks.csv", *BY_NAME, "--channels", "Fz,Cz")
     assert result.exit_code == 0, result.output
     assert result.stdout == (
-        "Written: tasks.csv, 4 tasks, 96 windows (48 of 0, 48 of 1), 6 features.\n"
+        "Written: tasks.csv, 4 tasks, 96 windows (48 of 0, 48 of 1), 6 features: "
+        "Fz_theta, Fz_alpha, Fz_beta, Cz_theta, Cz_alpha, Cz_beta.\n"
     )
     tasks = cf.read_tasks("tasks.csv")
     assert tasks.feature_names == tuple(
@@ -162,3 +163,24 @@ def test_show_counts_missing_values_and_long_tables(run, tmp_path):
     assert result.exit_code == 0, result.output
     assert "3, in 3 windows" in result.stdout
     assert "The first 50 of 60 tasks." in result.stdout
+
+
+def test_show_takes_names_for_text(run, tmp_path):
+    (tmp_path / "t.csv").write_text("task,label,x\n[/b],0,1\n[/b],1,2\n[red],0,3\n[red],1,3\n")
+    result = run("tasks", "show", "t.csv")
+    assert result.exit_code == 0, result.output
+    assert "[/b]" in result.stdout
+    # Of the two, one has classes that do not differ.
+    assert "needs two tasks with two classes each" in result.stdout
+
+
+def test_an_output_that_cannot_be_written_is_said_at_once(run, folder):
+    result = run("features", "eeg", "lab", "-o", "/proc/t.csv", *BY_NAME)
+    assert result.exit_code == 2
+    assert "/proc/t.csv cannot be written" in " ".join(result.stderr.split())
+
+
+def test_a_class_that_matches_nothing_lists_the_labels_found(run, folder):
+    result = run("features", "eeg", "lab", "-o", "t.csv", *BY_NAME, "--class", "7")
+    assert result.exit_code == 1
+    assert "since '1' is none of the labels that count." in result.stderr

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossfade import load_mental_math
+from crossfade import FisherDiscriminant, Task, TaskPrior, load_mental_math
 from crossfade.study import CalibrationStudy
 
 BUDGETS = [0.05, 0.1, 0.2, 0.5]
@@ -71,3 +71,19 @@ def test_a_random_alpha_is_worse_than_the_chosen_one(means):
 def test_the_posterior_blend_beats_the_papers_optimum(means):
     assert (means["posterior"] >= POSTERIOR).all()
     assert (means["posterior"] > means["paper"] + 0.005).all()
+
+
+def test_directions_are_as_concentrated_as_in_the_paper():
+    tasks = load_mental_math()
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        balanced = []
+        for task in tasks:
+            rest, work = np.flatnonzero(task.y == 0), np.flatnonzero(task.y == 1)
+            start = rng.integers(len(rest) - len(work) + 1)
+            rows = np.r_[rest[start : start + len(work)], work]
+            balanced.append(Task(task.X[rows], task.y[rows], task.name))
+        prior = TaskPrior.from_tasks(balanced, FisherDiscriminant(shrinkage=None), None)
+        found.append(prior.concentration)
+    assert abs(np.mean(found) - 3.05) < 0.3

@@ -100,7 +100,7 @@ def test_the_command_writes_the_same_table(eegmat, tasks, tmp_path):
     out = tmp_path / "tasks.parquet"
     result = CliRunner().invoke(main, ["features", "eegmat", str(eegmat), "-o", str(out)])
     assert result.exit_code == 0, result.output
-    assert "36 tasks, 3485 windows (2585 of 0, 900 of 1), 9 features." in result.stdout
+    assert "36 tasks, 3485 windows (2585 of 0, 900 of 1), 9 features: Fz_theta," in result.stdout
     for ours, read in zip(tasks, cf.read_tasks(out), strict=True):
         np.testing.assert_array_equal(ours.X, read.X)
     shown = CliRunner().invoke(main, ["tasks", "show", str(out)])

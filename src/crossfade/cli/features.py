@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +28,8 @@ _out = click.option(
     required=True,
     help="Table to write: .parquet or .csv.",
 )
-# A file that is being read takes some 40 MB.
-_jobs = option("--jobs", _COUNT, min(os.cpu_count() or 1, 4), "Files read at the same time.")
+# A file that is being read may take 100 MB.
+_jobs = option("--jobs", _COUNT, 2, "Files that are read at the same time.")
 _kind = option(
     "--features",
     click.Choice(["shares", "powers", "tangent"]),
@@ -46,8 +45,9 @@ _labelled = together(
     ),
     click.option(
         "--pattern",
-        help="Regular expression on the path that names (?P<task>...), for labels from the "
-        "filename (?P<label>...), and for several sessions of a person (?P<group>...).",
+        help="Regular expression on the name of a file, or else its path, that names "
+        "(?P<task>...), for labels from the filename (?P<label>...), and for several sessions of "
+        "a person (?P<group>...).",
     ),
     click.option(
         "--labels",
@@ -251,6 +251,7 @@ def _collect(
     jobs: int,
 ) -> None:
     from crossfade.signals.collect import collect, find_recordings
+    from crossfade.signals.labels import TableLabels
 
     paths = _checked(lambda: find_recordings(files))
     label = _checked(lambda: _label(paths, **labelled))
@@ -265,8 +266,9 @@ def _collect(
             n_jobs=jobs,
             on_progress=bar,
         )
-        unmatched = label.unmatched(paths) if hasattr(label, "unmatched") else {}
-        return found._replace(failures=found.failures | unmatched)
+        if isinstance(label, TableLabels):
+            found.failures.update(label.unmatched(paths))
+        return found
 
     _run(out, work)
 
@@ -305,6 +307,8 @@ def _bands(text: str | None) -> dict[str, tuple[float, float]] | None:
     for part in text.split(","):
         name, _, ends = part.partition("=")
         low, _, high = ends.partition("-")
+        if name.strip() in bands:
+            raise ValueError(f"--bands has {name.strip()!r} twice.")
         try:
             bands[name.strip()] = (float(low), float(high))
         except ValueError:
@@ -317,17 +321,23 @@ def _bands(text: str | None) -> dict[str, tuple[float, float]] | None:
 def _checked(make: Callable[[], Any]) -> Any:
     try:
         return make()
-    except (ValueError, OSError) as reason:
+    except (ValueError, OSError, ImportError) as reason:
         raise click.UsageError(str(reason)) from reason
 
 
 def _run(out: Path, work: Callable[[Callable[[int, int], None]], Collected]) -> None:
     """Show progress, write the table, say what was found, and leave with 1 if a file failed."""
-    from crossfade._task_table import suffix_of, write_frame
+    from crossfade._files import write_whole
+    from crossfade._task_table import check_format, write_frame
 
-    _checked(lambda: suffix_of(out))
+    _checked(lambda: check_format(out))
     if not out.parent.is_dir():
         raise click.UsageError(f"There is no folder {out.parent} to write {out.name} to.")
+    try:
+        write_whole(out.parent / f".{out.name}.trial", b"")
+        (out.parent / f".{out.name}.trial").unlink()
+    except OSError as reason:
+        raise click.UsageError(f"{out} cannot be written: {reason.strerror}.") from reason
     try:
         with progress("Files") as bar:
             found = work(bar)
@@ -370,7 +380,7 @@ def _summary(found: Collected, out: Path) -> str:
     absent = frame[names].isna()
     text = (
         f"Written: {out}, {frame['task'].nunique()} tasks, {len(frame)} windows ({counts}), "
-        f"{len(names)} features."
+        f"{len(names)} features: {', '.join(names[:6])}{' ...' if len(names) > 6 else '.'}"
     )
     if absent.to_numpy().any():
         by_name = ", ".join(f"{name} {n}" for name, n in absent.sum().items() if n)

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import numpy as np
 import pandas as pd
+from rich.markup import escape
 from rich.table import Table
 
 from crossfade._task_table import RESERVED, read_frame, suffix_of, tasks_of
@@ -60,13 +61,13 @@ def _by_task(frame: pd.DataFrame, found: TaskSet, labels: list[object]) -> Table
     if "group" in frame:
         view.add_column("group")
     for label in labels:
-        view.add_column(f"windows of {label}", justify="right")
+        view.add_column(escape(f"windows of {label}"), justify="right")
     view.add_column("missing values", justify="right")
     for task in found[:_SHOWN]:
         rows = frame[frame["task"].astype(str) == task.name]
         view.add_row(
-            str(task.name),
-            *([task.group or ""] if "group" in frame else []),
+            escape(str(task.name)),
+            *([escape(task.group or "")] if "group" in frame else []),
             *(str((rows["label"] == label).sum()) for label in labels),
             str(rows[features].isna().to_numpy().sum()),
         )
@@ -87,13 +88,13 @@ def _in_all(frame: pd.DataFrame, found: TaskSet, labels: list[object], name: str
         "missing values": f"{absent.to_numpy().sum()}, in {absent.any(axis=1).sum()} windows",
         **_concentrations(found),
     }
-    view = narrow_table(name)
+    view = narrow_table(escape(name))
     view.show_header = False
     view.add_column("what", no_wrap=True)
     view.add_column("found", overflow="fold")
     for what, text in lines.items():
         if text:
-            view.add_row(what, text)
+            view.add_row(what, escape(text))
     return view
 
 
@@ -106,11 +107,8 @@ def _concentrations(found: TaskSet) -> dict[str, str]:
     left_out = "" if len(able) == len(found) else f" ({len(able)} tasks with two classes)"
     if len(able) < 2:
         return {"kappa": "needs two tasks with two classes each"}
-    try:
-        paper = TaskPrior.from_tasks(able, FisherDiscriminant(shrinkage=None), None)
-        ours = TaskPrior.from_tasks(able)
-    except ValueError as reason:
-        return {"kappa": str(reason)}
+    paper = TaskPrior.from_tasks(able, FisherDiscriminant(shrinkage=None), None)
+    ours = TaskPrior.from_tasks(able)
     return {
         "kappa": f"{ours.concentration:.2f}, shrunk, features in common units{left_out}",
         "kappa, paper's": f"{paper.concentration:.2f}, pseudo-inverse, raw units{left_out}",
@@ -118,4 +116,6 @@ def _concentrations(found: TaskSet) -> dict[str, str]:
 
 
 def _has_direction(task: Task) -> bool:
-    return len(np.unique(np.asarray(task.y))) == 2
+    X, y = np.asarray(task.X), np.asarray(task.y)
+    means = [X[y == label].mean(0) for label in task.classes]
+    return len(means) == 2 and bool((means[0] != means[1]).any())

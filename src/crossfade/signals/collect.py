@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from crossfade._task_table import tasks_of
 from crossfade.signals.extract import Extract, Rows
-from crossfade.signals.labels import Stretch
+from crossfade.signals.labels import Stretch, UncountedError
 from crossfade.signals.recordings import SUFFIXES, Recording, open_recording
 from crossfade.tasks import TaskSet
 
@@ -61,7 +64,9 @@ class Collected(NamedTuple):
             warnings.warn(
                 f"{len(self.failures)} files could not be read. {said}", UserWarning, stacklevel=3
             )
-        return TaskSet.from_frame(self.frame, missing=missing)
+        for where, what in self.notes:
+            warnings.warn(f"{where}: {what}.", UserWarning, stacklevel=3)
+        return TaskSet(tasks_of(self.frame, missing, "The recordings"))
 
 
 class _Header(NamedTuple):
@@ -69,6 +74,7 @@ class _Header(NamedTuple):
     ch_names: tuple[str, ...]
     channels: tuple[str, ...]
     names: tuple[str, ...]
+    stretches: list[Stretch]
 
 
 def find_recordings(paths: Iterable[Path]) -> list[Path]:
@@ -87,7 +93,11 @@ def find_recordings(paths: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES)
+            inside = sorted(
+                p
+                for p in path.rglob("*")
+                if p.suffix.lower() in SUFFIXES and not p.name.startswith(".")
+            )
             if not inside:
                 raise ValueError(
                     f"The folder {path} holds no recording (looked for {', '.join(SUFFIXES)})."
@@ -97,7 +107,7 @@ def find_recordings(paths: Iterable[Path]) -> list[Path]:
             found.append(path)
     if not found:
         raise ValueError("There is no file to read.")
-    return list(dict.fromkeys(found))
+    return list({path.absolute(): path for path in reversed(found)}.values())[::-1]
 
 
 def collect(
@@ -136,13 +146,16 @@ def collect(
     """
     failures: dict[str, str] = {}
     headers = {}
-    for path, header in each(paths, lambda p: _header(p, extract, sfreq), n_jobs, None):
-        if isinstance(header, str):
+    notes: list[tuple[str, str]] = []
+    for path, header in each(paths, lambda p: _header(p, extract, label, sfreq), n_jobs, None):
+        if isinstance(header, UncountedError):
+            notes.append((str(path), str(header)))
+        elif isinstance(header, str):
             failures[str(path)] = header
         else:
             headers[path] = header
     if not headers:
-        return _table([], [], extract, failures, [])
+        return _table([], [], extract, failures, notes)
     rate = min(header.sfreq for header in headers.values())
     usual = Counter(header.names for header in headers.values()).most_common(1)[0][0]
     channels = next(header.channels for header in headers.values() if header.names == usual)
@@ -158,27 +171,19 @@ def collect(
 
     def compute(path: Path) -> tuple[list[Rows], list[str]]:
         recording = open_recording(path, sfreq=sfreq)
-        stretches = label(recording)
-        if not stretches:
-            return [], []
         own = channels if headers[path].names != usual else headers[path].channels
-        rows, notes = extract.rows(recording, stretches, own, rate)
+        rows, notes = extract.rows(recording, headers[path].stretches, own, rate)
         if not rows:
-            raise ValueError(" ".join(notes[-1:]) or "No window fits.")
+            raise ValueError(f"No window fits: {notes[-1]}.")
         return rows, notes
 
     rows: list[tuple[Path, Rows]] = []
-    notes: list[tuple[str, str]] = []
-    skipped = 0
     for path, outcome in each(list(headers), compute, n_jobs, on_progress):
         if isinstance(outcome, str):
             failures[str(path)] = outcome
             continue
-        skipped += not outcome[0]
         rows += [(path, one) for one in outcome[0]]
         notes += [(str(path), note) for note in outcome[1]]
-    if skipped:
-        notes.append((f"{skipped} files", "left out, since their labels do not count"))
     if not merge:
         rows = _without_doubles(rows, failures)
     order = {str(path): place for place, path in enumerate(paths)}
@@ -217,8 +222,8 @@ def each(
     def attempt(path: Path) -> Any:
         try:
             return work(path)
-        except ImportError:
-            raise
+        except UncountedError as reason:
+            return reason
         except Exception as reason:  # readers raise whatever the damage of a file leads to
             return f"{str(reason).strip() or type(reason).__name__}"
 
@@ -233,20 +238,36 @@ def each(
                 on_progress(place + 1, len(paths))
 
 
-def _quiet() -> AbstractContextManager[Any]:
-    """Keep MNE from printing: a thread that is told so may be heard in another one's pause."""
-    if find_spec("mne") is None:
-        return nullcontext()
-    import mne
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep readers from printing; one thread alone cannot, since MNE's level is everybody's."""
+    log = logging.getLogger("pyxdf")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        if find_spec("mne") is None:
+            yield
+        else:
+            import mne
 
-    return cast(AbstractContextManager[Any], mne.use_log_level("error"))
+            with mne.use_log_level("error"):
+                yield
+    finally:
+        log.setLevel(level)
 
 
-def _header(path: Path, extract: Extract, sfreq: float | None) -> _Header:
+def _header(path: Path, extract: Extract, label: Label, sfreq: float | None) -> _Header:
     recording = open_recording(path, sfreq=sfreq)
+    stretches = label(recording)
     channels = extract.channels_of(recording)
     recording.find(channels)
-    return _Header(recording.sfreq, recording.ch_names, channels, tuple(extract.names(channels)))
+    if recording.sfreq <= extract.slowest:
+        raise ValueError(
+            f"It has {recording.sfreq:g} samples a second; these features need more than "
+            f"{extract.slowest:g}."
+        )
+    names = tuple(extract.names(channels))
+    return _Header(recording.sfreq, recording.ch_names, channels, names, stretches)
 
 
 def _without_doubles(
@@ -284,7 +305,12 @@ def _table(
     plain = _plain_labels({one.stretch.label for one in rows})
     with_group = any(one.stretch.group is not None for one in rows)
     parts = []
-    for task, own in tasks.items():
+    for task in list(tasks):
+        own = tasks.pop(task)
+        groups = sorted({str(one.stretch.group) for one in own})
+        if len(groups) > 1:
+            failures[f"Task {task}"] = f"It is in the groups {', '.join(groups)}; it needs one."
+            continue
         values = extract.finish(np.concatenate([one.values for one in own]))
         part = pd.DataFrame(values, columns=list(names))
         counts = [len(one.start) for one in own]
@@ -297,11 +323,15 @@ def _table(
         labels = {one.stretch.label for one in own}
         if len(labels) == 1:
             notes.append((f"Task {task}", f"has windows of one class only, {labels.pop()!r}"))
-    return Collected(pd.concat(parts, ignore_index=True), failures, notes)
+        if np.isnan(values).any(1).all():
+            failures[f"Task {task}"] = (
+                "No window of it has all features; readers will leave it out."
+            )
+    frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    return Collected(frame, failures, notes)
 
 
 def _plain_labels(labels: set[str]) -> dict[str, Hashable]:
     """Labels as whole numbers if all of them are."""
-    if all(label.lstrip("-").isdigit() for label in labels):
-        return {label: int(label) for label in labels}
-    return {label: label for label in labels}
+    whole = all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", label) for label in labels)
+    return {label: int(label) if whole else label for label in labels}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from crossfade.signals.windows import check_rate
 
 Array = NDArray[np.float64]
 Bands = Mapping[str, tuple[float, float]]
+
+_AT_ONCE = 32
 
 #: The bands of the paper, in Hz; both ends belong to a band.
 BANDS: Bands = {"theta": (4.0, 8.0), "alpha": (8.0, 12.0), "beta": (12.0, 20.0)}
@@ -117,8 +120,12 @@ class BandPower(TransformerMixin, BaseEstimator):
                 f"{self.n_channels_}."
             )
         bins = self._bins(windows.shape[2])
-        _, density = periodogram(windows, fs=self.sfreq, axis=-1)
-        power = density @ bins.T * (self.sfreq / windows.shape[2])
+        power = np.empty((*windows.shape[:2], len(bins)))
+        # In parts: the spectrum of a long recording at once would take several times its memory.
+        for first in range(0, len(windows), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            _, density = periodogram(windows[part], fs=self.sfreq, axis=-1)
+            power[part] = density @ bins.T * (self.sfreq / windows.shape[2])
         if self.relative:
             total = power.sum(-1, keepdims=True)
             power = power / np.where(total > 0.0, total, np.nan)
@@ -139,7 +146,9 @@ class BandPower(TransformerMixin, BaseEstimator):
             One name for each column.
         """
         check_is_fitted(self)
-        names = self.ch_names or [f"ch{place + 1}" for place in range(self.n_channels_)]
+        names = self.ch_names
+        if names is None:
+            names = [f"ch{place + 1}" for place in range(self.n_channels_)]
         bands = BANDS if self.bands is None else self.bands
         return np.array([f"{name}_{band}" for name in names for band in bands], dtype=object)
 
@@ -190,6 +199,8 @@ def check_bands(bands: Bands | None, sfreq: float) -> Bands:
     if not (hasattr(chosen, "items") and len(chosen)):
         raise ValueError(f"bands must be a mapping such as {{'theta': (4, 8)}}; got {bands!r}.")
     for name, ends in chosen.items():
+        if np.shape(ends) != (2,):
+            raise ValueError(f"Band {name!r} must be a pair of frequencies; got {ends!r}.")
         low, high = (check_number(f"An end of band {name!r}", end, 0.0) for end in ends)
         if not low < high:
             raise ValueError(f"Band {name!r} must run upwards; got {low:g} to {high:g} Hz.")
@@ -241,6 +252,7 @@ def band_pass(data: ArrayLike, sfreq: float, low: float, high: float) -> Array:
     ndarray of the same shape
         The filtered signals.
     """
+    check_extra("mne", "eeg", "A band-pass")
     from mne.filter import filter_data
 
     rate = check_rate(sfreq)
@@ -252,6 +264,22 @@ def band_pass(data: ArrayLike, sfreq: float, low: float, high: float) -> Array:
         )
     filtered: Array = filter_data(signals, rate, low or None, high, verbose="error")
     return filtered
+
+
+def check_extra(package: str, extra: str, what: str) -> None:
+    """Refuse what needs a package that is not there.
+
+    Parameters
+    ----------
+    package : str
+        Name of the package.
+    extra : str
+        Extra of Crossfade that brings it.
+    what : str
+        What needs it.
+    """
+    if find_spec(package) is None:
+        raise ImportError(f"{what} needs {package}. Install crossfade[{extra}].")
 
 
 def window_covariances(X: ArrayLike) -> Array:
@@ -267,6 +295,7 @@ def window_covariances(X: ArrayLike) -> Array:
     ndarray of shape (n_windows, n_channels, n_channels)
         The covariances; NaN for a window that holds NaN.
     """
+    check_extra("pyriemann", "riemann", "Covariances of windows")
     from pyriemann.estimation import Covariances
 
     windows = _windows(X)
@@ -294,6 +323,7 @@ def tangent_vectors(covariances: ArrayLike) -> Array:
     ndarray of shape (n_windows, n_channels * (n_channels + 1) / 2)
         The vectors; NaN where the covariance is.
     """
+    check_extra("pyriemann", "riemann", "A tangent space")
     from pyriemann.tangentspace import TangentSpace
 
     matrices = np.asarray(covariances, np.float64)

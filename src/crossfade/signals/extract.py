@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._checks import check_choice
-from crossfade.signals._hamilton import check_ecg_rate, find_beats
+from crossfade.signals._hamilton import SLOWEST, check_ecg_rate, find_beats
 from crossfade.signals._heart import check_features
 from crossfade.signals.ecg import clean_intervals, heart_features
 from crossfade.signals.eeg import (
@@ -20,6 +21,8 @@ from crossfade.signals.eeg import (
     Bands,
     average_reference,
     band_pass,
+    check_bands,
+    check_extra,
     tangent_vectors,
     window_covariances,
 )
@@ -86,6 +89,22 @@ class EEGFeatures:
     def __post_init__(self) -> None:
         check_choice("features", self.kind, KINDS)
         check_choice("reference", self.reference, ("average", "none"))
+        check_bands(self.bands, np.inf)
+        _check_windows(self.length, self.overlap)
+        if self.kind == "tangent":
+            check_extra("pyriemann", "riemann", "A tangent space")
+        if self.passband is not None:
+            check_extra("mne", "eeg", "A band-pass")
+            if not 0.0 <= self.passband[0] < self.passband[1]:
+                low, high = self.passband
+                raise ValueError(f"A band-pass must run upwards; got {low:g} to {high:g} Hz.")
+
+    @property
+    def slowest(self) -> float:
+        """Samples per second that a recording must have more than."""
+        bands = BANDS if self.bands is None else self.bands
+        ends = [high for _, high in bands.values()] if self.kind != "tangent" else []
+        return 2.0 * max([*ends, 0.0 if self.passband is None else self.passband[1]])
 
     def channels_of(self, recording: Recording) -> tuple[str, ...]:
         """Which channels of a recording give features.
@@ -130,11 +149,12 @@ class EEGFeatures:
             What a person should know.
         """
         around = recording.scalp() if self.reference == "average" else ()
-        read = (*channels, *(name for name in around if name not in channels))
-        signal = read_signal(recording, read, sfreq)
+        own = recording.find(channels)
+        others = [name for name in around if recording.find([name])[0] not in own]
+        signal = read_signal(recording, (*channels, *others), sfreq)
         data = signal.data
         if self.reference == "average":
-            data = average_reference(data, ~signal.flat.all(1))
+            data = average_reference(data, ~(signal.flat | signal.missing).all(1))
         kept = slice(len(channels))
         data, missing, flat = data[kept], signal.missing[kept], signal.flat[kept]
         notes = list(signal.notes)
@@ -145,7 +165,8 @@ class EEGFeatures:
             windows, start = self._cut(data[:, first:last], sfreq)
             gaps = self._cut(missing[:, first:last], sfreq).data.any(-1, keepdims=True)
             still = self._cut(flat[:, first:last], sfreq).data.all(-1, keepdims=True)
-            windows = np.where(gaps | still, np.nan, windows)
+            if (gaps | still).any():
+                windows = np.where(gaps | still, np.nan, windows)
             if self.kind == "tangent":
                 rows, columns = np.triu_indices(len(channels))
                 return window_covariances(windows)[:, rows, columns], start
@@ -219,6 +240,12 @@ class ECGFeatures:
 
     def __post_init__(self) -> None:
         check_features(self.features)
+        _check_windows(self.length, self.overlap)
+
+    @property
+    def slowest(self) -> float:
+        """Samples per second that a recording must have more than."""
+        return float(np.nextafter(SLOWEST, 0.0))
 
     def channels_of(self, recording: Recording) -> tuple[str, ...]:
         """Which channel of a recording is the ECG.
@@ -268,7 +295,9 @@ class ECGFeatures:
         if beats.size < 2:
             raise ValueError(f"No beats were found in {channels[0]}.")
         if not stand_out:
-            notes.append(f"the beats hardly stand out from the noise; is {channels[0]} an ECG?")
+            notes.append(
+                f"the beats hardly stand out from the noise, as if {channels[0]} were no ECG"
+            )
         intervals = clean_intervals(beats, sfreq=sfreq)
         if intervals.n_dropped > _MANY * beats.size:
             notes.append(
@@ -334,16 +363,22 @@ def _by_stretch(
 ) -> list[Rows]:
     """Rows of each stretch that holds a window; the others are noted."""
     rows = []
+    short: Counter[str] = Counter()
     for one in stretches:
-        first = max(round(one.start * sfreq), 0)
-        last = n_samples if one.stop == np.inf else min(round(one.stop * sfreq), n_samples)
+        first, last = (round(min(max(at * sfreq, 0), n_samples)) for at in (one.start, one.stop))
         if last - first < round(length * sfreq):
-            lasts = max(last - first, 0) / sfreq
-            notes.append(
-                f"{one.label!r} from {first / sfreq:g} s on lasts {lasts:g} s, less than a window "
-                f"of {length:g} s"
-            )
+            short[one.label] += 1
             continue
         values, start = describe(first, last)
         rows.append(Rows(one, start + first / sfreq, values))
+    notes += [
+        f"{count} {'stretch' if count == 1 else 'stretches'} of {label!r} left out, since shorter "
+        f"than a window of {length:g} s"
+        for label, count in short.items()
+    ]
     return rows
+
+
+def _check_windows(length: float, overlap: float) -> None:
+    if not 0.0 <= overlap < length:
+        raise ValueError(f"overlap must be shorter than a window; got {overlap:g} of {length:g} s.")

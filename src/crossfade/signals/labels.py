@@ -37,6 +37,10 @@ class Stretch(NamedTuple):
     stop: float = np.inf
 
 
+class UncountedError(ValueError):
+    """All labels of a recording are others than those that count."""
+
+
 class FilenameLabels:
     """Task and label of a whole file, from its path.
 
@@ -44,7 +48,7 @@ class FilenameLabels:
     ----------
     pattern : str
         Regular expression with the named groups ``label``, ``task`` and perhaps ``group``, found
-        anywhere in the path. Without ``task``, the name of the file is the task.
+        in the name of the file, or else in its path. Without ``task``, the name is the task.
     classes : mapping of str to str or None, default=None
         The labels that count and what to call them; None takes all as they are.
 
@@ -78,6 +82,8 @@ class FilenameLabels:
             The whole recording.
         """
         task, group, found = _named(self.pattern, Path(path))
+        if "label" not in found:
+            raise ValueError(f"The pattern {self.pattern.pattern!r} finds no label in it.")
         return Stretch(task, found["label"], group)
 
     def __call__(self, recording: Recording) -> list[Stretch]:
@@ -91,7 +97,7 @@ class FilenameLabels:
         Returns
         -------
         list of Stretch
-            One stretch, or none if its label does not count.
+            One stretch.
         """
         return _counted([self.of_path(recording.path)], self.classes)
 
@@ -106,8 +112,8 @@ class AnnotationLabels:
     classes : mapping of str to str or None, default=None
         The annotations that count and what to call them; None takes all as they are.
     pattern : str or None, default=None
-        Regular expression with the named group ``task`` and perhaps ``group``, found anywhere in
-        the path; None takes the name of the file for the task.
+        Regular expression with the named group ``task`` and perhaps ``group``, found in the name
+        of the file, or else in its path; None takes the name for the task.
     """
 
     def __init__(
@@ -170,9 +176,15 @@ class TableLabels:
 
         self.path = Path(path)
         self.classes = classes
-        text = {"file": str, "label": str, "task": str, "group": str}
+        text = dict.fromkeys(("file", "label", "task", "group"), str)
         try:
-            table = pd.read_csv(self.path, dtype=text)
+            # Text is text: a participant may be called NA.
+            table = pd.read_csv(
+                self.path,
+                dtype=text,
+                keep_default_na=False,
+                na_values={"start": [""], "stop": [""]},
+            )
         except (ValueError, OSError) as reason:
             raise ValueError(f"{path} cannot be read as a table of labels: {reason}.") from reason
         for column in ("file", "label"):
@@ -180,8 +192,9 @@ class TableLabels:
                 raise ValueError(
                     f"{path} has no column {column!r}; its columns are {list(table.columns)[:10]}."
                 )
-            if table[column].isna().any():
-                row = int(table[column].isna().to_numpy().argmax()) + 2
+            empty = (table[column] == "").to_numpy()
+            if empty.any():
+                row = int(empty.argmax()) + 2
                 raise ValueError(f"{path}, row {row}, column {column!r}: is empty.")
         for column, filled in (("start", 0.0), ("stop", np.inf)):
             given = table[column] if column in table else pd.Series(filled, table.index)
@@ -195,6 +208,10 @@ class TableLabels:
                 )
             table[column] = numbers.fillna(filled)
         self.rows = table
+        self._by_name = table.groupby("file", sort=False).indices
+        self._by_path = {
+            (self.path.parent / str(name)).resolve(): str(name) for name in self._by_name
+        }
 
     def __call__(self, recording: Recording) -> list[Stretch]:
         """Label what the table says of this recording.
@@ -209,9 +226,10 @@ class TableLabels:
         list of Stretch
             The stretches, in the order of the table.
         """
-        rows = self.rows[[self._means(name, recording.path) for name in self.rows["file"]]]
-        if not len(rows):
+        name = self._name_of(recording.path)
+        if name is None:
             raise ValueError(f"{self.path} has no row for this file.")
+        rows = self.rows.iloc[self._by_name[name]]
         return _counted(
             [
                 Stretch(
@@ -239,15 +257,16 @@ class TableLabels:
         dict of str to str
             Where the row is, and what is wrong.
         """
-        files = list(paths)
+        matched = {self._name_of(path) for path in paths}
         return {
             f"{self.path}, row {place + 2}": f"{name!r} is none of the files that were given."
             for place, name in enumerate(self.rows["file"])
-            if not any(self._means(name, path) for path in files)
+            if name not in matched
         }
 
-    def _means(self, name: str, path: Path) -> bool:
-        return name == path.name or (self.path.parent / name).resolve() == path.resolve()
+    def _name_of(self, path: Path) -> str | None:
+        """What the table calls a file."""
+        return self._by_path.get(path.resolve(), path.name if path.name in self._by_name else None)
 
 
 def matched(paths: Sequence[Path], labels: FilenameLabels) -> None:
@@ -260,7 +279,7 @@ def matched(paths: Sequence[Path], labels: FilenameLabels) -> None:
     labels : FilenameLabels
         What the pattern is in.
     """
-    if not any(labels.pattern.search(path.as_posix()) for path in paths):
+    if not any(_search(labels.pattern, path) for path in paths):
         raise ValueError(
             f"The pattern {labels.pattern.pattern!r} matches none of the {len(paths)} files; the "
             f"first is {paths[0].as_posix()!r}."
@@ -278,17 +297,25 @@ def _named(pattern: re.Pattern[str] | None, path: Path) -> tuple[str, str | None
     """Task, group and all that the pattern names."""
     if pattern is None:
         return path.stem, None, {}
-    match = pattern.search(path.as_posix())
+    match = _search(pattern, path)
     if match is None:
         raise ValueError(f"The pattern {pattern.pattern!r} does not match.")
     found = {name: text for name, text in match.groupdict().items() if text is not None}
     return found.get("task", path.stem), found.get("group"), found
 
 
+def _search(pattern: re.Pattern[str], path: Path) -> re.Match[str] | None:
+    return pattern.search(path.name) or pattern.search(path.as_posix())
+
+
 def _counted(stretches: list[Stretch], classes: Mapping[str, str] | None) -> list[Stretch]:
     if classes is None:
         return stretches
-    return [one._replace(label=classes[one.label]) for one in stretches if one.label in classes]
+    counted = [one for one in stretches if one.label in classes]
+    if not counted:
+        found = ", ".join(repr(label) for label in sorted({one.label for one in stretches}))
+        raise UncountedError(f"left out, since {found} is none of the labels that count")
+    return [one._replace(label=classes[one.label]) for one in counted]
 
 
 def _or_none(value: object) -> str | None:

@@ -57,7 +57,9 @@ def read_signal(recording: Recording, channels: tuple[str, ...], sfreq: float) -
     for name, gaps in zip(channels, missing, strict=True):
         if gaps.any():
             notes.append(f"{name} lacks {gaps.sum()} samples (NaN)")
-    flat = flat_runs(np.where(missing, np.nan, data), round(recording.sfreq))
+    if missing.any():
+        data = np.where(missing, np.nan, data)
+    flat = flat_runs(data, round(recording.sfreq))
     whole: NDArray[np.bool_] = np.all(flat, axis=1)
     if whole.any():
         names = ", ".join(np.array(channels)[whole])
@@ -71,9 +73,9 @@ def read_signal(recording: Recording, channels: tuple[str, ...], sfreq: float) -
     if recording.sfreq != sfreq:
         notes.append(f"resampled from {recording.sfreq:g} to {sfreq:g} Hz")
         data = _resampled(data, recording.sfreq, sfreq)
-        places = (np.arange(data.shape[1]) * recording.sfreq / sfreq).round().astype(int)
-        places = np.minimum(places, recording.n_samples - 1)
-        missing, flat = missing[:, places], flat[:, places]
+        missing, flat = (
+            _moved(mask, data.shape[1], sfreq / recording.sfreq) for mask in (missing, flat)
+        )
     return Signal(data, missing, flat, notes)
 
 
@@ -93,7 +95,13 @@ def flat_runs(data: Array, length: int) -> NDArray[np.bool_]:
         True in every such run.
     """
     flat = np.zeros(data.shape, bool)
+    # A run of this length covers a block of half of it.
+    half = max(length // 2, 1)
+    n_blocks = data.shape[1] // half
     for row, samples in zip(flat, data, strict=True):
+        blocks = samples[: n_blocks * half].reshape(n_blocks, half)
+        if not (blocks.min(1) == blocks.max(1)).any():
+            continue
         edges = np.flatnonzero(samples[1:] != samples[:-1]) + 1
         first, last = np.r_[0, edges], np.r_[edges, samples.size]
         for a, b in zip(first[last - first >= length], last[last - first >= length], strict=True):
@@ -141,3 +149,11 @@ def _resampled(data: Array, old: float, new: float) -> Array:
     ratio = Fraction(new / old).limit_denominator(10_000)
     moved = resample_poly(data, ratio.numerator, ratio.denominator, axis=1, padtype="line")
     return np.asarray(moved, np.float64)
+
+
+def _moved(mask: NDArray[np.bool_], n_samples: int, ratio: float) -> NDArray[np.bool_]:
+    """Mask at another sampling rate; no place that is marked gets lost."""
+    moved = np.zeros((len(mask), n_samples), bool)
+    rows, places = np.nonzero(mask)
+    moved[rows, np.minimum((places * ratio).astype(int), n_samples - 1)] = True
+    return moved

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from crossfade.signals.windows import check_rate
 
 Array = NDArray[np.float64]
 
@@ -102,30 +105,32 @@ class Recording:
         list of int
             Where they are.
         """
-        there = {name.lower(): place for place, name in reversed(list(enumerate(self.ch_names)))}
-        wanted = {name: there.get(plain_name(name).lower()) for name in channels}
-        missing = [name for name, place in wanted.items() if place is None]
+        there = {name.lower(): place for place, name in enumerate(self.ch_names)}
+        wanted = [name.lower() for name in channels]
+        plain = [name if name in there else plain_name(name) for name in wanted]
+        missing = [name for name, short in zip(channels, plain, strict=True) if short not in there]
         if missing:
             raise ValueError(
                 f"There is no channel {', '.join(missing)}; there are {', '.join(self.ch_names)}."
             )
-        return [place for place in wanted.values() if place is not None]
+        places = [there[name] for name in plain]
+        if len(set(places)) < len(places):
+            raise ValueError(f"A channel is asked for twice: {', '.join(channels)}.")
+        return places
 
     def scalp(self) -> tuple[str, ...]:
-        """Names of the EEG channels: those of the 10-05 system, or else all of kind "eeg".
+        """Names of the EEG channels: those of the 10-05 system, if most are called so, or all.
 
-        Electrodes at the ears (A1, M1) are references and not among them.
+        Electrodes at the ears (A1, M1) are references and not among the former.
         """
-        known = tuple(name for name in self.ch_names if _SCALP.fullmatch(name))
-        return known or tuple(
-            name for name, kind in zip(self.ch_names, self.kinds, strict=True) if kind == "eeg"
-        )
+        eeg = [name for name, kind in zip(self.ch_names, self.kinds, strict=True) if kind == "eeg"]
+        known = [name for name in eeg if _SCALP.fullmatch(name)]
+        return tuple(known if 2 * len(known) > len(eeg) else eeg)
 
     def heart(self) -> str:
-        """Name of the one ECG channel: by its kind, by its name, or the only channel there is."""
+        """Name of the one ECG channel: by its kind, or the only channel there is."""
         by_kind = [n for n, k in zip(self.ch_names, self.kinds, strict=True) if k == "ecg"]
-        by_name = [name for name in self.ch_names if re.match(r"e[ck]g", name, re.I)]
-        found = by_kind or by_name or list(self.ch_names)
+        found = by_kind or list(self.ch_names)
         if len(found) > 1:
             raise ValueError(
                 f"Which channel is the ECG? There are {', '.join(self.ch_names)}. Name it."
@@ -157,6 +162,24 @@ def plain_name(name: str) -> str:
     return short or name
 
 
+def _plain_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Plain names, but for those that would be the same."""
+    plain = [plain_name(name) for name in names]
+    count = Counter(name.lower() for name in plain)
+    return tuple(
+        short if count[short.lower()] == 1 else name.strip()
+        for name, short in zip(names, plain, strict=True)
+    )
+
+
+def _kind(name: str, stated: str) -> str:
+    """What a channel is: many files call everything EEG, and say more in the name."""
+    match = re.match(r"(ECG|EKG|EOG|EMG|RESP|EDA|GSR|PPG|TEMP)", name.strip(), re.I)
+    if stated != "eeg" or match is None:
+        return stated
+    return {"ekg": "ecg"}.get(match[1].lower(), match[1].lower())
+
+
 def open_recording(path: str | os.PathLike[str], *, sfreq: float | None = None) -> Recording:
     """Open a recording; its samples are read later, by channel.
 
@@ -182,6 +205,7 @@ def open_recording(path: str | os.PathLike[str], *, sfreq: float | None = None) 
         recording = (_open_xdf if suffix == ".xdf" else _open_mne)(where)
     if not recording.ch_names or recording.n_samples == 0:
         raise ValueError("The file holds no samples.")
+    check_rate(recording.sfreq)
     return recording
 
 
@@ -193,17 +217,18 @@ def _open_mne(path: Path) -> Recording:
     if path.suffix.lower() in (".edf", ".bdf"):
         _check_edf(path)
     raw = mne.io.read_raw(path, preload=False, verbose="error")
-    kinds = tuple(raw.get_channel_types())
+    kinds = tuple(map(_kind, raw.ch_names, raw.get_channel_types()))
     volts = np.array([kind not in ("misc", "stim", "resp", "temperature") for kind in kinds])
 
     def load(places: list[int]) -> Array:
         data: Array = raw.get_data(picks=places, verbose="error")
-        return data * np.where(volts[places], 1e6, 1.0)[:, None]
+        data *= np.where(volts[places], 1e6, 1.0)[:, None]
+        return data
 
     return Recording(
         path,
         float(raw.info["sfreq"]),
-        tuple(plain_name(name) for name in raw.ch_names),
+        _plain_names(raw.ch_names),
         int(raw.n_times),
         tuple(
             Annotation(float(start), float(duration), str(text))
@@ -339,9 +364,9 @@ def _of_array(
     return Recording(
         path,
         sfreq,
-        tuple(plain_name(name) for name in names),
+        _plain_names(names),
         data.shape[1],
         annotations,
         lambda places: data[places],
-        (kind if kind == "ecg" else "eeg",) * len(data),
+        tuple(_kind(name, "ecg" if kind == "ecg" else "eeg") for name in names),
     )
