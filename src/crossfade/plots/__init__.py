@@ -1,5 +1,28 @@
 """Rows in, figures out; matplotlib is loaded when the first one is drawn."""
 
 from crossfade.plots.simulation import figure2, figure3, misspecified, newcomers
+from crossfade.plots.study import (
+    accuracy_by_budget,
+    alphas,
+    differences,
+    effect_of_b,
+    forecast,
+    labels_saved,
+)
+from crossfade.plots.vectors import blend_geometry, embed_directions, projection_vectors
 
-__all__ = ["figure2", "figure3", "misspecified", "newcomers"]
+__all__ = [
+    "accuracy_by_budget",
+    "alphas",
+    "blend_geometry",
+    "differences",
+    "effect_of_b",
+    "embed_directions",
+    "figure2",
+    "figure3",
+    "forecast",
+    "labels_saved",
+    "misspecified",
+    "newcomers",
+    "projection_vectors",
+]

@@ -1,0 +1,161 @@
+"""Algorithm 1 by its number of draws: against plain loops, the exact minimum and the paper."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from crossfade import load_mental_math
+from crossfade._blend_law import BlendLaw
+from crossfade._least_risk import least_risk
+from crossfade._repeats import reference
+from crossfade.study import CalibrationStudy
+from crossfade.study.admission import check_tasks
+from crossfade.study.effect_of_b import _drawn_alphas, _visible, effect_of_b
+from crossfade.study.methods import Batch
+from crossfade.study.sources import Sources
+from crossfade.study.splits import draw_splits, windows_of_each_class
+
+GRID = np.linspace(0.0, 1.0, 11)
+
+
+def world(proportion, n_splits):
+    """Training sets of subject 6 of Mental Math, and the law of its blends on each."""
+    classes, participants = check_tasks(load_mental_math())
+    sources = Sources.of(participants, classes, 0, keep_windows=False)
+    one = participants[6]
+    n_each = windows_of_each_class(proportion, one.counts)
+    splits = draw_splits(one.label, n_each, n_splits, "consecutive", np.random.default_rng(0))
+    batch = Batch(one.X, classes[one.label], classes, splits, one.counts[0] - n_each)
+    own = batch.describe(None, np.ones(9), form="minus")
+    crowd = sources.without(one.group)
+    psi = crowd.paper_prior.psi_parts("authors")
+    law = BlendLaw(own.sigma, own.nu, own.noise, crowd.paper_prior.mean_direction, psi)
+    return batch, sources.balanced[crowd.kept], law
+
+
+@pytest.mark.parametrize("proportion", [0.05, 0.1, 0.2])
+def test_what_is_drawn_has_the_exact_risks(proportion):
+    _, _, law = world(proportion, 4)
+    exact = least_risk(law, GRID).risks
+    rng = np.random.default_rng(1)
+    means, roots = _visible(law)
+    for place in range(4):
+        for at in range(GRID.size):
+            mean, root = means[place, at], roots[place, at]
+            drawn = rng.standard_normal((20_000, mean.size)) @ root.T + mean
+            risks = ndtr(-drawn[:, -1] / np.linalg.norm(drawn[:, :-1], axis=1))
+            error = risks.std() / np.sqrt(risks.size)
+            assert abs(risks.mean() - exact[place, at]) < 4.5 * error + 1e-9
+
+
+@pytest.mark.parametrize(("proportion", "n_draws"), [(0.05, 10), (0.1, 100), (0.2, 10)])
+def test_alphas_scatter_like_those_of_a_plain_loop(proportion, n_draws):
+    """Points 2, 8 and 14 of the paper's authors, one run of Algorithm 1 after the other."""
+    batch, W, law = world(proportion, 3)
+    rng = np.random.default_rng(2)
+    mean = W.mean(0)
+    mu = mean / np.linalg.norm(mean)
+    psi = (1.0 - ((W @ mu) ** 2).mean()) / (len(W) * (mean @ mean))
+    for place, labelled in enumerate(batch.splits.labelled):
+        X, y = batch.X[labelled], batch.y[labelled]
+        gap = (X[y == 1].mean(0) - X[y == 0].mean(0)) / 2
+        size = np.linalg.norm(gap)
+        nu = gap / size
+        centred = np.concatenate([X[y == k] - X[y == k].mean(0) for k in (0, 1)]) / size
+        sigma = centred.T @ centred / (len(y) - 2)
+        inverse = np.linalg.pinv(sigma, rcond=1e-10, hermitian=True)
+        raw = inverse @ nu
+        own = ((1.0 + nu @ raw) * inverse - np.outer(raw, raw)) / len(y)
+        omega = raw / np.linalg.norm(raw)
+        plain = []
+        for _ in range(150):
+            risks = []
+            for alpha in GRID:
+                drawn = rng.multivariate_normal(
+                    alpha * omega + (1 - alpha) * mu,
+                    alpha**2 * own + (1 - alpha) ** 2 * psi * np.eye(9),
+                    size=n_draws,
+                    method="eigh",
+                )
+                score = drawn @ nu / np.sqrt(np.vecdot(drawn @ sigma, drawn))
+                risks.append(ndtr(-score).mean())
+            plain.append(GRID[np.argmin(risks)])
+        means, roots = _visible(law)
+        ours = _drawn_alphas(means[place], roots[place], n_draws, 1500, rng)
+        error = np.hypot(np.std(plain) / np.sqrt(150), ours.std() / np.sqrt(1500)) + 1e-3
+        assert abs(ours.mean() - np.mean(plain)) < 4.5 * error
+        assert ours.std() == pytest.approx(np.std(plain), rel=0.35, abs=0.01)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return effect_of_b(
+        load_mental_math(), task="Subject06", n_draws=(10, 100, 1000), n_splits=40, n_repeats=10
+    )
+
+
+def test_more_draws_come_nearer_the_exact_alpha(table):
+    for _, part in table.groupby("proportion"):
+        assert part["n_draws"].tolist() == [10, 100, 1000, 10_000]
+        assert (np.diff(part["to_exact"]) < 0.0).all()
+        # Steps of the grid are 0.1: with 10,000 draws most alphas are the exact one.
+        assert part["to_exact"].iloc[-1] < 0.05
+        assert (np.diff(part["error"].iloc[:-1]) < 0.0).all()
+        assert part["error"].isna().tolist() == [False, False, False, True]
+
+
+def test_the_papers_numbers_stand_beside_ours(table):
+    printed = reference("figure8_effect_of_B.csv").set_index(["p", "B"])["mean_absolute_error"]
+    shown = table.dropna(subset="reference").set_index(["proportion", "n_draws"])["reference"]
+    assert len(shown) == 9
+    for cell, value in shown.items():
+        assert value == printed[cell]
+
+
+@pytest.mark.xfail(
+    reason="Figure 8 shows up to three times the error that the authors' algorithm has on its "
+    "session, by two computations. On no other session is it within 0.03 either."
+)
+def test_the_papers_curve(table):
+    both = table.dropna(subset="reference")
+    assert (both["error"] - both["reference"]).abs().max() < 0.03
+
+
+def small(make_tasks, **options):
+    options = {"proportions": [0.3], "n_draws": [5], "n_splits": 4, "n_repeats": 3} | options
+    return effect_of_b(make_tasks(5, n_each=(12, 10)), **options)
+
+
+def test_the_session_is_the_one_nearest_the_median(make_tasks):
+    tasks = make_tasks(5, n_each=(12, 10))
+    study = CalibrationStudy(tasks, methods=["paper"], budgets=[0.1], n_splits=4, random_state=3)
+    accuracy = study.run().rows.groupby("task")["balanced_accuracy"].mean()
+    [chosen] = small(make_tasks, random_state=3)["task"].unique()
+    assert accuracy[chosen] == accuracy.median()
+
+
+def test_a_seed_says_it_all(make_tasks):
+    first, again, other = (small(make_tasks, task="p1", random_state=k) for k in (0, 0, 1))
+    assert first.equals(again)
+    assert not first.equals(other)
+
+
+def test_progress_is_reported(make_tasks):
+    seen = []
+    small(make_tasks, task="p1", on_progress=lambda *numbers: seen.append(numbers))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"task": "nobody"}, "no task 'nobody'.*'p0'"),
+        ({"proportions": [2]}, "below 1"),
+        ({"proportions": []}, "at least one"),
+        ({"n_draws": [0]}, "n_draws must be a whole number of at least 1"),
+        ({"n_repeats": 0}, "n_repeats"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(make_tasks, options, message):
+    with pytest.raises(ValueError, match=message):
+        small(make_tasks, **options)

@@ -1,0 +1,492 @@
+"""Figures of a study, tested on the tables that they draw."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from scipy.stats import wilcoxon
+from sklearn.linear_model import LogisticRegression
+
+from crossfade import FisherDiscriminant, TaskPrior, TaskSet, plots
+from crossfade.plots._style import looks
+from crossfade.simulate import simulate_tasks
+from crossfade.study import CalibrationStudy
+from crossfade.study.methods import METHODS
+from crossfade.study.statistics import by_task, compare, labels_saved, summarise
+
+
+@pytest.fixture(scope="module")
+def rows():
+    tasks = simulate_tasks(7, n_features=4, random_state=0)
+    study = CalibrationStudy(
+        tasks,
+        methods=["target", "average-source", "paper", "oracle", "convex", "posterior"],
+        budgets=[0.05, 0.1, 0.5],
+        n_splits=4,
+        random_state=0,
+    )
+    return study.run().rows
+
+
+@pytest.fixture(scope="module")
+def counted():
+    """Windows as budgets, and every method there is, one of them the user's."""
+    tasks = simulate_tasks(6, n_features=4, random_state=1)
+    methods = [*METHODS, ("mine", LogisticRegression())]
+    study = CalibrationStudy(tasks, methods=methods, budgets=[2, 6], n_splits=3, random_state=0)
+    return study.run().rows
+
+
+def artists(figure, gid):
+    return figure.findobj(lambda artist: artist.get_gid() == gid)
+
+
+def tips(figure):
+    """Texts of all tips, and where their points are."""
+    found = figure.findobj(lambda artist: str(artist.get_gid()).startswith("tip:"))
+    return {artist.get_gid().removeprefix("tip:"): artist for artist in found}
+
+
+def labels(figure):
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def ticks(axis):
+    return [text.get_text() for text in axis.get_ticklabels()]
+
+
+# -- accuracy against budget ----------------------------------------------------------------------
+
+
+def test_accuracies_are_those_of_the_summary(rows):
+    figure = plots.accuracy_by_budget(rows)
+    table = summarise(rows)
+    for method, part in table.groupby("method"):
+        line, bars = (
+            next(one for one in artists(figure, f"series:{method}") if hasattr(one, name))
+            for name in ("get_ydata", "get_segments")
+        )
+        np.testing.assert_array_equal(line.get_ydata(), part["mean"])
+        # Lines stand beside each other, at less than half the distance of two budgets.
+        np.testing.assert_allclose(np.log(line.get_xdata() / part["budget"]), 0.0, atol=0.18)
+        ends = np.array(bars.get_segments())[:, :, 1]
+        np.testing.assert_array_equal(ends, part[["low", "high"]])
+    assert labels(figure) == list(dict.fromkeys(rows["method"]))
+    assert ticks(figure.axes[0].xaxis) == ["5 %", "10 %", "50 %"]
+    one = table[(table["method"] == "posterior") & (table["budget"] == 0.1)].iloc[0]
+    text = f"posterior, 10 %: {one['mean']:.3f} ({one['low']:.2f} to {one['high']:.2f})"
+    assert tips(figure)[text].get_ydata() == [one["mean"]]
+
+
+def test_budgets_in_windows_are_told_by_their_windows(counted):
+    figure = plots.accuracy_by_budget(counted)
+    assert ticks(figure.axes[0].xaxis) == ["4", "12"]
+    assert figure.axes[0].get_xlabel() == "labelled windows"
+    assert any(text.startswith("mine, 12 windows: 0.") for text in tips(figure))
+
+
+def test_shares_and_windows_together_are_told_by_their_windows(rows, counted):
+    both = pd.concat([rows, counted[counted["method"] == "target"]])
+    figure = plots.accuracy_by_budget(both)
+    shown = summarise(both)["n_labelled"].unique()
+    wanted = [f"{count:g}" for count in sorted(shown)]
+    for found, count in zip(ticks(figure.axes[0].xaxis), wanted, strict=True):
+        assert found in (count, "")
+
+
+def test_many_budgets_have_as_many_labels_as_there_is_room_for(rows):
+    many = pd.concat(
+        [rows[rows["budget"] == 0.1].assign(budget=k, n_labelled=2 * k) for k in range(1, 41)]
+    )
+    shown = [text for text in ticks(plots.accuracy_by_budget(many).axes[0].xaxis) if text]
+    assert shown[0] == "2"
+    assert 5 <= len(shown) <= 11
+
+
+def test_the_papers_values_are_open_markers_beside_ours(rows):
+    reference = pd.DataFrame(
+        {
+            "proportion": [0.05, 0.5, 0.05, 0.2],
+            "classifier": ["optimal", "optimal", "nobody", "target"],
+            "value": [0.7, 0.8, 0.1, 0.2],
+        }
+    )
+    figure = plots.accuracy_by_budget(rows, reference=reference)
+    ours, printed = [one for one in artists(figure, "series:paper") if hasattr(one, "get_ydata")]
+    np.testing.assert_array_equal(printed.get_ydata(), [0.7, np.nan, 0.8])
+    np.testing.assert_array_equal(printed.get_xdata(), ours.get_xdata())
+    assert printed.get_fillstyle() == "none"
+    assert "in the paper" in labels(figure)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pd.DataFrame({"proportion": [0.1], "value": [0.5]}), "classifier not found"),
+        (
+            pd.DataFrame({"proportion": [0.1] * 2, "classifier": ["optimal"] * 2, "value": 0.5}),
+            "several values of paper at 0.1",
+        ),
+    ],
+)
+def test_a_reference_that_cannot_be_drawn_is_refused(rows, table, message):
+    with pytest.raises(ValueError, match=message):
+        plots.accuracy_by_budget(rows, reference=table)
+
+
+def test_methods_can_be_told_apart():
+    many = [*METHODS, *(f"mine {place}" for place in range(12))]
+    assert len(set(looks(many).values())) == len(many)
+    assert looks(many)["posterior"] == looks(["posterior"])["posterior"]
+
+
+# -- alphas ---------------------------------------------------------------------------------------
+
+
+def test_alphas_are_the_means_of_the_tasks(rows):
+    figure = plots.alphas(rows)
+    means = by_task(rows)
+    expected = means[means["method"].isin(["paper", "oracle"])]
+    drawn = tips(figure)
+    assert len(drawn) == len(expected) == 2 * 3 * 7
+    for one in expected.itertuples():
+        text = f"{one.method}, {100 * one.budget:g} %, {one.task}: {one.alpha:.2f}"
+        [x], [y] = drawn[text].get_data()
+        assert y == one.alpha
+        assert round(x) == [0.05, 0.1, 0.5].index(one.budget)
+        assert (x < round(x)) == (one.method == "paper")
+    medians = [line.get_segments()[0][0, 1] for line in artists(figure, "series:paper")]
+    paper = expected[expected["method"] == "paper"].groupby("budget")["alpha"].median()
+    np.testing.assert_allclose(medians, paper)
+
+
+def test_alphas_need_methods_that_have_some(counted):
+    with pytest.raises(ValueError, match=r"no alphas of a method 'lda'.*'target'"):
+        plots.alphas(counted, ["lda"])
+    with pytest.raises(ValueError, match="list of names; got 'paper'"):
+        plots.alphas(counted, "paper")
+
+
+# -- differences ----------------------------------------------------------------------------------
+
+
+def test_differences_count_every_task_on_its_side_of_zero(rows):
+    figure = plots.differences(rows, "posterior", "target")
+    wide = by_task(rows).pivot(index="task", columns=["budget", "method"])["balanced_accuracy"]
+    assert len(figure.axes) == 3
+    for ax, budget in zip(figure.axes, [0.05, 0.1, 0.5], strict=True):
+        difference = (wide[budget]["posterior"] - wide[budget]["target"]).to_numpy()
+        bars = ax.patches
+        above = sum(bar.get_height() for bar in bars if bar.get_x() > -1e-9)
+        below = sum(bar.get_height() for bar in bars if bar.get_x() <= -1e-9)
+        assert (above, below) == ((difference >= 0).sum(), (difference < 0).sum())
+        for bar in bars:
+            within = difference - bar.get_x()
+            assert bar.get_height() == ((within >= 0) & (within < bar.get_width())).sum()
+        different = difference.round(12)[difference.round(12) != 0.0]
+        p = wilcoxon(different, alternative="greater").pvalue
+        title = ax.get_title().split("\n")
+        assert title[:2] == [f"{100 * budget:g} %", f"better for {(difference > 0).sum()} of 7"]
+        assert float(title[2].removeprefix("p = ")) == pytest.approx(p, rel=0.06)
+
+
+def test_differences_of_either_sign_have_the_colour_of_the_better_method(rows):
+    figure = plots.differences(rows, "target", "oracle")
+    shades = looks(["target", "oracle"])
+    for bar in figure.axes[0].patches:
+        better = "target" if bar.get_x() > -1e-9 else "oracle"
+        assert to_hex(bar.get_facecolor()) == shades[better].colour
+
+
+def test_no_difference_at_all_can_be_drawn(rows):
+    same = rows[rows["method"] == "target"]
+    both = pd.concat([same, same.assign(method="twin")])
+    figure = plots.differences(both, "twin", "target")
+    assert figure.axes[0].get_title() == "5 %\nbetter for 0 of 7\np = 1.00"
+    assert sum(bar.get_height() for bar in figure.axes[0].patches) == 7
+
+
+def test_differences_need_methods_that_are_there(rows):
+    with pytest.raises(ValueError, match="no method 'lda'"):
+        plots.differences(rows, "posterior", "lda")
+
+
+# -- labels saved ---------------------------------------------------------------------------------
+
+
+def test_labels_saved_are_those_of_the_table(counted):
+    table = labels_saved(counted)
+    drawn = tips(plots.labels_saved(table))
+    assert len(drawn) == 2 * len(table)
+    for place, one in enumerate(table.itertuples()):
+        windows = {"posterior": one.needed, "lda": one.n_labelled}
+        for method, count in windows.items():
+            [text] = [
+                text for text in drawn if text.startswith(f"{method}, {one.n_labelled:g} windows:")
+            ]
+            assert drawn[text].get_data() == ([count], [place])
+
+
+def saved_table(bound, needed, low, high):
+    numbers = {"n_labelled": 10.0, "accuracy": 0.7, "needed": needed, "low": low, "high": high}
+    share = (10.0 - needed) / 10.0
+    names = {"method": "posterior", "against": "lda", "budget": 0.1}
+    return pd.DataFrame([names | numbers | {"bound": bound, "share_saved": share}])
+
+
+@pytest.mark.parametrize(
+    ("bound", "needed", "interval", "word", "said"),
+    [
+        ("=", 5.0, (2.0, 7.0), "50 %", "posterior, 10 %: 5 windows"),
+        ("<=", 4.0, (3.0, np.nan), "≥ 60 %", "posterior, 10 %: at most 4 windows"),
+        (">", 20.0, (np.nan, np.nan), "none", "posterior, 10 %: more than 20 windows"),
+        ("=", 15.0, (-9.0, -1.0), "−50 %", "posterior, 10 %: 15 windows"),
+    ],
+)
+def test_bounds_are_told_as_such(bound, needed, interval, word, said):
+    figure = plots.labels_saved(saved_table(bound, needed, *interval))
+    assert word in [text.get_text() for text in figure.axes[0].texts]
+    assert any(text.startswith(said) for text in tips(figure))
+    [line] = artists(figure, "series:posterior")
+    low, high = interval
+    ends = [needed if np.isnan(high) else 10 - high, needed if np.isnan(low) else 10 - low]
+    np.testing.assert_array_equal(line.get_segments()[0][:, 0], ends)
+
+
+def test_nothing_saved_because_nothing_was_measured_is_refused():
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plots.labels_saved(saved_table("", 1.0, 0.0, 0.0).assign(accuracy=np.nan))
+
+
+# -- forecasts ------------------------------------------------------------------------------------
+
+
+def test_forecasts_stand_against_their_outcomes(rows):
+    figure = plots.forecast(rows)
+    assert [ax.get_title() for ax in figure.axes] == ["convex", "posterior"]
+    drawn = tips(figure)
+    means = by_task(rows)
+    means = means[means["method"].isin(["convex", "posterior"])]
+    assert len(drawn) == len(means) + 2 * 3
+    for one in means.itertuples():
+        [text] = [
+            text
+            for text in drawn
+            if text.startswith(f"{one.method}, {100 * one.budget:g} %, {one.task}:")
+        ]
+        assert drawn[text].get_data() == ([one.expected_accuracy], [one.balanced_accuracy])
+        assert drawn[text].axes.get_title() == one.method
+    mean = means[(means["method"] == "convex") & (means["budget"] == 0.1)].mean(numeric_only=True)
+    [large] = [one for text, one in drawn.items() if text.startswith("convex, 10 %: ")]
+    assert large.get_xdata() == pytest.approx([mean["expected_accuracy"]])
+    assert large.get_ydata() == pytest.approx([mean["balanced_accuracy"]])
+
+
+def test_rows_without_forecasts_are_refused(rows):
+    with pytest.raises(ValueError, match="no forecasts"):
+        plots.forecast(rows[rows["method"] == "target"])
+
+
+# -- effect of B ----------------------------------------------------------------------------------
+
+
+def test_effect_of_b_draws_its_table():
+    table = pd.DataFrame(
+        {
+            "proportion": np.repeat([0.05, 0.2], 3),
+            "n_draws": [5, 100, 10_000] * 2,
+            "error": [0.3, 0.2, np.nan, 0.2, 0.1, np.nan],
+            "to_exact": 0.1,
+            "reference": [0.25, 0.15, np.nan, np.nan, 0.12, np.nan],
+        }
+    )
+    figure = plots.effect_of_b(table)
+    ours, printed = (artists(figure, f"series:{name}") for name in ("paper", "reference"))
+    for line, mark, (_, part) in zip(ours, printed, table.groupby("proportion"), strict=True):
+        part = part[part["error"].notna()]
+        np.testing.assert_array_equal(line.get_xydata(), part[["n_draws", "error"]])
+        np.testing.assert_array_equal(mark.get_xydata(), part[["n_draws", "reference"]])
+    [exact] = artists(figure, "series:exact")
+    assert set(exact.get_ydata()) == {0.0}
+    assert "paper, 20 % labelled, 100 draws: 0.100" in tips(figure)
+
+
+# -- directions -----------------------------------------------------------------------------------
+
+
+def test_the_embedding_has_the_best_affinities_of_rank_two(make_directions):
+    W = make_directions(25, 6)
+    points = plots.embed_directions(W)[["x", "y"]].to_numpy()
+    affinity = (W @ W.T + 1.0) / 2.0 - np.eye(25)
+    values, vectors = np.linalg.eigh(affinity)
+    assert values[-2] > 0.0
+    best = (vectors[:, -2:] * values[-2:]) @ vectors[:, -2:].T
+    np.testing.assert_allclose(points @ points.T, best, atol=1e-12)
+    np.testing.assert_allclose((points**2).sum(0), values[:-3:-1])
+
+
+def two_bundles(n_features, sizes=(40, 20)):
+    rng = np.random.default_rng(0)
+    W = 0.1 * rng.standard_normal((sum(sizes), n_features))
+    W[: sizes[0], 0] += 1.0
+    W[sizes[0] :, 1] += 1.0
+    return W / np.linalg.norm(W, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("n_features", [3, 8])
+def test_bundles_are_clusters_and_the_largest_comes_first(n_features):
+    cluster = plots.embed_directions(two_bundles(n_features))["cluster"].to_numpy()
+    assert cluster[:40].max() < cluster[40:].min() or set(cluster[:40]).isdisjoint(cluster[40:])
+    counts = np.bincount(cluster)
+    assert (np.diff(counts) <= 0).all()
+
+
+def test_one_bundle_is_one_cluster(make_directions):
+    for n_features in (3, 6):
+        W = make_directions(50, n_features, spread=0.05)
+        assert set(plots.embed_directions(W)["cluster"]) == {0}
+
+
+@pytest.mark.parametrize("n_tasks", [1, 2, 5])
+@pytest.mark.parametrize("n_features", [1, 2, 3, 4])
+def test_few_directions_can_be_drawn(make_directions, n_tasks, n_features):
+    W = make_directions(n_tasks, n_features)
+    assert set(plots.embed_directions(W)["cluster"]) == {0}
+    assert len(tips(plots.projection_vectors(W))) == n_tasks
+
+
+def test_equal_directions_can_be_drawn():
+    assert set(plots.embed_directions(np.tile([0.6, 0.8, 0.0], (30, 1)))["cluster"]) == {0}
+
+
+def test_tasks_have_the_directions_of_their_prior(make_tasks):
+    tasks = TaskSet(make_tasks(6, n_features=3))
+    table = plots.embed_directions(tasks)
+    prior = TaskPrior.from_tasks(tasks)
+    np.testing.assert_allclose(table[["x", "y", "z"]].sum(), prior.direction_sum)
+    first = FisherDiscriminant(feature_scale=prior.feature_scale).fit(tasks[0].X, tasks[0].y)
+    np.testing.assert_allclose(table.loc[0, ["x", "y", "z"]].astype(float), first.projection_)
+    assert "p3: cluster 1" in tips(plots.projection_vectors(tasks))
+
+
+def test_dots_are_where_the_table_says(make_directions):
+    W = make_directions(10, 5)
+    table = plots.embed_directions(W)
+    drawn = tips(plots.projection_vectors(W))
+    for place, one in enumerate(table.itertuples()):
+        assert drawn[f"task {place + 1}: cluster {one.cluster + 1}"].get_data() == (
+            [one.x],
+            [one.y],
+        )
+
+
+def test_lengths_other_than_one_are_refused():
+    with pytest.raises(ValueError, match="unit vectors"):
+        plots.projection_vectors([[1.0, 1.0, 0.0]])
+
+
+def test_blends_lie_between_target_and_mean_source(make_directions):
+    W = make_directions(9, 3)
+    target = np.array([0.0, 0.6, 0.8])
+    figure = plots.blend_geometry(target, W)
+    line, arc = (np.stack(one.get_data_3d(), 1) for one in artists(figure, "series:blend"))
+    mu = TaskPrior.from_projections(W).mean_direction
+    np.testing.assert_allclose(line[[0, -1]], [mu, target])
+    share = (line - mu) @ (target - mu) / ((target - mu) @ (target - mu))
+    np.testing.assert_allclose(line, mu + share[:, None] * (target - mu), atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(arc, axis=1), 1.0)
+    assert len(tips(figure)) == 9
+
+
+def test_opposite_directions_have_no_arc():
+    figure = plots.blend_geometry([0.0, 0.0, 1.0], [0.0, 0.0, -1.0])
+    assert len(artists(figure, "series:blend")) == 1
+
+
+@pytest.mark.parametrize(("target", "source"), [([1.0, 0.0], [0.0, 1.0]), (np.eye(3), np.eye(3))])
+def test_geometry_is_for_one_target_in_three_dimensions(target, source):
+    with pytest.raises(ValueError, match="in three dimensions"):
+        plots.blend_geometry(target, source)
+
+
+# -- all of them ----------------------------------------------------------------------------------
+
+DRAWN = {
+    "accuracy": plots.accuracy_by_budget,
+    "alphas": plots.alphas,
+    "differences": lambda rows: plots.differences(rows, "posterior", "target"),
+    "saved": lambda rows: plots.labels_saved(labels_saved(rows, "posterior", "target")),
+    "forecast": plots.forecast,
+}
+
+
+def odd(rows, case):
+    if case == "one task":
+        return rows[rows["task"] == rows["task"].iloc[0]]
+    if case == "one budget":
+        return rows[rows["budget"] == 0.1]
+    if case == "one split":
+        return rows[rows["split"] == 0]
+    gaps = rows.copy()
+    lost = (gaps["task"] == gaps["task"].iloc[0]) & (gaps["budget"] == 0.1)
+    gaps.loc[lost, ["balanced_accuracy", "alpha", "expected_accuracy"]] = np.nan
+    return gaps
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("case", ["one task", "one budget", "one split", "gaps"])
+def test_odd_rows_can_be_drawn_and_saved(rows, name, case, tmp_path):
+    given = odd(rows, case)
+    before = given.copy()
+    figure = DRAWN[name](given)
+    figure.savefig(tmp_path / "figure.svg")
+    assert tips(figure)
+    pd.testing.assert_frame_equal(given, before)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_all_methods_and_windows_can_be_drawn(counted, name, tmp_path):
+    DRAWN[name](counted).savefig(tmp_path / "figure.pdf")
+    assert (tmp_path / "figure.pdf").stat().st_size > 1000
+
+
+def test_ids_are_in_the_svg(rows, tmp_path):
+    plots.accuracy_by_budget(rows).savefig(tmp_path / "figure.svg")
+    text = (tmp_path / "figure.svg").read_text()
+    assert 'id="series:posterior"' in text
+    assert 'id="tip:posterior, 5 %: 0.' in text
+
+
+def test_letters_of_a_figure_do_not_overlap(counted):
+    """Titles, ticks, labels and legend of the fullest figures, in boxes of their own."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
+    for name, draw in DRAWN.items():
+        figure = draw(counted)
+        FigureCanvasAgg(figure).draw()
+        inside = figure.bbox.padded(1.0)
+        # Labels of ticks beyond the ends of an axis exist, but are not drawn.
+        beyond = [
+            label
+            for ax in figure.axes
+            for place, axis in enumerate((ax.xaxis, ax.yaxis))
+            for label in axis.get_ticklabels()
+            if not min(axis.get_view_interval()) <= label.get_position()[place]
+            or not max(axis.get_view_interval()) >= label.get_position()[place]
+        ]
+        boxes = [
+            (text.get_text(), text.get_window_extent())
+            for text in figure.findobj(Text)
+            if text.get_visible() and text.get_text().strip() and text not in beyond
+        ]
+        boxes = [(text, box) for text, box in boxes if box.width and inside.overlaps(box)]
+        for place, (text, box) in enumerate(boxes):
+            for other, second in boxes[:place]:
+                assert not box.padded(-1.0).overlaps(second.padded(-1.0)), (name, text, other)
+
+
+def test_compare_and_figure_agree(rows):
+    [line] = compare(rows[rows["budget"] == 0.1], "target", ["posterior"]).itertuples()
+    [ax] = plots.differences(rows[rows["budget"] == 0.1], "posterior", "target").axes
+    assert f"better for {line.wins} of {line.n_tasks}" in ax.get_title()
