@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks import alpha, fits, prior, studies
+from benchmarks import alpha, calibration, fits, prior, studies
 
 
 def _arguments(names):
@@ -30,7 +30,7 @@ def _table(rows):
         table.add_column(column)
     for row in rows:
         reached = "[green]yes[/]" if row.reached else "[red]no[/]"
-        table.add_row(row.what, row.measured, row.target, reached)
+        table.add_row(row.what, row.measured, row.target, reached if row.target else "")
     return table
 
 
@@ -43,6 +43,7 @@ def main():
         "growth": fits.run_growth,
         "prior": prior.run,
         "figures": studies.run,
+        "study": calibration.run,
     }
     arguments = _arguments(benchmarks)
     benchmarks["figures"] = partial(studies.run, arguments.repeats)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,63 +13,15 @@ import numpy as np
 from crossfade._checks import check_choice, check_integer
 from crossfade.study.admission import check_budgets, check_methods, check_sizes, check_tasks
 from crossfade.study.methods import METHODS
-from crossfade.study.shard import Columns, Note, Plan, run_shard
-from crossfade.study.sources import Sources
+from crossfade.study.result import StudyResult
+from crossfade.study.shard import Note, Outcome, Plan, run_shard
+from crossfade.study.sources import Participant, Sources
 from crossfade.study.splits import KINDS
-from crossfade.tasks import Task
+from crossfade.study.store import Record, Store
+from crossfade.tasks import Task, TaskSet
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class StudyResult:
-    """What a study found.
-
-    Attributes
-    ----------
-    rows : DataFrame
-        One row for each task, budget, method and split, with the columns `task`, `group`, `method`,
-        `budget`, `n_labelled`, `split`, `balanced_accuracy`, `accuracy`, `roc_auc`, `brier`,
-        `alpha`, `expected_accuracy` and `seconds`; NaN where a method has none. A budget below one
-        is a proportion, a split of one number has the same windows for every method, and the
-        seconds to fit and predict are those of all splits, where they are done at once, over their
-        number.
-    """
-
-    rows: pd.DataFrame
-
-    def __repr__(self) -> str:
-        names = ", ".join(self.rows["method"].unique())
-        return f"StudyResult({self.rows['task'].nunique()} tasks, {len(self.rows)} rows: {names})"
-
-    def summary(self) -> pd.DataFrame:
-        """Balanced accuracies over tasks, for each method and budget.
-
-        Returns
-        -------
-        DataFrame
-            `n_tasks`, the mean and the median over tasks of the mean over splits, and, if `target`
-            is among the methods, `wins`: the tasks on which a method has the higher mean.
-        """
-        import pandas as pd
-
-        keys = ["method", "budget"]
-        means = self.rows.groupby([*keys, "task"], sort=False)["balanced_accuracy"].mean()
-        grouped = means.groupby(keys, sort=False)
-        table = pd.DataFrame(
-            {
-                "n_tasks": grouped.count(),
-                "mean_balanced_accuracy": grouped.mean(),
-                "median_balanced_accuracy": grouped.median(),
-            }
-        )
-        if (self.rows["method"] == "target").any():
-            target = means.loc["target"].rename("target")
-            both = means.reset_index().merge(target.reset_index(), on=["budget", "task"])
-            both["wins"] = both["balanced_accuracy"] > both["target"]
-            table["wins"] = both.groupby(keys, sort=False)["wins"].sum()
-        return table.reset_index()
+    from distributed import Client
 
 
 class CalibrationStudy:
@@ -131,7 +84,9 @@ class CalibrationStudy:
         splits: str = "consecutive",
         random_state: int | None = None,
     ) -> None:
+        tasks = TaskSet(tasks)
         self._classes, self._participants = check_tasks(tasks)
+        self._feature_names = tasks.feature_names
         if random_state is None:
             seed = int(np.random.default_rng().integers(2**63))
         else:
@@ -155,50 +110,115 @@ class CalibrationStudy:
         )
 
     def run(
-        self, n_jobs: int = 1, on_progress: Callable[[int, int], None] | None = None
+        self,
+        n_jobs: int = 1,
+        folder: str | os.PathLike[str] | None = None,
+        dask: str | Client | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
     ) -> StudyResult:
-        """Run the study; the rows do not depend on the number of processes.
+        """Run the study, or what a folder lacks of it; the rows are the same in any case.
 
-        A split on which a method fails has NaN in its row; how many and why is said in one warning.
+        A split on which a method fails has NaN in its row; how many and why is said in one warning,
+        and in `failures` of the result.
 
         Parameters
         ----------
         n_jobs : int, default=1
-            Processes.
+            Processes on this machine.
+        folder : str, path-like or None, default=None
+            Where to keep what is finished: a study that was stopped goes on when it is run there
+            again, and methods that are new are added. Needs ``crossfade[tables]``.
+        dask : str, distributed.Client or None, default=None
+            Address of a Dask scheduler, as in ``"tcp://127.0.0.1:8786"``, or a client: its workers
+            do what else the processes would. Needs ``crossfade[dask]``.
         on_progress : callable or None, default=None
-            Called with the number of finished tasks and their total.
+            Called with the number of finished parts, of a task and a method each, and their total.
 
         Returns
         -------
         StudyResult
             Rows and their summary.
         """
-        import joblib
-        import pandas as pd
-
         n_jobs = check_integer("n_jobs", n_jobs, 1)
+        record = Record.of(
+            self._plan,
+            self._participants,
+            self._targets,
+            self._classes,
+            self._feature_names,
+            identified=folder is not None,
+        )
+        store = None if folder is None else Store.open(folder, record)
+        shards = record.shards()
+        finished = {} if store is None else store.finished()
+        if finished and on_progress is not None:
+            on_progress(len(finished), len(shards))
+        missing = [shard for shard in shards if shard not in finished]
+        with closing(self._outcomes(missing, n_jobs, dask)) as outcomes:
+            for shard, outcome in outcomes:
+                if store is not None:
+                    store.write(*shard, outcome)
+                finished[shard] = outcome
+                if on_progress is not None:
+                    on_progress(len(finished), len(shards))
+        in_order = [finished[shard] for shard in shards]
+        result = StudyResult.of(in_order, record.drawn_from())
+        notes = [note for outcome in in_order for note in outcome.notes]
+        for message in _messages(notes, len(result.rows) // len(self._plan.methods)):
+            warnings.warn(message, UserWarning, stacklevel=2)
+        return result
+
+    def _outcomes(
+        self, shards: Sequence[tuple[str, str]], n_jobs: int, dask: str | Client | None
+    ) -> Generator[tuple[tuple[str, str], Outcome]]:
+        """Shards as they are finished, in any order."""
+        if not shards:
+            return
         sources = Sources.of(
             self._participants,
             self._classes,
             self._plan.seed,
             keep_windows=METHODS["pooled"] in self._plan.methods.values(),
         )
-        work = [joblib.delayed(run_shard)(target, sources, self._plan) for target in self._targets]
-        shards: list[Columns] = []
-        notes: list[Note] = []
-        with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
-            parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
-            for done, (columns, found) in enumerate(parallel(work)):
-                shards.append(columns)
-                notes += found
-                if on_progress is not None:
-                    on_progress(done + 1, len(work))
-        rows = pd.DataFrame(
-            {name: np.concatenate([shard[name] for shard in shards]) for name in shards[0]}
-        )
-        for message in _messages(notes, len(rows) // len(self._plan.methods)):
-            warnings.warn(message, UserWarning, stacklevel=2)
-        return StudyResult(rows)
+        targets = {target.name: target for target in self._targets}
+        work = {}
+        for task, method in shards:
+            plan = self._plan._replace(methods={method: self._plan.methods[method]})
+            work[task, method] = (targets[task], plan)
+        if dask is None:
+            yield from _in_processes(work, sources, n_jobs)
+        else:
+            from crossfade.study.cluster import on_workers
+
+            yield from on_workers(work, sources, dask)
+
+
+def _in_processes(
+    work: Mapping[tuple[str, str], tuple[Participant, Plan]], sources: Sources, n_jobs: int
+) -> Generator[tuple[tuple[str, str], Outcome]]:
+    import joblib
+
+    calls = [
+        joblib.delayed(_named)(shard, target, sources, plan)
+        for shard, (target, plan) in work.items()
+    ]
+    with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
+        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    outcomes = parallel(calls)
+    try:
+        for outcome in outcomes:  # noqa: UP028
+            yield outcome
+    finally:
+        # Who stops a study knows that work is left; joblib would warn of it.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            outcomes.close()
+
+
+def _named(
+    shard: tuple[str, str], target: Participant, sources: Sources, plan: Plan
+) -> tuple[tuple[str, str], Outcome]:
+    return shard, run_shard(target, sources, plan)
 
 
 def _messages(notes: list[Note], n_fits: int) -> list[str]:
@@ -211,5 +231,9 @@ def _messages(notes: list[Note], n_fits: int) -> list[str]:
             what = f"failed on {count} of {n_fits} splits, which are NaN in the rows"
         else:
             what = f"warned {count} times"
-        messages.append(f"Method {method!r} {what}. The first, {some[0].first}")
+        first = some[0]
+        messages.append(
+            f"Method {method!r} {what}. The first, {first.task}, "
+            f"budget {first.budget:g}: {first.message}"
+        )
     return messages

@@ -1,4 +1,4 @@
-"""One target and its sources in, its rows out: all budgets, all splits, all methods."""
+"""One target and its sources in, its rows out: all budgets and splits, the methods of a plan."""
 
 from __future__ import annotations
 
@@ -45,27 +45,48 @@ class Plan(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What went wrong with a method.
+    """What went wrong with one task, budget and method.
 
     Attributes
     ----------
+    task : str
+        Name of the task.
+    budget : float
+        The budget.
     method : str
         Name of the method.
     failed : bool
         Whether splits failed, or only warned.
     times : int
         How often.
-    first : str
-        The first time: where and why.
+    message : str
+        Why, the first time.
     """
 
+    task: str
+    budget: float
     method: str
     failed: bool
     times: int
-    first: str
+    message: str
 
 
-def run_shard(target: Participant, sources: Sources, plan: Plan) -> tuple[Columns, list[Note]]:
+class Outcome(NamedTuple):
+    """What came of a shard.
+
+    Attributes
+    ----------
+    columns : dict of ndarray
+        Rows, by budget, method and split.
+    notes : list of Note
+        What went wrong.
+    """
+
+    columns: Columns
+    notes: list[Note]
+
+
+def run_shard(target: Participant, sources: Sources, plan: Plan) -> Outcome:
     """Rows of one target; they depend on nothing but the arguments.
 
     Parameters
@@ -79,10 +100,8 @@ def run_shard(target: Participant, sources: Sources, plan: Plan) -> tuple[Column
 
     Returns
     -------
-    columns : dict of ndarray
-        Rows, by budget, method and split.
-    notes : list of Note
-        What went wrong.
+    Outcome
+        Rows, and what went wrong.
     """
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -91,7 +110,7 @@ def run_shard(target: Participant, sources: Sources, plan: Plan) -> tuple[Column
     # The matrices are small, and sums by several threads are not the same to the last bit.
     with threadpool_limits(1):
         crowd = sources.without(target.group)
-        judges = {name: _Panel(name, method, crowd) for name, method in plan.methods.items()}
+        judges = {name: _Panel(method, crowd) for name, method in plan.methods.items()}
         for budget in plan.budgets:
             n_each = windows_of_each_class(budget, target.counts)
             if n_each >= min(target.counts):
@@ -102,7 +121,7 @@ def run_shard(target: Participant, sources: Sources, plan: Plan) -> tuple[Column
             batch = Batch(target.X, y, sources.classes, splits, n_first)
             for name, panel in judges.items():
                 rng = generator_for(plan.seed, target.name, budget, "method", name)
-                columns, found = panel.judge(batch, rng, f"{target.name}, budget {budget}")
+                columns, found = panel.judge(batch, rng)
                 parts.append(
                     {
                         "task": np.full(plan.n_splits, target.name, dtype=object),
@@ -114,15 +133,30 @@ def run_shard(target: Participant, sources: Sources, plan: Plan) -> tuple[Column
                         **columns,
                     }
                 )
-                notes += found
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, notes
+                notes += [Note(target.name, float(budget), name, *one) for one in found]
+    return Outcome(joined(parts), notes)
+
+
+def joined(parts: Sequence[Columns]) -> Columns:
+    """Rows one after the other.
+
+    Parameters
+    ----------
+    parts : sequence of dict of ndarray
+        At least one.
+
+    Returns
+    -------
+    dict of ndarray
+        All of them.
+    """
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 class _Panel:
     """One method and one target: judges its splits, and survives those that cannot be judged."""
 
-    def __init__(self, name: str, method: Method, crowd: Crowd) -> None:
-        self._name = name
+    def __init__(self, method: Method, crowd: Crowd) -> None:
         self._one_by_one = isinstance(method, EstimatorMethod)
         self._judge: Judge
         try:
@@ -131,9 +165,9 @@ class _Panel:
             self._judge = partial(_refuse, reason)
 
     def judge(
-        self, batch: Batch, rng: np.random.Generator, where: str
-    ) -> tuple[Columns, list[Note]]:
-        """Scores of all splits of a batch, and what went wrong."""
+        self, batch: Batch, rng: np.random.Generator
+    ) -> tuple[Columns, list[tuple[bool, int, str]]]:
+        """Scores of all splits of a batch; whether splits failed or warned, how many and why."""
         n_splits, n_test = batch.splits.test.shape
         size = 1 if self._one_by_one else batch.largest_part
         verdicts: list[Verdicts] = []
@@ -158,11 +192,9 @@ class _Panel:
         columns = _columns(together, batch.n_first, list(failures)) | {"seconds": seconds}
         notes = []
         if failures:
-            why = next(iter(failures.values()))
-            notes.append(Note(self._name, True, len(failures), f"{where}: {why}"))
+            notes.append((True, len(failures), next(iter(failures.values()))))
         if caught:
-            why = str(caught[0].message)
-            notes.append(Note(self._name, False, len(caught), f"{where}: {why}"))
+            notes.append((False, len(caught), str(caught[0].message)))
         return columns, notes
 
 
