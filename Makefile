@@ -15,7 +15,7 @@ help: ## List the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/\1|\2/' \
 		| while IFS='|' read -r target text; do printf '  make %-6s %s\n' "$$target" "$$text"; done
 
-demo: $(VENV)/.ready-all ## Compare the blends with their rivals on simulated tasks
+demo: $(VENV)/.ready-all ## Run the Mental Math study on the data that ships, and write its report
 	$(BIN)/crossfade demo $(ARGS)
 
 test: $(VENV)/.ready-test ## Run the tests; ARGS goes to pytest

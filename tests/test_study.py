@@ -159,7 +159,7 @@ def test_rows_are_tidy(make_tasks):
     with_alpha = rows.dropna(subset="alpha")["method"].unique()
     assert set(METHODS) - set(with_alpha) == {"lda", "pooled"}
     with_promise = rows.dropna(subset="expected_accuracy")["method"].unique()
-    assert set(with_promise) == {"convex", "posterior"}
+    assert set(with_promise) == {"convex", "posterior", "posterior-unlabelled"}
     with_chances = rows.dropna(subset="brier")["method"].unique()
     assert set(with_chances) == {"target-shrunk", "convex", "posterior", "lda", "pooled"}
     alphas = rows.groupby("method")["alpha"]
@@ -222,7 +222,7 @@ def test_large_studies_are_done_in_parts(make_tasks, monkeypatch):
     # Algorithm 1 draws for a whole part at once, and so has other draws.
     mine = [name for name in METHODS if name not in ("paper", "random-alpha")]
     whole = rows_of(make_tasks(3), mine, n_splits=7)
-    monkeypatch.setattr("crossfade.study.methods._LARGEST", 1000)
+    monkeypatch.setattr("crossfade.study.batch._LARGEST", 1000)
     parts = rows_of(make_tasks(3), mine, n_splits=7)
     same(whole, parts)
 
@@ -291,6 +291,33 @@ def test_a_leak_of_the_group_would_show(make_tasks):
     ungrouped = [Task(task.X, task.y, task.name) for task in tasks]
     leak = rows_of(ungrouped, ["average-source", "pooled"], n_splits=20)
     assert (leak.groupby("method")["roc_auc"].mean() > 0.7).all()
+
+
+def test_only_the_oracle_gains_by_a_giveaway_in_the_test_labels(make_tasks):
+    """The labels of the test windows are turned round: who knows none of them is turned round."""
+    tasks = make_tasks(16)
+    X, y = np.array(tasks[0].X), np.array(tasks[0].y)
+    order = np.r_[0:3, 10:13, 3:10, 13:20]
+    X, y = X[order], y[order]
+    turned = np.r_[y[:6], 1 - y[6:]]
+    found = [
+        rows_of(
+            [Task(X, labels, "p0"), *tasks[1:]], list(METHODS), budgets=[3], splits="chronological"
+        )
+        .query("task == 'p0'")
+        .set_index("method")
+        for labels in (y, turned)
+    ]
+    for method in METHODS:
+        first, second = (rows.loc[method] for rows in found)
+        if method == "oracle":
+            assert second["balanced_accuracy"] > 1.0 - first["balanced_accuracy"]
+        else:
+            assert second["balanced_accuracy"] == pytest.approx(1.0 - first["balanced_accuracy"])
+            assert second["roc_auc"] == pytest.approx(1.0 - first["roc_auc"])
+            assert second["alpha"] == pytest.approx(first["alpha"], nan_ok=True)
+            promised = first["expected_accuracy"]
+            assert second["expected_accuracy"] == pytest.approx(promised, nan_ok=True)
 
 
 def test_only_the_oracle_looks_at_the_test_windows(make_tasks):

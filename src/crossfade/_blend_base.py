@@ -18,6 +18,7 @@ from crossfade._target import (
     describe_target,
     forecast,
 )
+from crossfade._threshold import threshold_of
 from crossfade.prior import TaskPrior
 
 Array = NDArray[np.float64]
@@ -142,6 +143,32 @@ class BlendClassifier(LinearRule):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+        return self
+
+    def place_threshold(self, X: ArrayLike) -> Self:
+        """Move the threshold to where unlabelled samples of the same target suggest it.
+
+        Two normals of one variance are fitted to the scores of labelled and unlabelled samples
+        (equation 28). Direction, `alpha_` and forecast stay; fitting again undoes it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Unlabelled samples of both classes, in the user's units.
+
+        Returns
+        -------
+        self
+            The estimator, with another `intercept_`.
+        """
+        scores = self.decision_function(X)
+        rows, labels, weight = self._seen
+        label = (labels == self.classes_[1]).astype(np.intp)
+        if len(np.unique(label)) < 2:
+            raise ValueError("A threshold between two classes needs labelled samples of both.")
+        self.intercept_ = self.intercept_ - threshold_of(
+            self.decision_function(rows), label, scores, weight
+        )
         return self
 
     def _start(

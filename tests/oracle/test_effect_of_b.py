@@ -10,8 +10,8 @@ from crossfade._least_risk import least_risk
 from crossfade._repeats import reference
 from crossfade.study import CalibrationStudy
 from crossfade.study.admission import check_tasks
+from crossfade.study.batch import Batch
 from crossfade.study.effect_of_b import _drawn_alphas, _visible, effect_of_b
-from crossfade.study.methods import Batch
 from crossfade.study.sources import Sources
 from crossfade.study.splits import draw_splits, windows_of_each_class
 

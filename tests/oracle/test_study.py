@@ -13,7 +13,8 @@ from crossfade import (
     TaskPrior,
 )
 from crossfade.study.admission import check_tasks
-from crossfade.study.methods import METHODS, Batch, _as_printed, _within_reach
+from crossfade.study.batch import Batch
+from crossfade.study.methods import METHODS, _as_printed, _within_reach
 from crossfade.study.sources import Sources
 from crossfade.study.splits import draw_splits
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.study.methods import METHODS, EstimatorMethod, Method
+from crossfade.study.batch import Method
+from crossfade.study.methods import METHODS, EstimatorMethod
 from crossfade.study.sources import Participant, moments_of
 from crossfade.study.splits import windows_of_each_class
 from crossfade.tasks import Task, TaskSet

@@ -38,7 +38,8 @@ class CalibrationStudy:
     methods : sequence of str and (str, estimator) pairs, optional
         The paper's five, all as its authors had them: "target", "average-source", "paper"
         (Algorithm 1), "oracle" (the best alpha on the test windows) and "random-alpha". Ours:
-        "target-shrunk", "convex" and "posterior". Others: "lda" (scikit-learn's, with automatic
+        "target-shrunk", "convex", "posterior", and "posterior-unlabelled", whose threshold looks at
+        the test windows without their labels. Others: "lda" (scikit-learn's, with automatic
         shrinkage) and "pooled" (the same, of the sources' windows). A pair of a name and an
         estimator of scikit-learn is fitted to the labelled windows.
     budgets : sequence of float or int, default=(0.05, 0.1, 0.2, 0.5)

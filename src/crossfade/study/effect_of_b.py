@@ -17,8 +17,8 @@ from crossfade._blend_law import BlendLaw
 from crossfade._checks import check_integer
 from crossfade._least_risk import least_risk
 from crossfade.study.admission import check_budgets, check_sizes, check_tasks
+from crossfade.study.batch import Batch
 from crossfade.study.calibration import CalibrationStudy
-from crossfade.study.methods import Batch
 from crossfade.study.sources import Participant, Sources
 from crossfade.study.splits import draw_splits, generator_for, windows_of_each_class
 from crossfade.study.statistics import by_task

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.study.methods import Batch, EstimatorMethod, Judge, Method, Verdicts
+from crossfade.study.batch import Batch, Judge, Method, Verdicts
+from crossfade.study.methods import EstimatorMethod
 from crossfade.study.scores import brier, class_accuracies, roc_auc
 from crossfade.study.sources import Crowd, Participant, Sources
 from crossfade.study.splits import draw_splits, generator_for, windows_of_each_class
