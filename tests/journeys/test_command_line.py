@@ -17,14 +17,14 @@ def run(tmp_path, monkeypatch):
     return lambda *words: CliRunner().invoke(main, words)
 
 
-def test_demo_prints_the_table_and_saves_the_picture(run, tmp_path):
-    result = run("demo", "--repeats", "5", "--sources", "10")
+def test_newcomers_prints_the_table_and_saves_the_picture(run, tmp_path):
+    result = run("simulate", "newcomers", "--repeats", "5", "--sources", "10")
     assert result.exit_code == 0, result.output
     for name in ("target", "average-source", "convex", "posterior", "lda"):
         assert name in result.stdout
-    assert (tmp_path / "results" / "demo.png").read_bytes().startswith(b"\x89PNG")
-    assert len(pd.read_csv(tmp_path / "results" / "demo.csv")) == 25
-    assert "Written: results/demo.csv, results/demo.png" in result.stdout
+    assert (tmp_path / "results" / "newcomers.png").read_bytes().startswith(b"\x89PNG")
+    assert len(pd.read_csv(tmp_path / "results" / "newcomers.csv")) == 25
+    assert "Written: results/newcomers.csv, results/newcomers.png" in result.stdout
 
 
 def test_figure2_says_how_far_apart_each_cell_is(run, tmp_path):
@@ -59,7 +59,18 @@ def test_misspecified_names_who_survives(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["demo"], ["simulate"], ["simulate", "figure2"], ["simulate", "misspecified"]]
+    "words",
+    [
+        [],
+        ["demo"],
+        ["study"],
+        ["reproduce"],
+        ["features", "eeg"],
+        ["features", "ecg"],
+        ["simulate"],
+        ["simulate", "figure2"],
+        ["simulate", "misspecified"],
+    ],
 )
 def test_every_help_text_has_an_example(run, words):
     result = run(*words, "--help")
@@ -73,7 +84,7 @@ def test_every_help_text_has_an_example(run, words):
     [
         (["simulate", "figure3", "--panel", "J"], "'J' is not one of 'n', 'kappa', 'd'"),
         (["simulate", "misspecified", "--tails", "1"], "1.0 is not in the range x>=2.01"),
-        (["demo", "--repeats", "0"], "0 is not in the range x>=2"),
+        (["simulate", "newcomers", "--repeats", "0"], "0 is not in the range x>=2"),
         (["simulate", "figure9"], "No such command 'figure9'"),
     ],
 )
@@ -85,7 +96,9 @@ def test_refusals_say_what_is_allowed(run, words, message):
 
 def test_a_folder_that_cannot_be_made_is_named(run, tmp_path):
     (tmp_path / "taken").write_text("a file")
-    result = run("demo", "--repeats", "2", "--sources", "3", "--out", "taken/inside")
+    result = run(
+        "simulate", "newcomers", "--repeats", "2", "--sources", "3", "--out", "taken/inside"
+    )
     assert result.exit_code == 1
     assert "Cannot write to taken/inside" in result.stderr
     assert "--out" in result.stderr
@@ -94,10 +107,10 @@ def test_a_folder_that_cannot_be_made_is_named(run, tmp_path):
 def test_without_matplotlib_there_is_a_table_and_a_word_about_the_picture(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    result = run("demo", "--repeats", "2", "--sources", "3")
+    result = run("simulate", "newcomers", "--repeats", "2", "--sources", "3")
     assert result.exit_code == 0, result.output
     assert "Install crossfade[plots]" in result.stderr
-    assert "Written: results/demo.csv\n" in result.stdout
+    assert "Written: results/newcomers.csv\n" in result.stdout
 
 
 def test_the_command_starts_without_loading_the_studies():
@@ -150,7 +163,7 @@ def test_tables_fit_eighty_columns(run, monkeypatch):
 
 def test_a_terminal_without_unicode_gets_plain_signs(run, tmp_path):
     code = "from crossfade.cli import main; main()"
-    words = ["demo", "--repeats", "2", "--sources", "3"]
+    words = ["simulate", "newcomers", "--repeats", "2", "--sources", "3"]
     done = subprocess.run(
         [sys.executable, "-c", code, *words],
         capture_output=True,

@@ -7,6 +7,7 @@ import click
 from crossfade import __version__
 from crossfade.cli.demo import demo
 from crossfade.cli.features import features
+from crossfade.cli.reproduce import reproduce
 from crossfade.cli.simulate import simulate
 from crossfade.cli.study import study
 from crossfade.cli.tasks import tasks
@@ -23,6 +24,7 @@ def main() -> None:
       crossfade features eegmat eegmat/ -o tasks.parquet
       crossfade tasks show tasks.parquet
       crossfade study tasks.parquet --jobs 2
+      crossfade reproduce all
       crossfade simulate figure2 --jobs 2
       crossfade simulate misspecified --help
     """
@@ -30,6 +32,7 @@ def main() -> None:
 
 main.add_command(demo)
 main.add_command(features)
+main.add_command(reproduce)
 main.add_command(simulate)
 main.add_command(study)
 main.add_command(tasks)

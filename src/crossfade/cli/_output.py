@@ -83,7 +83,9 @@ out_options = together(
 
 
 @contextmanager
-def study_of(text: str, out: Path) -> Iterator[Callable[[int, int], None]]:
+def study_of(
+    text: str, out: Path, when_stopped: str = "Nothing was written."
+) -> Iterator[Callable[[int, int], None]]:
     """Make the folder, show a bar on standard error, and turn what goes wrong into a message.
 
     Yields what to call with the pieces of work finished and their total.
@@ -97,10 +99,12 @@ def study_of(text: str, out: Path) -> Iterator[Callable[[int, int], None]]:
     try:
         with progress(text) as on_progress:
             yield on_progress
-    except ValueError as reason:
+    except (ValueError, ImportError) as reason:
         raise click.UsageError(str(reason)) from reason
+    except OSError as reason:
+        raise click.ClickException(str(reason)) from reason
     except KeyboardInterrupt:
-        click.echo("Stopped; nothing was written.", err=True)
+        click.echo(f"Stopped. {when_stopped}", err=True)
         raise
 
 

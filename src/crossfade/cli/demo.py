@@ -1,83 +1,49 @@
-"""``crossfade demo``: a crowd of simulated tasks, and newcomers with a few labelled samples."""
+"""``crossfade demo``: the paper's Mental Math study on the data that ships with the package."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import click
-from rich.table import Table
 
-from crossfade.cli._output import (
-    option,
-    out_options,
-    study_of,
-    terminal,
-    write_results,
-)
+from crossfade.cli._output import option
+from crossfade.cli.study import run_study
+from crossfade.study.methods import METHODS
 
 
 @click.command()
-@option("--repeats", click.IntRange(2), 200, "Newcomers.")
-@option("--sources", click.IntRange(1), 100, "Source tasks of the crowd, J.")
-@option("--samples", click.IntRange(4), 20, "Labelled samples of a newcomer, n.")
-@option("--features", click.IntRange(2), 10, "Features, d.")
-@option("--kappa", click.FloatRange(0.0), 10.0, "Concentration of the crowd's directions.")
+@option("--splits", click.IntRange(1), 20, "Splits of each participant and budget.")
+@option("--jobs", click.IntRange(1), 2, "Processes; the result does not depend on them.")
 @option("--seed", click.IntRange(0), 0, "Seed of the random numbers.")
-@out_options
-def demo(
-    repeats: int,
-    sources: int,
-    samples: int,
-    features: int,
-    kappa: float,
-    seed: int,
-    out: Path,
-    image_format: str,
-) -> None:
-    """Compare the blends with their rivals on simulated tasks.
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("results") / "demo",
+    show_default=True,
+    help="Folder for rows, tables, figures and report.html.",
+)
+def demo(splits: int, jobs: int, seed: int, out: Path) -> None:
+    """How much calibration does a person need? 36 people at rest and at mental arithmetic.
 
-    A crowd of source tasks gives a prior; each newcomer brings a few labelled samples. Accuracies
-    are exact, not counted on a test sample.
+    Each of them is left out in turn, labels a few windows of EEG, and all methods classify the
+    rest; the others' directions are the crowd.
 
     \b
     Examples:
       crossfade demo
-      crossfade demo --samples 6 --kappa 50
+      crossfade demo --splits 100
     """
-    from crossfade import plots
-    from crossfade.simulate import newcomers
+    from crossfade.cli.reproduce import printed
+    from crossfade.datasets import load_mental_math
 
-    with study_of("Newcomers", out) as on_progress:
-        rows = newcomers(
-            n_newcomers=repeats,
-            n_sources=sources,
-            n_target=samples,
-            n_features=features,
-            concentration=kappa,
-            random_state=seed,
-            on_progress=on_progress,
-        )
-    where = write_results(rows, lambda: plots.newcomers(rows), out, "demo", image_format)
-    accuracy = rows.pivot(index="newcomer", columns="classifier", values="accuracy")
-    forecast = rows.groupby("classifier")["expected"].mean()
-    view = Table(
-        title=f"{repeats} newcomers with {samples} labelled samples each, a crowd of {sources}",
-        caption="lda: scikit-learn's LDA with automatic shrinkage; target: ours, without a prior",
+    run_study(
+        load_mental_math,
+        out,
+        methods=list(METHODS),
+        n_splits=splits,
+        jobs=jobs,
+        seed=seed,
+        title="Mental Math: how much calibration does a person need?",
+        paper=printed("mental-math"),
     )
-    view.add_column("classifier")
-    for name in ("accuracy", "forecast", "better than lda for"):
-        view.add_column(name, justify="right")
-    console = terminal()
-    give_or_take = "±" if console.encoding.lower().startswith("utf") else "+-"
-    rival = "lda"
-    for name in dict.fromkeys(rows["classifier"]):
-        values = accuracy[name]
-        better = (values > accuracy[rival]).sum()
-        view.add_row(
-            name,
-            f"{values.mean():.3f} {give_or_take} {values.sem():.3f}",
-            "" if forecast.isna()[name] else f"{forecast[name]:.3f}",
-            "" if name == rival else f"{better} of {repeats}",
-        )
-    console.print(view)
-    click.echo(where)

@@ -1,19 +1,29 @@
-"""``crossfade study``: a table of tasks in, how accurate each method is after how many labels."""
+"""``crossfade study``: a table of tasks in; how accurate each method is after how many labels."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 import pandas as pd
+from rich.markup import escape
 from rich.table import Table
 
-from crossfade._files import write_whole
 from crossfade.cli._output import narrow_table, option, study_of, terminal
 from crossfade.study.methods import METHODS
+from crossfade.study.splits import KINDS
+
+if TYPE_CHECKING:
+    from crossfade.study import StudyResult
+    from crossfade.tasks import TaskSet
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
+#: Names of the paper's rules where ours are others.
+_PRINTED = {"optimal": "paper"}
 
 
 @click.command()
@@ -24,11 +34,12 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     type=_FOLDER,
     default=Path("study"),
     show_default=True,
-    help="Folder for rows and summary; made if need be.",
+    help="Folder for rows, tables, figures and report.html; a study that was stopped there goes "
+    "on.",
 )
 @click.option(
     "--methods",
-    default="target,average-source,paper,convex,posterior,lda",
+    default="target,average-source,paper,convex,posterior,lda,oracle",
     show_default=True,
     help=f"Of {', '.join(METHODS)}.",
 )
@@ -39,39 +50,112 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     help="What is labelled: proportions of the smaller class, or windows of each class.",
 )
 @option("--splits", click.IntRange(1), 100, "Splits of each task and budget.")
+@option(
+    "--kind",
+    click.Choice(KINDS),
+    "consecutive",
+    "Which windows are labelled: a run with a random start, the first, or any.",
+)
 @option("--jobs", click.IntRange(1), 1, "Processes; the result does not depend on them.")
+@click.option("--dask", metavar="ADDRESS", help="Dask scheduler whose workers do the work.")
 @option("--seed", click.IntRange(0), 0, "Seed of the random numbers.")
+@click.option("--title", help="Title of the report.")
+@click.option(
+    "--format",
+    "formats",
+    type=click.Choice(["png", "pdf", "svg"]),
+    multiple=True,
+    default=("png",),
+    show_default=True,
+    help="Format of the figures; give it again for more.",
+)
 def study(
-    tasks: Path, out: Path, methods: str, budgets: str, splits: int, jobs: int, seed: int
+    tasks: Path,
+    out: Path,
+    methods: str,
+    budgets: str,
+    splits: int,
+    kind: str,
+    jobs: int,
+    dask: str | None,
+    seed: int,
+    title: str | None,
+    formats: tuple[str, ...],
 ) -> None:
     """Leave each participant of TASKS out in turn, label a few windows, and count the errors.
+
+    Writes rows, tables, figures and a report to read. What is finished is kept: the same command
+    goes on where it was stopped, and one with more methods computes those alone.
 
     \b
     Examples:
       crossfade study tasks.parquet --jobs 2
       crossfade study tasks.csv -o few --budgets 1,2,4,8 --methods lda,posterior
+      crossfade study tasks.parquet --kind chronological --dask tcp://10.0.0.1:8786
     """
-    from crossfade.study import CalibrationStudy
     from crossfade.tasks import read_tasks
+
+    run_study(
+        lambda: read_tasks(tasks),
+        out,
+        methods=[name.strip() for name in methods.split(",")],
+        budgets=budgets,
+        n_splits=splits,
+        kind=kind,
+        jobs=jobs,
+        dask=dask,
+        seed=seed,
+        title=title or f"Calibration study of {tasks.name}",
+        formats=formats,
+    )
+
+
+def run_study(
+    load: Any,
+    out: Path,
+    *,
+    methods: Sequence[str],
+    title: str,
+    budgets: str = "0.05,0.1,0.2,0.5",
+    n_splits: int = 100,
+    kind: str = "consecutive",
+    jobs: int = 1,
+    dask: str | None = None,
+    seed: int = 0,
+    paper: pd.DataFrame | None = None,
+    formats: Sequence[str] = ("png",),
+) -> StudyResult:
+    """Run a study in a folder, write its report, print its table and say where the report is."""
+    from crossfade.report import write_report
+    from crossfade.study import CalibrationStudy
+    from crossfade.study.verdict import verdict
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        with study_of("Tasks", out) as on_progress:
+        with study_of("Study", out, "The same command goes on from here.") as on_progress:
+            tasks: TaskSet = load()
             plan = CalibrationStudy(
-                read_tasks(tasks),
-                methods=[name.strip() for name in methods.split(",")],
+                tasks,
+                methods=methods,
                 budgets=[_budget(text) for text in budgets.split(",")],
-                n_splits=splits,
+                n_splits=n_splits,
+                splits=kind,
                 random_state=seed,
             )
-            result = plan.run(n_jobs=jobs, on_progress=on_progress)
+            result = plan.run(n_jobs=jobs, folder=out, dask=dask, on_progress=on_progress)
     for one in caught:
         click.echo(f"Note: {one.message}", err=True)
-    summary = result.summary()
-    for name, table in (("rows", result.rows), ("summary", summary)):
-        write_whole(out / f"{name}.csv", table.to_csv(index=False).encode())
-    terminal().print(_accuracies(summary, splits))
-    click.echo(f"Written: {out / 'rows.csv'}, {out / 'summary.csv'}")
+    about = {"seed": seed, "splits": kind}
+    try:
+        written = write_report(
+            result, tasks, out, title=title, formats=formats, paper=paper, about=about
+        )
+    except OSError as reason:
+        raise click.ClickException(f"Cannot write to {out}: {reason.strerror}.") from reason
+    terminal().print(accuracies(result, paper))
+    click.echo(verdict(result.rows))
+    click.echo(f"Report: {written[-1]}")
+    return result
 
 
 def _budget(text: str) -> float:
@@ -83,18 +167,38 @@ def _budget(text: str) -> float:
         ) from None
 
 
-def _accuracies(summary: pd.DataFrame, n_splits: int) -> Table:
-    view = narrow_table("Mean balanced accuracy over tasks")
-    view.add_column("labelled", justify="right")
-    methods = list(dict.fromkeys(summary["method"]))
-    for name in methods:
-        view.add_column(name.replace("-", "-\n"), justify="right")
-    for budget, part in summary.groupby("budget", sort=False):
-        found = part.set_index("method")["mean_balanced_accuracy"]
-        cells = [f"{found[name]:.3f}" for name in methods]
-        best = max(cells)
-        share = float(str(budget))
-        label = f"{share:.0%}" if share < 1.0 else f"{share:.0f} each"
-        view.add_row(label, *(f"[bold]{cell}[/]" if cell == best else cell for cell in cells))
-    view.caption = f"{summary['n_tasks'].max()} tasks, {n_splits} splits each."
+def accuracies(result: StudyResult, paper: pd.DataFrame | None = None) -> Table:
+    """Mean balanced accuracy by budget and method; the paper's values in brackets."""
+    from crossfade.study.statistics import summarise
+
+    table = summarise(result.rows)
+    printed: Mapping[Any, float] = {}
+    if paper is not None:
+        names = paper["classifier"].replace(_PRINTED)
+        printed = dict(
+            zip(zip(names, paper["proportion"], strict=True), paper["value"], strict=True)
+        )
+    budgets = list(dict.fromkeys(table["budget"]))
+    found = table.set_index(["method", "budget"])["mean"]
+    # The oracle has seen the answers.
+    rivals = table[table["method"] != "oracle"].groupby("budget")["mean"].max()
+    view = narrow_table("Mean balanced accuracy")
+    view.add_column("labelled")
+    for budget in budgets:
+        view.add_column(f"{budget:.0%}" if budget < 1.0 else f"{budget:.0f} each", justify="right")
+    for method in dict.fromkeys(table["method"]):
+        cells = []
+        for budget in budgets:
+            value = found.get((method, budget), np.nan)
+            text = f"{value:.3f}"
+            if budget in rivals and text == f"{rivals[budget]:.3f}":
+                text = f"[bold]{text}[/]"
+            if printed:
+                value = printed.get((method, budget), np.nan)
+                text += "        " if np.isnan(value) else f" ({value:.3f})"
+            cells.append(text)
+        view.add_row(escape(method), *cells)
+    view.caption = f"{table['n_tasks'].max()} tasks, {result.rows['split'].nunique()} splits each."
+    if printed:
+        view.caption += " In brackets: the paper's."
     return view

@@ -1,0 +1,287 @@
+"""The report as a reader sees it: in a real browser, on a desk, on a phone and on paper."""
+
+import csv
+import re
+import shutil
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crossfade import Task, load_mental_math
+from crossfade.report import write_report
+from crossfade.simulate import simulate_tasks
+from crossfade.study import CalibrationStudy
+
+pytest.importorskip("matplotlib")
+playwright = pytest.importorskip("playwright.sync_api", reason="Needs the package playwright.")
+
+#: As root there is no sandbox; the rest keeps a browser from calling its maker.
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+METHODS = ["target", "average-source", "paper", "convex", "posterior", "lda"]
+HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(2)>"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("There is no chromium. Install it, on Debian with `apt install chromium`.")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """Report of the first twelve participants of Mental Math."""
+    tasks = load_mental_math()[:12]
+    study = CalibrationStudy(tasks, methods=METHODS, n_splits=5, random_state=0)
+    return write_report(study.run(), tasks, tmp_path_factory.mktemp("report"), formats=())[-1]
+
+
+@pytest.fixture
+def read(browser):
+    """Open a page; nothing may go wrong, and nothing may be asked for but the page."""
+    contexts, troubles, requests = [], [], []
+
+    def open_page(path, width=1200, **options):
+        viewport = {"width": width, "height": 800}
+        contexts.append(browser.new_context(viewport=viewport, **options))
+        page = contexts[-1].new_page()
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("dialog", lambda dialog: troubles.append(dialog.message))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert troubles == []
+    assert [url for url in requests if not re.match(r"file:.*/report\.html$|blob:", url)] == []
+
+
+def column(page, place):
+    """What can be seen of a column of the table of participants."""
+    rows = page.locator("#participants tbody tr:visible")
+    return [text.strip() for text in rows.locator(f":nth-child({place})").all_inner_texts()]
+
+
+def numbers(texts):
+    return [float(text.replace("−", "-")) for text in texts]
+
+
+def test_verdict_is_what_one_sees_first(read, report):
+    page = read(report)
+    verdict = page.locator(".verdict")
+    box = verdict.bounding_box()
+    assert verdict.is_visible()
+    assert box["y"] + box["height"] < 800
+    assert "posterior has a mean balanced accuracy of" in verdict.inner_text()
+    size = "element => parseFloat(getComputedStyle(element).fontSize)"
+    assert verdict.evaluate(size) > 1.4 * page.locator("#run dd").first.evaluate(size)
+    for figure in page.locator(".plot svg").all():
+        box = figure.bounding_box()
+        assert box["width"] > 300
+        assert box["height"] > 100
+    assert page.locator(".plot svg").count() == 8
+
+
+def test_a_click_on_a_head_sorts(read, report):
+    page = read(report)
+    heads = page.locator("#participants thead th")
+    names = heads.all_inner_texts()
+    gain = names.index("gain") + 1
+    before = column(page, gain)
+    button = heads.nth(gain - 1).locator("span")
+    button.click()
+    assert heads.nth(gain - 1).get_attribute("aria-sort") == "ascending"
+    assert column(page, gain) != before
+    assert numbers(column(page, gain)) == sorted(numbers(before))
+    button.press("Enter")
+    assert heads.nth(gain - 1).get_attribute("aria-sort") == "descending"
+    assert numbers(column(page, gain)) == sorted(numbers(before), reverse=True)
+    heads.first.locator("span").press(" ")
+    assert heads.nth(gain - 1).get_attribute("aria-sort") == "none"
+    assert column(page, 1) == sorted(column(page, 1))
+
+
+def test_what_is_missing_is_sorted_last(read, tmp_path):
+    tasks = simulate_tasks(6, n_features=4, random_state=0)
+    study = CalibrationStudy(
+        tasks, methods=["posterior", "lda"], budgets=[1, 3], n_splits=2, random_state=0
+    )
+    with pytest.warns(UserWarning, match="failed on"):
+        result = study.run()
+    page = read(write_report(result, tasks, tmp_path, formats=())[-1])
+    heads = page.locator("#participants thead th")
+    place = heads.all_inner_texts().index("lda") + 1
+    for _ in range(2):
+        heads.nth(place - 1).locator("span").click()
+        assert column(page, place)[6:] == ["–"] * 6
+        assert "–" not in column(page, place)[:6]
+
+
+def test_filters_hide_rows(read, report):
+    page = read(report)
+    assert len(column(page, 1)) == 48
+    page.fill("#find", "subject03")
+    assert column(page, 1) == ["Subject03"] * 4
+    page.select_option("#budget", "10 %")
+    assert column(page, 1) == ["Subject03"]
+    assert page.locator("#shown").inner_text() == "1 of 48 lines"
+    page.fill("#find", "")
+    assert column(page, 2) == ["10 %"] * 12
+    page.select_option("#budget", "")
+    assert len(column(page, 1)) == 48
+
+
+def test_a_method_can_be_hidden_in_all_figures(read, report):
+    page = read(report)
+    own = page.locator('[data-series="posterior"]')
+    others = page.locator('[data-series="target"]')
+    assert own.count() > 20
+    n_others = others.locator("visible=true").count()
+    button = page.locator('.methods [data-method="posterior"]')
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    assert own.locator("visible=true").count() == 0
+    assert others.locator("visible=true").count() == n_others
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    assert own.locator("visible=true").count() > 20
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_a_point_says_what_it_is(read, report, touch):
+    page = read(report, has_touch=touch)
+    tip = page.locator("#tip")
+    assert not tip.is_visible()
+    point = page.locator('#accuracy [data-tip^="posterior, 5 %"]')
+    point.scroll_into_view_if_needed()
+    box = point.bounding_box()
+    place = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    (page.touchscreen.tap if touch else page.mouse.move)(*place)
+    assert tip.is_visible()
+    assert tip.inner_text() == point.get_attribute("data-tip")
+    shown = tip.bounding_box()
+    assert shown["x"] >= 0
+    assert shown["x"] + shown["width"] <= 1200
+    page.mouse.wheel(0, 400)
+    tip.wait_for(state="hidden")
+
+
+def test_points_can_be_read_with_the_keyboard(read, report):
+    page = read(report)
+    plot = page.locator("#gains .plot").first
+    plot.focus()
+    seen = []
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
+        plot.press(key)
+        seen.append(page.locator("#tip").inner_text())
+    assert seen[0] == seen[2] != seen[1]
+    assert seen[0].startswith("posterior, 5 %")
+    plot.press("Escape")
+    assert not page.locator("#tip").is_visible()
+
+
+def test_every_table_can_be_downloaded(read, report, tmp_path):
+    page = read(report)
+    buttons = page.locator("#numbers button.file").all()
+    assert len(buttons) == 8
+    for button in buttons:
+        with page.expect_download() as event:
+            button.click()
+        name = event.value.suggested_filename
+        event.value.save_as(tmp_path / name)
+        assert name == button.inner_text()
+        assert (tmp_path / name).read_bytes() == (report.parent / name).read_bytes()
+    with open(tmp_path / "participants.csv") as stream:
+        assert len(list(csv.DictReader(stream))) == 12 * 4 * len(METHODS)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_sticks_out_on_a_phone(read, report, scheme):
+    page = read(report, 360, color_scheme=scheme, is_mobile=True, has_touch=True)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    page.locator("#participants").scroll_into_view_if_needed()
+    for text in page.locator("p:visible, h1, h2, h3, button:visible").all():
+        box = text.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 360
+
+
+def test_dark_letters_are_light(read, report):
+    shades = {}
+    for scheme in ("light", "dark"):
+        page = read(report, color_scheme=scheme)
+        for name in ("color", "backgroundColor"):
+            rgb = page.evaluate(f"getComputedStyle(document.body).{name}")
+            shades[scheme, name] = np.mean([int(part) for part in re.findall(r"\d+", rgb)[:3]])
+    assert shades["light", "backgroundColor"] > 200 > 60 > shades["light", "color"]
+    assert shades["dark", "color"] > 200 > 60 > shades["dark", "backgroundColor"]
+
+
+def test_print_has_all_rows_and_no_buttons(read, report):
+    page = read(report, color_scheme="dark")
+    page.fill("#find", "Subject03")
+    page.locator('.methods [data-method="posterior"]').click()
+    page.emulate_media(media="print")
+    assert page.locator("#participants tbody tr:visible").count() == 48
+    assert page.locator(".methods, nav, .filters, .get").locator("visible=true").count() == 0
+    assert page.locator('[data-series="posterior"]').locator("visible=true").count() > 20
+    for box in page.locator(".box, .plot").all():
+        assert box.evaluate("box => box.scrollHeight <= box.clientHeight + 1")
+    pdf = page.pdf(prefer_css_page_size=True)
+    assert pdf.startswith(b"%PDF")
+    assert 4 < len(re.findall(rb"/Type\s*/Page\b", _unpacked(pdf))) < 20
+
+
+def _unpacked(pdf):
+    """A PDF file with its streams as they were before they were packed."""
+    parts = [pdf]
+    for found in re.finditer(rb"stream\r?\n(.*?)endstream", pdf, re.S):
+        try:
+            parts.append(zlib.decompressobj().decompress(found[1]))
+        except zlib.error:
+            continue
+    return b"\n".join(parts)
+
+
+def test_hostile_names_are_only_names(read, tmp_path):
+    tasks = [
+        Task(task.X, task.y, name=f"{place} {HOSTILE}", group=f"{HOSTILE} {place // 2}")
+        for place, task in enumerate(simulate_tasks(6, n_features=3, random_state=0))
+    ]
+    study = CalibrationStudy(
+        tasks, methods=["posterior", "target"], budgets=[2], n_splits=2, random_state=0
+    )
+    report = write_report(
+        study.run(), tasks, tmp_path, title=HOSTILE, about={"site": HOSTILE}, formats=()
+    )[-1]
+    page = read(report, 360)
+    assert page.title() == HOSTILE
+    assert page.locator("h1").inner_text() == HOSTILE
+    assert page.locator("img").count() == 0
+    assert column(page, 1)[0] == f"0 {HOSTILE}"
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    with page.expect_download() as event:
+        page.locator("#numbers button.file", has_text="participants.csv").click()
+    assert HOSTILE in Path(event.value.path()).read_text()
+
+
+def test_a_hundred_participants(read, tmp_path):
+    tasks = simulate_tasks(100, n_features=5, random_state=0)
+    study = CalibrationStudy(
+        tasks, methods=["posterior", "target"], budgets=[0.1, 0.3], n_splits=2, random_state=0
+    )
+    page = read(write_report(study.run(), tasks, tmp_path, formats=())[-1])
+    assert len(column(page, 1)) == 200
+    assert page.locator(".box.tall").bounding_box()["height"] < 800

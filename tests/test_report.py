@@ -1,0 +1,488 @@
+"""The report of a study: its files say what its tables say, whatever the study was."""
+
+import json
+import re
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+
+from crossfade import Task, TaskSet, __version__, load_mental_math
+from crossfade.report import write_report
+from crossfade.report.figures import render, with_alpha
+from crossfade.report.findings import Findings
+from crossfade.report.text import cells, markdown, number, p_text
+from crossfade.simulate import simulate_tasks
+from crossfade.study import CalibrationStudy, StudyResult
+from crossfade.study.statistics import by_task, compare, forecast_errors, labels_saved, summarise
+from crossfade.study.verdict import verdict
+
+pytest.importorskip("matplotlib")
+
+HOSTILE = "</script><script>alert(1)</script><b>&\"' {{title}} $x_$"
+VOID = {"meta", "input", "br", "link"}
+FILES = [
+    *("rows.parquet", "summary.csv", "summary.md", "comparison.csv", "comparison.md"),
+    *("labels_saved.csv", "labels_saved.md", "forecast.csv", "forecast.md", "participants.csv"),
+    *("reliability.csv", "left_out.csv", "failures.csv", "report.html"),
+]
+
+
+class Refuses(ClassifierMixin, BaseEstimator):
+    """Fails where the first labelled window is above a limit."""
+
+    def __init__(self, limit=-np.inf):
+        self.limit = limit
+
+    def fit(self, X, y):
+        if X[0, 0] > self.limit:
+            raise ValueError("too large <b>for me</b>")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+class Reader(HTMLParser):
+    """Texts and elements of a page; what is opened must be closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.elements, self.words = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).replace("\u00a0", " ").split())
+
+
+def study(tasks=None, methods=("target", "convex", "posterior", "lda"), **options):
+    tasks = simulate_tasks(6, n_features=4, random_state=0) if tasks is None else tasks
+    options = {"budgets": [0.05, 0.2], "n_splits": 4, "random_state": 0} | options
+    return CalibrationStudy(tasks, methods=list(methods), **options).run(), TaskSet(tasks)
+
+
+def page_of(folder, result, tasks, **options):
+    written = write_report(result, tasks, folder, **{"formats": ()} | options)
+    assert all(path.is_file() for path in written)
+    return Reader(written[-1].read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory):
+    """A study of six, and the folder with its report."""
+    folder = tmp_path_factory.mktemp("report")
+    result, tasks = study()
+    written = write_report(
+        result, tasks, folder, formats=("png", "svg", "pdf"), about={"seed": 7, "splits": "random"}
+    )
+    return result, tasks, folder, written
+
+
+def data_of(folder):
+    text = (folder / "report.html").read_text("utf-8")
+    return json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def test_every_file_is_there(usual):
+    _, _, folder, written = usual
+    figures = ["accuracy", "differences-lda", "differences-target", "labels-saved-lda"]
+    figures += ["labels-saved-target", "alphas", "forecast", "projection-vectors"]
+    names = {path.relative_to(folder).as_posix() for path in written}
+    pictures = {f"figures/{name}.{kind}" for name in figures for kind in ("png", "svg", "pdf")}
+    assert names == {*FILES, *pictures}
+    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*.*")} == names
+    assert written[-1].name == "report.html"
+
+
+def test_tables_are_those_of_the_statistics(usual):
+    result, _, folder, _ = usual
+    expected = {
+        "summary": summarise(result.rows),
+        "comparison": pd.concat([compare(result.rows, name) for name in ("lda", "target")]),
+        "labels_saved": pd.concat(
+            [labels_saved(result.rows, "posterior", name) for name in ("lda", "target")]
+        ),
+        "forecast": forecast_errors(result.rows),
+        "participants": by_task(result.rows),
+    }
+    for name, table in expected.items():
+        pd.testing.assert_frame_equal(
+            pd.read_csv(folder / f"{name}.csv"),
+            table.reset_index(drop=True),
+            rtol=1e-5,
+            atol=1e-12,
+            check_dtype=False,
+        )
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(folder / "rows.parquet"), result.rows, check_dtype=False
+    )
+
+
+def test_a_file_from_the_page_is_the_file_beside_it(usual):
+    _, _, folder, _ = usual
+    data = data_of(folder)
+    assert set(data) == {name for name in FILES if name.endswith(".csv")}
+    for name, text in data.items():
+        assert text == (folder / name).read_text()
+
+
+def test_files_are_the_same_whenever_they_are_written(usual, tmp_path):
+    result, tasks, folder, written = usual
+    again = write_report(
+        *(result, tasks, tmp_path),
+        formats=("png", "svg", "pdf"),
+        about={"seed": 7, "splits": "random"},
+    )
+    for path in again:
+        assert path.read_bytes() == (folder / path.relative_to(tmp_path)).read_bytes(), path
+    assert len(again) == len(written)
+
+
+def test_rows_are_csv_and_figures_are_missing_without_their_packages(tmp_path, monkeypatch):
+    monkeypatch.setattr("crossfade.report.write.find_spec", lambda name: None)
+    result, tasks = study()
+    page = page_of(tmp_path, result, tasks)
+    pd.testing.assert_frame_equal(
+        pd.read_csv(tmp_path / "rows.csv"), result.rows, check_dtype=False
+    )
+    assert not (tmp_path / "figures").exists()
+    assert "svg" not in [tag for tag, _ in page.elements]
+    assert "matplotlib was not installed" in page.text
+
+
+def test_refusals_say_what_is_wrong(usual, tmp_path):
+    result, tasks, _, _ = usual
+    with pytest.raises(ValueError, match=r"formats.*'gif'"):
+        write_report(result, tasks, tmp_path, formats=["gif"])
+    with pytest.raises(ValueError, match="rows of 1 tasks that are not among the tasks"):
+        write_report(result, tasks[1:], tmp_path)
+    with pytest.raises(ValueError, match="reference must have the columns"):
+        write_report(result, tasks, tmp_path, paper=pd.DataFrame({"value": [0.5]}))
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- the page -------------------------------------------------------------------------------------
+
+
+def test_page_says_what_was_run_and_found(usual):
+    result, _, folder, _ = usual
+    page = Reader((folder / "report.html").read_text("utf-8"))
+    for words in (
+        verdict(result.rows),
+        "A calibration study of 6 participants",
+        "6 participants · 4 methods · 2 budgets · 4 splits",
+        "Seed 7",
+        "4 of each task and budget, random",
+        "Labelled windows are drawn at random.",
+        f"Crossfade {__version__}",
+        "No task is left out: all 6 took part.",
+        "No split failed.",
+        "rows.parquet",
+    ):
+        assert words in page.text
+    table = summarise(result.rows)
+    for mean in table["mean"]:
+        assert f"{mean:.3f}" in page.text
+    for line in forecast_errors(result.rows).itertuples():
+        assert number(line.bias, signed=True) in page.text
+
+
+def test_page_has_no_address(usual):
+    _, _, folder, _ = usual
+    text = (folder / "report.html").read_text("utf-8")
+    assert "://" not in text
+    assert not re.search(r"url\((?!#)|@import", text)
+    for _, attributes in Reader(text).elements:
+        for name in ("src", "href", "action", "data", "poster", "srcset"):
+            assert attributes.get(name, "#").startswith("#")
+
+
+def test_ids_are_unique_and_references_lead_somewhere(usual):
+    _, _, folder, _ = usual
+    text = (folder / "report.html").read_text("utf-8")
+    ids = [attributes["id"] for _, attributes in Reader(text).elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    used = {value[1:] for value in re.findall(r'href="(#[^"]+)"', text)}
+    used |= set(re.findall(r"url\(#([^)]+)\)", text))
+    assert used
+    assert used <= set(ids)
+
+
+def test_figures_carry_what_the_script_looks_for(usual):
+    result, tasks, folder, _ = usual
+    page = Reader((folder / "report.html").read_text("utf-8"))
+    methods = set(result.rows["method"])
+    assert {found["data-series"] for _, found in page.elements if "data-series" in found} == methods
+    assert {found["data-method"] for _, found in page.elements if "data-method" in found} == methods
+    tips = [found for _, found in page.elements if "data-tip" in found]
+    smallest = summarise(result.rows).query("method == 'posterior'").iloc[0]
+    [tip] = [one for one in tips if one["data-tip"].startswith("posterior, 5 %: 0.")]
+    assert f"{smallest['mean']:.3f}" in tip["data-tip"]
+    assert tip["data-series"] == "posterior"
+    named = [one["data-tip"] for one in tips if "data-series" not in one]
+    assert len(named) == len(tasks)
+    assert all(": cluster" in one for one in named)
+    labels = [found["aria-label"] for tag, found in page.elements if tag == "svg"]
+    assert len(labels) == 8
+    assert all(labels)
+
+
+def test_values_of_the_paper_stand_beside_ours(tmp_path):
+    tasks = load_mental_math()[:6]
+    result, _ = study(tasks, ["target", "paper"], budgets=[0.05])
+    paper = pd.DataFrame(
+        {
+            "proportion": [0.05, 0.05, 0.05, 0.9],
+            "classifier": ["optimal", "optimal", "nobody", "target"],
+            "statistic": ["mean_balanced_accuracy", "median", *["mean_balanced_accuracy"] * 2],
+            "value": [0.123, 0.456, 0.789, 0.987],
+        }
+    )
+    page = page_of(tmp_path, result, tasks, paper=paper)
+    assert "published 0.123" in page.text
+    assert "are the values of the paper." in page.text
+    for value in ("0.456", "0.789", "0.987"):
+        assert f"published {value}" not in page.text
+
+
+def test_facts_of_the_citation_are_those_of_its_file(usual):
+    _, _, folder, _ = usual
+    text = Reader((folder / "report.html").read_text("utf-8")).text
+    citation = (Path(__file__).parents[1] / "CITATION.cff").read_text("utf-8")
+    facts = dict(re.findall(r'^ *-? *([a-z-]+): "?(.*?)"?$', citation, re.M))
+    assert facts["doi"] in text
+    assert facts["title"] in text
+    assert f"{facts['volume']}({facts['issue']}), {facts['start']}" in text
+    for name in re.findall(r"family-names: (.*)", citation):
+        assert name in text
+    software = re.search(r'^title: "(.*)"$', citation, re.M)[1]
+    assert software in text
+    assert f"Version {re.search(r'^version: (.*)$', citation, re.M)[1]}." in text
+
+
+def test_mental_math_is_below_two_megabytes(tmp_path):
+    tasks = load_mental_math()
+    rows = []
+    result, _ = study(tasks, ["convex", "posterior"], budgets=[0.05, 0.1, 0.2, 0.5], n_splits=2)
+    for place in range(5):
+        names = {"convex": f"convex {place}", "posterior": f"posterior {place}"}
+        rows.append(result.rows.replace({"method": names}))
+    page = page_of(tmp_path, StudyResult(pd.concat(rows, ignore_index=True)), tasks)
+    assert (tmp_path / "report.html").stat().st_size < 2_000_000
+    lines = [found for tag, found in page.elements if found.get("scope") == "row"]
+    assert len(lines) > 36 * 4
+
+
+# -- studies of all kinds -------------------------------------------------------------------------
+
+
+def test_names_are_never_markup(tmp_path):
+    tasks = [
+        Task(task.X, task.y, name=f"{place} {HOSTILE}", feature_names=[HOSTILE, "b", "c", "d"])
+        for place, task in enumerate(simulate_tasks(6, n_features=4, random_state=0))
+    ]
+    methods = ["posterior", (HOSTILE, LogisticRegression()), ("x\n|`y", Refuses(0.0))]
+    with pytest.warns(UserWarning, match="failed on"):
+        result, tasks = study(tasks, methods)
+    page = page_of(tmp_path, result, tasks, title=HOSTILE, about={HOSTILE: HOSTILE})
+    assert [tag for tag, _ in page.elements].count("script") == 2
+    assert not {"b", "alert"} & {tag for tag, _ in page.elements}
+    named = [found["data-method"] for _, found in page.elements if "data-method" in found]
+    assert named == ["posterior", HOSTILE, "x\n|`y"]
+    tips = [found["data-tip"] for _, found in page.elements if "data-tip" in found]
+    assert any(tip.startswith(f"{HOSTILE}, ") for tip in tips)
+    assert any(tip.startswith(f"3 {HOSTILE}: cluster") for tip in tips)
+    assert data_of(tmp_path)["participants.csv"] == (tmp_path / "participants.csv").read_text()
+    assert HOSTILE in page.text
+    assert "too large <b>for me</b>" in page.text
+    lines = (tmp_path / "summary.md").read_text().splitlines()
+    bars = {len(re.findall(r"(?<!\\)\|", line)) for line in lines}
+    assert len(lines) == 2 + 3 * 2
+    assert len(bars) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"methods": ["lda"]}, ["nothing to compare it with", "None of the methods forecasts"]),
+        ({"methods": ["posterior"], "budgets": [2]}, ["4 windows", "nothing to compare it with"]),
+        ({"methods": ["oracle", "pooled"]}, ["oracle", "pooled"]),
+        ({"methods": ["convex", "posterior"]}, ["posterior and convex"]),
+        ({"splits": "chronological"}, ["1 split", "That is done once."]),
+        ({"budgets": [2, 3, 5]}, ["4 windows", "6 windows", "10 windows"]),
+        ({"budgets": [0.1, 3]}, ["10 %", "6 windows"]),
+    ],
+)
+def test_any_methods_and_budgets_will_do(tmp_path, options, words):
+    page = page_of(tmp_path, *study(**options))
+    for one in words:
+        assert one in page.text
+    assert not re.search(r"\bnan\b", page.text)
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3])
+def test_few_features_have_directions_too(tmp_path, n_features):
+    tasks = simulate_tasks(6, n_features=max(n_features, 2), random_state=0)
+    tasks = [Task(np.asarray(task.X)[:, :n_features], task.y, name=task.name) for task in tasks]
+    page = page_of(tmp_path, *study(tasks, ["target", "posterior"], budgets=[4]))
+    tips = [found.get("data-tip", "") for _, found in page.elements]
+    assert sum(": cluster" in tip for tip in tips) == 6
+
+
+def test_sessions_of_one_participant_are_tasks_with_a_group(tmp_path):
+    tasks = [
+        Task(task.X, task.y, name=f"session {place}", group=f"person {place // 2}")
+        for place, task in enumerate(simulate_tasks(6, n_features=4, random_state=0))
+    ]
+    page = page_of(tmp_path, *study(tasks))
+    assert "6 of 3 participants" in page.text
+    assert "person 2" in page.text
+    assert "A calibration study of 6 tasks" in page.text
+
+
+def test_one_participant_alone(tmp_path):
+    result, tasks = study()
+    one = StudyResult(result.rows[result.rows["task"] == tasks[2].name])
+    page = page_of(tmp_path, one, tasks)
+    assert "A calibration study of 1 participant" in page.text
+    assert "it was not run" in page.text
+
+
+def test_tasks_without_names_and_those_left_out_are_told_apart(tmp_path):
+    tasks = [Task(task.X, task.y) for task in simulate_tasks(6, n_features=4, random_state=0)]
+    X, y = np.asarray(tasks[1].X), np.asarray(tasks[1].y)
+    tasks[1] = Task(X[y == y[0]], y[y == y[0]])
+    few = np.concatenate([np.flatnonzero(tasks[3].y == label)[:3] for label in np.unique(y)])
+    tasks[3] = Task(np.asarray(tasks[3].X)[few], np.asarray(tasks[3].y)[few])
+    with pytest.warns(UserWarning, match="left out"):
+        result, tasks = study(tasks, budgets=[2, 3])
+    page = page_of(tmp_path, result, tasks)
+    table = pd.read_csv(tmp_path / "left_out.csv")
+    assert table.to_numpy().tolist() == [
+        ["task 2", 2.0, (y == y[0]).sum(), "windows of one class only"],
+        ["task 2", 3.0, (y == y[0]).sum(), "windows of one class only"],
+        ["task 4", 3.0, 3, "no window of each class left to test on"],
+    ]
+    assert "windows of one class only" in page.text
+    assert "A calibration study of 5 participants" in page.text
+
+
+def test_failures_are_told_and_left_out_of_the_means(tmp_path):
+    methods = ["posterior", ("never", Refuses()), ("sometimes", Refuses(0.0))]
+    with pytest.warns(UserWarning, match="failed on"):
+        result, tasks = study(methods=methods, n_splits=10)
+    page = page_of(tmp_path, result, tasks)
+    assert "ValueError: too large <b>for me</b>" in page.text
+    failures = pd.read_csv(tmp_path / "failures.csv")
+    assert failures.query("method == 'never'")["n"].sum() == 6 * 2 * 10
+    assert pd.read_csv(tmp_path / "summary.csv").query("method == 'never'")["mean"].isna().all()
+    assert "120" in page.text
+    n_failed = failures["n"].sum()
+    page = page_of(tmp_path, StudyResult(result.rows), tasks)
+    assert f"{n_failed} splits failed; the study does not say why." in page.text
+
+
+def test_a_method_that_has_no_accuracy_at_one_budget(tmp_path):
+    with pytest.warns(UserWarning, match="Method 'lda' failed"):
+        result, tasks = study(methods=["posterior", "lda"], budgets=[1, 2, 4])
+    page = page_of(tmp_path, result, tasks)
+    assert verdict(result.rows) in page.text
+    assert "The number of samples must be more than the number of classes." in page.text
+    saved = pd.read_csv(tmp_path / "labels_saved.csv")
+    assert saved["n_labelled"].tolist() == [4, 8]
+
+
+def test_a_study_in_which_all_failed_has_a_report(tmp_path):
+    with pytest.warns(UserWarning, match="failed on"):
+        result, tasks = study(methods=[("never", Refuses())])
+    page = page_of(tmp_path, result, tasks, formats=["png"])
+    assert "No method has an accuracy: all 48 splits failed." in page.text
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["projection-vectors.png"]
+
+
+# -- pieces ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "text"),
+    [
+        (0.1234, {}, "0.123"),
+        (-0.1234, {}, "−0.123"),
+        (0.1234, {"signed": True}, "+0.123"),
+        (-0.0001, {"signed": True}, "0.000"),
+        (np.nan, {}, "–"),
+        (2.5, {"digits": 1}, "2.5"),
+    ],
+)
+def test_numbers_have_a_true_minus_and_no_sign_at_zero(value, options, text):
+    assert number(value, **options) == text
+
+
+@pytest.mark.parametrize(
+    ("p", "text"), [(1e-9, "< 0.0001"), (0.00123, "0.0012"), (0.2345, "0.23"), (np.nan, "–")]
+)
+def test_p_values(p, text):
+    assert p_text(p) == text
+
+
+def test_cells_know_their_column():
+    table = pd.DataFrame(
+        {
+            "method": ["a"],
+            "budget": [0.05],
+            "n_labelled": [4.0],
+            "mean_difference": [0.01],
+            "p_holm": [0.5],
+            "share_saved": [0.25],
+            "reason": ["x|y"],
+        }
+    )
+    heads, [line] = cells(table)
+    assert heads[2] == "labelled windows"
+    assert line == ["a", "5 %", "4", "+0.010", "0.50", "25 %", "x|y"]
+    assert markdown(table).splitlines()[1:] == [
+        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
+        r"| a | 5 % | 4 | +0.010 | 0.50 | 25 % | x\|y |",
+    ]
+
+
+def test_methods_with_one_alpha_for_all_do_not_choose_it():
+    result, tasks = study(methods=["target", "average-source", "oracle", "posterior", "lda"])
+    means = Findings.of(result, tasks).tables["participants"]
+    assert with_alpha(means) == ["oracle", "posterior"]
+
+
+def test_pictures_do_not_change_how_others_are_drawn():
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    before = dict(matplotlib.rcParams)
+    assert unescape(render(Figure(), "svg").decode()).startswith("<?xml")
+    assert dict(matplotlib.rcParams) == before
