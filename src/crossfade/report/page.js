@@ -11,7 +11,7 @@ for (const button of all(".methods button")) {
   button.addEventListener("click", () => {
     const shown = button.getAttribute("aria-pressed") !== "true";
     button.setAttribute("aria-pressed", shown);
-    for (const part of own) part.classList.toggle("of", !shown);
+    for (const part of own) part.classList.toggle("off", !shown);
   });
   const stress = (on) => {
     const shown = button.getAttribute("aria-pressed") === "true";
@@ -25,12 +25,14 @@ for (const button of all(".methods button")) {
 
 const tip = document.getElementById("tip");
 const NEAR = 20;
+let spoken = null;
 
 function hide() {
   tip.hidden = true;
 }
 
 function show(part) {
+  spoken = part;
   tip.textContent = part.dataset.tip;
   tip.hidden = false;
   const box = part.getBoundingClientRect();
@@ -76,7 +78,8 @@ for (const plot of all(".plot")) {
     show(seen[next]);
   });
 }
-document.addEventListener("scroll", hide, { passive: true });
+const follow = () => tip.hidden || show(spoken);
+document.addEventListener("scroll", follow, { capture: true, passive: true });
 
 // -- the table of participants: sort and filter ---------------------------------------------------
 
