@@ -6,6 +6,8 @@ import os
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
+from signal import SIG_IGN, SIGINT, signal
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -200,7 +202,7 @@ def _in_processes(
     import joblib
 
     calls = [
-        joblib.delayed(_named)(shard, target, sources, plan)
+        joblib.delayed(_named)(shard, target, sources, plan, os.getpid())
         for shard, (target, plan) in work.items()
     ]
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
@@ -217,8 +219,12 @@ def _in_processes(
 
 
 def _named(
-    shard: tuple[str, str], target: Participant, sources: Sources, plan: Plan
+    shard: tuple[str, str], target: Participant, sources: Sources, plan: Plan, parent: int
 ) -> tuple[tuple[str, str], Outcome]:
+    # A Ctrl-C reaches workers too; one that it ends while it hands over a result would leave the
+    # parent waiting for ever. The parent ends them.
+    if os.getpid() != parent and current_thread() is main_thread():
+        signal(SIGINT, SIG_IGN)
     return shard, run_shard(target, sources, plan)
 
 
