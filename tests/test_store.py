@@ -50,13 +50,15 @@ def shards(folder):
 # -- a process that ends -------------------------------------------------------------------------
 
 SCRIPT = """
-import os, sys, time
+import os, signal, sys, time
 import crossfade._files
 from crossfade.simulate import simulate_tasks
 from crossfade.study import CalibrationStudy
 
 folder, n_jobs, moment = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 fsync, files = os.fsync, []
+# A shell that runs the tests in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def stop():
     print("now", flush=True)
