@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import maximum_filter1d, median_filter, uniform_filter1d
-from scipy.signal import firwin, oaconvolve
 
 from crossfade.signals.windows import check_rate
 
@@ -94,6 +92,8 @@ def find_peaks(signal: Array, rate: float, block: int = BLOCK) -> Peaks:
     # Rounding leaves peaks where the signal is flat, and equal heights leave two for one.
     keep &= found.height > 1e-6 * found.height.max(initial=0.0)
     keep &= np.diff(found.at, prepend=-signal.size) > REFRACTORY * rate
+    from scipy.ndimage import median_filter
+
     noise = NOISE_PEAK * median_filter(found.quiet, N_KEPT + 1)
     ahead = median_filter(found.loud, N_KEPT, origin=-(N_KEPT // 2))
     level = np.maximum(ahead, FAINTEST * np.median(found.loud))
@@ -113,6 +113,8 @@ def find_peaks(signal: Array, rate: float, block: int = BLOCK) -> Peaks:
 
 def _make_kernels(rate: float) -> _Kernels:
     # Short, so that a beat does not ring into the next: the band is passed with gentle edges.
+    from scipy.signal import firwin
+
     band = firwin(2 * round(0.1 * rate) + 1, [8.0, 16.0], pass_zero=False, fs=rate)
     slope = np.convolve(band, [0.5 * rate, 0.0, -0.5 * rate])
     half = round(0.3 * rate)
@@ -129,6 +131,9 @@ def _peaks_of_block(signal: Array, start: int, stop: int, rate: float, kernels: 
     outside = (low - start + margin, stop + margin - high)
     chunk = signal[low:high] - np.median(signal[low:high])
     chunk = np.pad(chunk, outside, mode="edge")
+    from scipy.ndimage import maximum_filter1d, uniform_filter1d
+    from scipy.signal import oaconvolve
+
     slope = np.abs(oaconvolve(chunk, kernels.slope, "same"))
     energy = uniform_filter1d(slope, 2 * round(0.04 * rate) + 1)
     shape = oaconvolve(chunk, kernels.shape, "same")

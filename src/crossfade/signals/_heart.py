@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import median_filter
-from scipy.signal import lombscargle
 
 from crossfade._checks import check_choice, check_finite, check_number
 from crossfade.signals.windows import check_rate
@@ -136,6 +134,8 @@ def clean_intervals(beats: ArrayLike, *, sfreq: float) -> Intervals:
 def _is_regular(seconds: Array) -> NDArray[np.bool_]:
     if not seconds.size:
         return np.zeros(0, dtype=np.bool_)
+    from scipy.ndimage import median_filter
+
     usual = median_filter(seconds, N_AROUND)
     regular: NDArray[np.bool_] = np.abs(seconds - usual) <= JUMP * usual
     # At the top of a deep breath an interval is far from the median but near to its neighbour.
@@ -264,6 +264,8 @@ def _power(window: _Window, band: tuple[float, float]) -> float:
     duration = float(window.times[-1] - window.times[0])
     # Four points for each width of a line, so that the sum is the area under the spectrum.
     frequencies = np.linspace(*band, 2 + int(4.0 * duration * (band[1] - band[0])))
+    from scipy.signal import lombscargle
+
     spectrum = lombscargle(window.times - window.times[0], offsets, 2.0 * np.pi * frequencies)
     density = 2.0 * spectrum * duration / (n_intervals - 1)
     return float(np.trapezoid(density, frequencies))
