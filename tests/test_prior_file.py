@@ -77,7 +77,7 @@ def test_file_can_be_read_with_numpy_alone(prior, saved):
     with np.load(saved, allow_pickle=False) as archive:
         np.testing.assert_array_equal(archive["direction_sum"], prior.direction_sum)
         header = json.loads(archive["header"].tobytes())
-    assert (header["format"], header["version"], header["n_tasks"]) == ("crossfade-prior", 1, 6)
+    assert (header["format"], header["version"], header["n_tasks"]) == ("crossfade-prior", 2, 6)
 
 
 def test_truncated_anywhere(saved):
@@ -117,8 +117,8 @@ def test_altered_numbers_under_an_intact_archive(prior, saved):
 
 
 def test_newer_version(saved):
-    rewritten(saved, {"version": 2, "anything": "else"})
-    with pytest.raises(ValueError, match=r"format version 2; .* reads up to 1. Update Crossfade"):
+    rewritten(saved, {"version": 3, "anything": "else"})
+    with pytest.raises(ValueError, match=r"format version 3; .* reads up to 2. Update Crossfade"):
         TaskPrior.load(saved)
     rewritten(saved, {"version": "two"})
     with pytest.raises(ValueError, match="was altered: its format version is 'two'"):
@@ -201,6 +201,8 @@ def test_header_that_is_none(saved):
         ({"classes": [1]}, {}),
         ({"classes": 7}, {}),
         ({"feature_names": ["only one"]}, {}),
+        ({"about": ["made by us"]}, {}),
+        ({"about": {"made_by": 7}}, {}),
     ],
 )
 def test_contents_that_cannot_be_a_prior(saved, header, arrays):

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crossfade._checks import check_choice
 from crossfade._domains import split_domains
+from crossfade._proportions import check_class_prior, log_odds, proportion_of
 from crossfade._rule import LinearRule, check_both_classes, encode
 from crossfade._target import (
     Forecast,
@@ -19,6 +20,8 @@ from crossfade._target import (
     forecast,
 )
 from crossfade._threshold import threshold_of
+from crossfade.mixture import MixturePrior, Prior
+from crossfade.multiclass_prior import MulticlassPrior
 from crossfade.prior import TaskPrior
 
 Array = NDArray[np.float64]
@@ -32,15 +35,24 @@ class BlendClassifier(LinearRule):
     # Routed in pipelines and searches without touching scikit-learn's global setting.
     __metadata_request__fit: ClassVar = {"sample_domain": True}
 
-    prior: TaskPrior | None
+    prior: Prior | None
+    #: Only one of the blends has another kind to choose.
+    weights: str = "average"
     shrinkage: str | float | None
     on_missing_class: str
     classes: Any
+    class_prior: ArrayLike | None
     alpha_: float
+    class_prior_: Array
+    component_weights_: Array | None
     source_projection_: Array | None
     target_projection_: Array | None
     _seen: tuple[Array, NDArray[Any], Array]
-    _prior_given: TaskPrior | None
+    _prior_given: Prior | None
+    _target: Target
+    _concluded: tuple[Array, float, Array | None]
+    #: Samples of the target's further classes, for the covariance only.
+    _bystanders: Samples | None = None
 
     def fit(
         self,
@@ -81,6 +93,7 @@ class BlendClassifier(LinearRule):
                 prior,
                 self.classes,
                 getattr(self, "feature_names_in_", None),
+                keep_directions=self.weights == "per-task",
             )
         self._start(rows, labels, weight, prior)
         self._learn(may_wait=False)
@@ -166,14 +179,46 @@ class BlendClassifier(LinearRule):
         label = (labels == self.classes_[1]).astype(np.intp)
         if len(np.unique(label)) < 2:
             raise ValueError("A threshold between two classes needs labelled samples of both.")
-        self.intercept_ = self.intercept_ - threshold_of(
-            self.decision_function(rows), label, scores, weight
-        )
+        odds = float(log_odds(self.class_prior_[1]))
+        middle = threshold_of(self.decision_function(rows), label, scores, weight, odds)
+        self.intercept_ = self.intercept_ - (middle + odds / self._slope)
         return self
 
-    def _start(
-        self, rows: Array, labels: NDArray[Any], weight: Array, prior: TaskPrior | None
-    ) -> None:
+    def estimate_proportions(self, X: ArrayLike) -> Self:
+        """Learn from unlabelled samples of the same target how frequent its two classes are.
+
+        Two normals of one variance are fitted to the scores (equation 45). Where their proportions
+        differ clearly from `class_prior`, they take its place: threshold, probabilities and
+        forecast follow. Where they do not, nothing changes. Direction and `alpha_` stay; fitting
+        again undoes it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Unlabelled samples, in the user's units, in the proportions of those to come.
+
+        Returns
+        -------
+        self
+            The estimator, with another `class_prior_` and `intercept_`.
+        """
+        scores = self.decision_function(X) + log_odds(self.class_prior_[1]) / self._slope
+        omega, trace, given_gap = self._concluded
+        promise = forecast(self._target, omega, trace, given_gap)
+        length = np.linalg.norm(omega)
+        given = check_class_prior(self.class_prior)
+        share, error = proportion_of(
+            scores,
+            promise.gap / length,
+            promise.variance / length**2,
+            self._target.counts,
+            given or 0.5,
+        )
+        learnt = float(share) if error > 0.0 else given
+        self._favour(learnt, forecast(self._target, *self._concluded, learnt, error))
+        return self
+
+    def _start(self, rows: Array, labels: NDArray[Any], weight: Array, prior: Prior | None) -> None:
         """Forget what was learnt before, all but what the check of the input has just set."""
         learnt = [name for name in self.__dict__ if name[-1] == "_" and name[-4:] != "_in_"]
         for name in (*learnt, "_announced", "_waiting_for"):
@@ -196,6 +241,7 @@ class BlendClassifier(LinearRule):
         """Fit the rule to all samples so far, or wait for a class that is still to come."""
         self._check_parameters()
         prior = self.prior_
+        self.component_weights_ = prior.shares if isinstance(prior, MixturePrior) else None
         rows, labels, weight = self._seen
         self._refuse_other_features(prior, rows.shape[1])
         counted = weight > 0.0
@@ -220,11 +266,15 @@ class BlendClassifier(LinearRule):
                 remedy = ", or name both with partial_fit(..., classes=(first, second))"
             check_both_classes(samples.counts, known, remedy)
 
-    def _learn_both(self, samples: Samples, prior: TaskPrior | None) -> None:
+    def _learn_both(self, samples: Samples, prior: Prior | None) -> None:
         shrinkage = check_shrinkage(self.shrinkage)
         scale = None if prior is None else prior.feature_scale
         fallback = None if prior is None else prior.within_spectrum
-        target = describe_target(samples, shrinkage, scale, fallback, self._noise_form())
+        form = self._noise_form()
+        # The paper takes samples for independent.
+        known = None if prior is None or form != "unit" else prior.neighbour_correlation
+        samples = samples.among(self._bystanders)
+        target = describe_target(samples, shrinkage, scale, fallback, form, known)
         self._target = target
         self.midpoint_ = target.midpoint
         own = target.noise.omega
@@ -254,22 +304,34 @@ class BlendClassifier(LinearRule):
                 f"The target's direction and the crowd's cancel out at alpha={self.alpha_:g}. "
                 "Choose another alpha, or None."
             )
-        self._conclude(omega, self.midpoint_, target, forecast(target, omega, trace))
+        self._conclude(omega, trace)
 
-    def _conclude(self, omega: Array, midpoint: Array, target: Target, promise: Forecast) -> None:
-        """Set the rule and its forecast."""
+    def _conclude(self, omega: Array, trace: float, given_gap: Array | None = None) -> None:
+        """Set the rule and its forecast; the gap along `omega` may be given."""
+        self._concluded = omega, trace, given_gap
+        share = check_class_prior(self.class_prior)
+        promise = forecast(self._target, omega, trace, given_gap, share)
         length = float(np.linalg.norm(omega))
         gap, variance = float(promise.gap) / length, float(promise.variance) / length**2
-        self._set_rule(omega / length, target.scale, midpoint, gap, variance)
+        self._set_rule(omega / length, self._target.scale, self.midpoint_, gap, variance)
+        self.class_prior_ = np.array([0.5, 0.5])
+        self._favour(share, promise)
+
+    def _favour(self, share: float | None, promise: Forecast) -> None:
+        """Move the threshold to a share of the second class (equation 20), with its forecast."""
         self.expected_accuracy_ = float(promise.accuracy)
         self.expected_accuracy_error_ = float(promise.error)
+        before = log_odds(self.class_prior_[1])
+        self.class_prior_ = np.array([0.5, 0.5] if share is None else [1.0 - share, share])
+        # The slope of the probabilities, so that these still say which class is likelier.
+        self.intercept_ = self.intercept_ - (log_odds(share) - before) / self._slope
 
     def _learn_one(
         self,
         samples: Samples,
         present: NDArray[Any],
         names: NDArray[Any] | None,
-        prior: TaskPrior | None,
+        prior: Prior | None,
     ) -> None:
         """Rule of the crowd, through a midpoint half a gap away from the class that was seen."""
         if prior is None or prior.half_gap is None:
@@ -297,10 +359,11 @@ class BlendClassifier(LinearRule):
         target = describe_target(
             Samples(
                 mirrored, np.append(label, 1 - int(seen_second)), np.append(samples.weight, 1.0)
-            ),
+            ).among(self._bystanders),
             check_shrinkage(self.shrinkage),
             oriented.feature_scale,
             oriented.within_spectrum,
+            correlation=oriented.neighbour_correlation,
         )
         self._target = target
         self.midpoint_, self.alpha_ = midpoint, 0.0
@@ -308,17 +371,25 @@ class BlendClassifier(LinearRule):
         self.target_projection_ = None
         self.source_projection_ = oriented.mean_direction
         gap = np.asarray(oriented.mean_direction @ half_gap)
-        promise = forecast(target, oriented.mean_direction, 0.0, gap)
-        self._conclude(oriented.mean_direction, midpoint, target, promise)
+        self._conclude(oriented.mean_direction, 0.0, gap)
 
     # -- agreement of target and prior ------------------------------------------------------
 
-    def _check_prior(self) -> TaskPrior | None:
-        if self.prior is not None and not isinstance(self.prior, TaskPrior):
-            raise TypeError(f"prior must be a TaskPrior or None; got {type(self.prior).__name__}.")
+    def _check_prior(self) -> Prior | None:
+        if isinstance(self.prior, MulticlassPrior):
+            raise TypeError(
+                "prior is a MulticlassPrior, and this is a rule for two classes. Use "
+                f"MulticlassBlend({type(self).__name__}(prior)), or the prior of one pair, "
+                f"prior[{self.prior.pairs[0]}]."
+            )
+        if self.prior is not None and not isinstance(self.prior, TaskPrior | MixturePrior):
+            raise TypeError(
+                "prior must be a TaskPrior, a MixturePrior or None; got "
+                f"{type(self.prior).__name__}."
+            )
         return self.prior
 
-    def _both_classes(self, present: NDArray[Any], prior: TaskPrior | None) -> NDArray[Any] | None:
+    def _both_classes(self, present: NDArray[Any], prior: Prior | None) -> NDArray[Any] | None:
         """Both labels in the prior's order, as far as anybody knows them."""
         names: NDArray[Any] | None = None
         if self.classes is not None:
@@ -344,39 +415,20 @@ class BlendClassifier(LinearRule):
                 )
         return names
 
-    def _oriented(self, prior: TaskPrior | None) -> TaskPrior | None:
+    def _oriented(self, prior: Prior | None) -> Prior | None:
         """The prior, turned round where the target's labels sort the other way."""
+        if isinstance(prior, MixturePrior) and prior.n_components == 1:
+            prior = prior.pooled
         return prior if prior is None or self._same_order() else prior.reversed()
 
     def _same_order(self) -> bool:
         return self.classes is None or bool(self.classes[1] == self.classes_[1])
 
-    def _refuse_other_features(self, prior: TaskPrior | None, n_features: int) -> None:
-        if prior is None:
-            return
-        if prior.n_features != n_features:
-            raise ValueError(
-                f"X has {n_features} features, but the prior has {prior.n_features}. Use the "
-                "features that the prior was built with."
-            )
-        names = getattr(self, "feature_names_in_", None)
-        if names is None or prior.feature_names is None or tuple(names) == prior.feature_names:
-            return
-        different = next(
-            (mine, theirs)
-            for mine, theirs in zip(names, prior.feature_names, strict=True)
-            if mine != theirs
-        )
-        raise ValueError(
-            f"The features of X are not those of the prior: {different[0]!r} stands where the "
-            f"prior has {different[1]!r}. Reorder or rename the columns, for instance with "
-            "X[list(prior.feature_names)]."
-        )
-
     # -- what the two blends do differently -------------------------------------------------
 
     def _check_parameters(self) -> None:
         check_choice("on_missing_class", self.on_missing_class, MISSING_CLASS)
+        check_class_prior(self.class_prior)
 
     def _noise_form(self) -> str:
         return "unit"
@@ -385,6 +437,6 @@ class BlendClassifier(LinearRule):
         """Set what a blend would have set, where `alpha_` leaves nothing to choose."""
         raise NotImplementedError
 
-    def _blend(self, target: Target, prior: TaskPrior) -> tuple[Array, float, float]:
+    def _blend(self, target: Target, prior: Prior) -> tuple[Array, float, float]:
         """Direction, trace of the matrix that multiplies (own - crowd), and alpha."""
         raise NotImplementedError

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from crossfade._inversion import by_rows, negative_probability
+from crossfade._inversion import by_rows, negative_probability, wrong_probability
+from crossfade._proportions import error_rate, threshold
 from crossfade._spectrum import ROUNDING, Spectrum, invert
 
 Array = NDArray[np.float64]
@@ -72,6 +73,7 @@ def target_noise(
     counts: tuple[float, float],
     shrinkage: Array | float,
     form: str = "unit",
+    freedom: float | None = None,
 ) -> TargetNoise:
     """Direction of the target and its covariance.
 
@@ -88,6 +90,8 @@ def target_noise(
     form : {"unit", "minus", "plus"}
         Equation 5, projected off the direction; or the paper's raw formula (equation 6) on data
         scaled to a half gap of length one, with its printed sign or the right one.
+    freedom : float or None
+        Degrees of freedom of the covariance; None if it comes from these samples alone.
 
     Returns
     -------
@@ -101,7 +105,8 @@ def target_noise(
     omega = raw / safe[..., None]
     separation = np.vecdot(nu, raw)
     if form == "unit":
-        freedom = max(sum(counts) - 2.0, 1.0)
+        if freedom is None:
+            freedom = max(sum(counts) - 2.0, 1.0)
         learnt = (1.0 - np.asarray(shrinkage)) ** 2 / freedom
         scale = (mean_noise(counts) + learnt * separation) / safe**2
         radial = scale * np.vecdot(omega, inverse.apply(omega))
@@ -128,6 +133,8 @@ class BlendLaw(NamedTuple):
         Mean direction of the sources.
     psi : PsiParts
         Covariance of the mean direction.
+    share : float, ndarray of shape (...) or None
+        Probability of the second class; None where both are equally likely.
     """
 
     sigma: Spectrum
@@ -135,6 +142,7 @@ class BlendLaw(NamedTuple):
     noise: TargetNoise
     mu: Array
     psi: PsiParts
+    share: Array | float | None = None
 
 
 def _products(sigma: Spectrum, omega: Array, mu: Array) -> tuple[Array, Array, Array]:
@@ -194,7 +202,9 @@ def curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
     ]
     moments = _moments(multiplicity, values, products, alphas, *scalars)
     rows_at_once = max(1, _CHUNK // (n_alphas * n_values))
-    columns = (values, products, alphas, *scalars, *moments)
+    columns: tuple[Array, ...] = (values, products, alphas, *scalars, *moments)
+    if law.share is not None:
+        columns += (np.asarray(law.share, np.float64).reshape(-1, 1),)
     risks, errors = by_rows(partial(_risks, multiplicity), columns, rows_at_once)
     return risks.reshape(*batch, n_alphas), errors.reshape(*batch, n_alphas)
 
@@ -238,6 +248,7 @@ def _risks(
     along: Array,
     mean: Array,
     deviation: Array,
+    share: Array | None = None,
     *,
     n_nodes: int,
 ) -> tuple[Array, Array]:
@@ -282,7 +293,13 @@ def _risks(
         log_modulus = -0.5 * (length * length * (ww_0 - ww_k) + quadratic + log_det)
         return log_modulus, length * mixed
 
-    return negative_probability(phi, mean, deviation, n_nodes)
+    if share is None:
+        return negative_probability(phi, mean, deviation, n_nodes)
+    ww, _, wm, _, _, mm = products.sum(-1).T[..., None]
+    own, crowd = alphas, 1.0 - alphas
+    variance = own * (own * ww + 2.0 * crowd * wm) + crowd * crowd * mm
+    moved = threshold(mean, variance, share)
+    return wrong_probability(phi, mean, deviation, moved, share, n_nodes)
 
 
 def sampled_curve(
@@ -302,9 +319,15 @@ def sampled_curve(
         source = law.mu + _source_draws(law.mu, law.psi, crowd)
         omega = alpha * target + (1.0 - alpha) * source
         variance = np.vecdot(omega, sigma.apply(omega))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            score = np.vecdot(omega, law.nu) / np.sqrt(np.maximum(variance, 0.0))
-        drawn = ndtr(-np.where(np.isnan(score), 0.0, score))
+        if law.share is None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                score = np.vecdot(omega, law.nu) / np.sqrt(np.maximum(variance, 0.0))
+            drawn = ndtr(-np.where(np.isnan(score), 0.0, score))
+        else:
+            centre = alpha * noise.omega + (1.0 - alpha) * law.mu
+            within = np.vecdot(centre, sigma.apply(centre))
+            moved = threshold(np.vecdot(centre, law.nu), within, law.share)
+            drawn = error_rate(np.vecdot(omega, law.nu), variance, moved, law.share)
         risks[place] = drawn.mean(0)
         errors[place] = drawn.std(0, ddof=1) / np.sqrt(n_draws)
     return np.moveaxis(risks, 0, -1), np.moveaxis(errors, 0, -1)

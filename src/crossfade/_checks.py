@@ -213,3 +213,30 @@ def grid_of(step: object) -> Array:
             f"{1.0 / n_steps:.6g}."
         )
     return np.linspace(0.0, 1.0, n_steps + 1)
+
+
+def check_same_space(mine: Any, theirs: Any) -> None:
+    """Refuse to merge priors of different features, scales or classes.
+
+    Parameters
+    ----------
+    mine, theirs : TaskPrior
+        Two priors.
+    """
+    if mine.n_features != theirs.n_features:
+        raise ValueError(
+            f"Priors of different features cannot be merged: {mine.n_features} and "
+            f"{theirs.n_features} features. Build both from the same ones."
+        )
+    if not np.array_equal(mine.feature_scale, theirs.feature_scale):
+        raise ValueError(
+            "Priors of different feature scales cannot be merged: directions would be in "
+            "different units. Build both with the same feature_scale."
+        )
+    for name in ("feature_names", "classes"):
+        own, other = getattr(mine, name), getattr(theirs, name)
+        if own is not None and other is not None and own != other:
+            raise ValueError(
+                f"Priors of different {name.replace('_', ' ')} cannot be merged: {own} and "
+                f"{other}. Rename those of one site before its prior is built."
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,20 +11,23 @@ from scipy.optimize import brentq
 
 from crossfade import vmf
 from crossfade._blend_law import PsiParts
-from crossfade._checks import check_choice
+from crossfade._checks import check_choice, check_directions
 from crossfade._shrinkage import oas
+
+if TYPE_CHECKING:
+    from crossfade._release import Release
 
 Array = NDArray[np.float64]
 
 PSI_FORMS = ("tangent", "authors", "printed")
 
 
-def least_scatter(n_tasks: int, n_features: int) -> float:
+def least_scatter(n_tasks: float, n_features: int) -> float:
     """Variance in each feature below which so few tasks cannot be certain of their agreement."""
     return max(1.0 / (n_features * n_tasks**2), 1e-10)
 
 
-def shrunk_scatter(mean: Array, second_moment: Array, n_tasks: int) -> Array:
+def shrunk_scatter(mean: Array, second_moment: Array, n_tasks: float) -> Array:
     """Covariance of directions between tasks, shrunk by OAS (equation 12).
 
     Parameters
@@ -32,17 +36,17 @@ def shrunk_scatter(mean: Array, second_moment: Array, n_tasks: int) -> Array:
         Mean of the unit directions.
     second_moment : ndarray of shape (..., n_features, n_features)
         Mean of their outer products.
-    n_tasks : int
-        How many directions there are.
+    n_tasks : float
+        How many directions there are; a component of a mixture may have a fraction.
 
     Returns
     -------
     ndarray of shape (..., n_features, n_features)
-        Covariance matrices; one task leaves the identity over the number of features.
+        Covariance matrices; less than two tasks leave the identity over the number of features.
     """
     n_features = mean.shape[-1]
     identity = np.eye(n_features)
-    if n_tasks == 1:
+    if n_tasks < 2.0:
         return np.broadcast_to(identity / n_features, second_moment.shape)
     scatter = second_moment - mean[..., :, None] * mean[..., None, :]
     scatter = scatter * (n_tasks / (n_tasks - 1.0))
@@ -71,8 +75,60 @@ def orthogonal_root(scatter: Array) -> Array:
     return root
 
 
+def trusted_square(square: Array, noise: float, n_features: int) -> Array:
+    """Squared length of a released mean, less its own standard error (equation 31).
+
+    Parameters
+    ----------
+    square : ndarray of shape (...)
+        Squared length, freed of the noise that was added.
+    noise : float
+        Standard deviation of that noise in each feature of the mean.
+    n_features : int
+        Number of features.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Squared lengths, zero where noise alone could have made them.
+    """
+    owed = n_features * noise**2
+    trusted: Array = np.maximum(
+        square - np.sqrt((2.0 * owed + 4.0 * square) * owed / n_features), 0.0
+    )
+    return trusted
+
+
+def trusted_mean(mean: Array, noise: float) -> Array:
+    """Released mean as long as it can be trusted: its posterior mean (equation 31).
+
+    Parameters
+    ----------
+    mean : ndarray of shape (..., n_features)
+        Mean of the directions, its length freed of the noise that was added.
+    noise : float
+        Standard deviation of that noise in each feature; positive.
+
+    Returns
+    -------
+    ndarray of shape (..., n_features)
+        Shorter means.
+    """
+    n_features = mean.shape[-1]
+    square = np.vecdot(mean, mean)
+    sure = trusted_square(square, noise, n_features)
+    length = sure / np.sqrt(sure + n_features * noise**2)
+    shorter: Array = mean * (length / np.sqrt(np.maximum(square, 1e-300)))[..., None]
+    return shorter
+
+
 def psi_parts(
-    form: str, resultant: Array, mean_square: Array, n_tasks: int, n_features: int
+    form: str,
+    resultant: Array,
+    mean_square: Array,
+    n_tasks: float | Array,
+    n_features: int,
+    noise: float = 0.0,
 ) -> PsiParts:
     """Covariance of the mean direction in one of its three forms (equation 10).
 
@@ -84,8 +140,12 @@ def psi_parts(
         Length of the mean of the directions.
     mean_square : ndarray of shape (...)
         Mean of the squared cosines with the mean direction.
-    n_tasks, n_features : int
-        How many directions, of what dimension.
+    n_tasks : float or ndarray of shape (...)
+        How many directions there are.
+    n_features : int
+        Their dimension.
+    noise : float
+        Standard deviation of what a release added to each feature of the mean (equation 31).
 
     Returns
     -------
@@ -93,16 +153,16 @@ def psi_parts(
         Multiples of the identity and of the outer product of the mean direction.
     """
     unlike = np.maximum(1.0 - mean_square, 0.0)
+    added = (noise / resultant) ** 2
     if form == "printed":
-        return PsiParts(np.sqrt(unlike / (n_tasks * resultant)), np.zeros_like(unlike))
+        return PsiParts(np.sqrt(unlike / (n_tasks * resultant)) + added, np.zeros_like(unlike))
     if form == "authors":
-        return PsiParts(unlike / (n_tasks * resultant**2), np.zeros_like(unlike))
+        return PsiParts(unlike / (n_tasks * resultant**2) + added, np.zeros_like(unlike))
     # One task says nothing about its spread: each tangent direction gets that of the sphere.
     # On a line there is none.
-    tangent = unlike / max(n_features - 1, 1)
-    if n_tasks == 1:
-        tangent = np.full_like(unlike, 1 / n_features if n_features > 1 else 0.0)
-    variance = tangent / (n_tasks * resultant**2)
+    alone = 1.0 / n_features if n_features > 1 else 0.0
+    tangent = np.where(np.less(n_tasks, 2.0), alone, unlike / max(n_features - 1, 1))
+    variance = tangent / (n_tasks * resultant**2) + added
     return PsiParts(variance, -variance)
 
 
@@ -167,17 +227,23 @@ class DirectionSums:
 
     Attributes
     ----------
-    n_tasks : int
+    n_tasks : float
         Number of directions, J.
     direction_sum : ndarray of shape (n_features,)
         Their sum.
     outer_sum : ndarray of shape (n_features, n_features) or None
         Sum of their outer products; None if it was not kept.
+    release : Release or None
+        How much noise the sums hold; None for exact ones.
+    direction_noise : float or None
+        Average squared error of the directions, where it is known.
     """
 
-    n_tasks: int
+    n_tasks: float
     direction_sum: Array
     outer_sum: Array | None
+    release: Release | None = None
+    direction_noise: float | None = None
 
     @property
     def n_features(self) -> int:
@@ -191,13 +257,22 @@ class DirectionSums:
 
     @cached_property
     def mean(self) -> Array:
-        """Mean of the unit directions (equation 7); its length says how far they agree."""
-        return frozen(self.direction_sum / self.n_tasks)
+        """Mean of the unit directions (equation 7); its length says how far they agree.
+
+        That of a released prior is shorter than R, by as much as its noise makes it unsure.
+        """
+        mean = self.direction_sum / self.n_tasks
+        return frozen(mean if self.release is None else trusted_mean(mean, self._mean_noise))
+
+    @property
+    def _mean_noise(self) -> float:
+        """Standard deviation of what a release added to each feature of the mean."""
+        return 0.0 if self.release is None else self.release.noise / self.n_tasks
 
     @cached_property
     def resultant_length(self) -> float:
         """Length R of the mean: 1 where all directions agree, 0 where they cancel out."""
-        return min(float(np.linalg.norm(self.mean)), 1.0)
+        return min(float(np.linalg.norm(self.direction_sum / self.n_tasks)), 1.0)
 
     @cached_property
     def mean_direction(self) -> Array:
@@ -205,14 +280,18 @@ class DirectionSums:
         if self.resultant_length < 1e-12:
             raise ValueError(
                 "The directions of this prior cancel out: there is no mean direction. Check that "
-                "all sources order their classes alike."
+                "all sources order their classes alike, and that no release drowned them in noise."
             )
-        return frozen(self.mean / np.linalg.norm(self.mean))
+        mean = self.direction_sum / self.n_tasks
+        return frozen(mean / np.linalg.norm(mean))
 
     @property
     def cancels(self) -> bool:
         """Whether the mean is no longer than that of directions without any preference."""
-        return self.n_tasks > 1 and self.resultant_length**2 * self.n_tasks <= 1.0
+        square = np.asarray(self.resultant_length**2)
+        if self.release is not None:
+            square = trusted_square(square, self._mean_noise, self.n_features)
+        return bool(square == 0.0) or (self.n_tasks > 1 and bool(square * self.n_tasks <= 1.0))
 
     @property
     def concentration(self) -> float:
@@ -228,15 +307,27 @@ class DirectionSums:
         """Covariance of the directions between tasks, of shape (n_features, n_features)."""
         if self.outer_sum is None:
             return frozen(self.isotropic_scatter * np.eye(self.n_features))
-        return frozen(shrunk_scatter(self.mean, self.outer_sum / self.n_tasks, self.n_tasks))
+        scatter = shrunk_scatter(self.mean, self.outer_sum / self.n_tasks, self.n_tasks)
+        return frozen(self._between * scatter)
 
     @property
     def isotropic_scatter(self) -> float:
         """Variance of the directions in each feature, if it is the same in all (equation 12)."""
-        if self.n_tasks == 1:
+        if self.n_tasks < 2.0:
             return 1.0 / self.n_features
+        length = min(float(np.linalg.norm(self.mean)), 1.0)
+        unlike = (1.0 - length**2) * self.n_tasks / (self.n_tasks - 1.0)
+        least = least_scatter(self.n_tasks, self.n_features)
+        return max(self._between * unlike / self.n_features, least)
+
+    @property
+    def _between(self) -> float:
+        """Share of the scatter that is between tasks, and not their own noise (equation 50)."""
+        if self.direction_noise is None or self.n_tasks < 2.0:
+            return 1.0
         unlike = (1.0 - self.resultant_length**2) * self.n_tasks / (self.n_tasks - 1.0)
-        return max(unlike / self.n_features, least_scatter(self.n_tasks, self.n_features))
+        share = 1.0 - self.direction_noise / unlike if unlike > 0.0 else 1.0
+        return max(share, 1.0 / self.n_tasks)
 
     @cached_property
     def scatter_root(self) -> Array:
@@ -269,7 +360,7 @@ class DirectionSums:
         check_choice("form", form, PSI_FORMS)
         _ = self.mean_direction
         resultant, square = np.asarray(self.resultant_length), np.asarray(self.mean_square)
-        return psi_parts(form, resultant, square, self.n_tasks, self.n_features)
+        return psi_parts(form, resultant, square, self.n_tasks, self.n_features, self._mean_noise)
 
     def standard_error(self, form: str = "tangent") -> Array:
         """Covariance Psi of the mean direction (equation 10).
@@ -290,6 +381,21 @@ class DirectionSums:
         mu = self.mean_direction
         psi: Array = parts.identity * np.eye(self.n_features) + parts.along * np.outer(mu, mu)
         return psi
+
+
+def check_belonging(directions: Array, direction_sum: Array, slack: float) -> None:
+    """Refuse single directions that are not of unit length, or whose sum is another."""
+    check_directions(directions, direction_sum.size)
+    if np.abs(directions.sum(0) - direction_sum).max() > slack:
+        raise ValueError(
+            "directions do not add up to direction_sum. Give directions=None with sums that are "
+            "not theirs."
+        )
+
+
+def joined(mine: Array | None, theirs: Array | None) -> Array | None:
+    """Single directions of two priors, if both keep them."""
+    return None if mine is None or theirs is None else np.concatenate([mine, theirs])
 
 
 def frozen(array: Array) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crossfade.mixture import Prior
 from crossfade.prior import TaskPrior
 from crossfade.tasks import Task
 
@@ -19,10 +20,11 @@ def split_domains(
     labels: NDArray[Any],
     weight: Array,
     sample_domain: ArrayLike,
-    prior: TaskPrior | None,
+    prior: Prior | None,
     classes: Any = None,
     feature_names: Any = None,
-) -> tuple[Array, NDArray[Any], Array, TaskPrior | None]:
+    keep_directions: bool = False,
+) -> tuple[Array, NDArray[Any], Array, Prior | None]:
     """Separate sources (positive domains) from the target (negative ones), as skada does.
 
     Parameters
@@ -41,6 +43,8 @@ def split_domains(
         Labels in the order of the prior's classes, if they have other names.
     feature_names : sequence of str or None
         Names of the features.
+    keep_directions : bool
+        Whether the sources' own prior keeps their single directions.
 
     Returns
     -------
@@ -77,7 +81,8 @@ def split_domains(
     ]
     if sources:
         scale: Any = "auto" if prior is None else prior.feature_scale
-        ours = _in_order(TaskPrior.from_tasks(sources, feature_scale=scale), prior, classes)
+        ours = TaskPrior.from_tasks(sources, feature_scale=scale, keep_directions=keep_directions)
+        ours = _in_order(ours, prior, classes)
         prior = ours if prior is None else prior + ours
     known = classes if classes is not None or prior is None else prior.classes
     labelled = target & ~_masked(labels, known)
@@ -88,7 +93,7 @@ def split_domains(
     return rows[labelled], labels[labelled], weight[labelled], prior
 
 
-def _in_order(ours: TaskPrior, prior: TaskPrior | None, classes: Any) -> TaskPrior:
+def _in_order(ours: TaskPrior, prior: Prior | None, classes: Any) -> TaskPrior:
     """The sources' prior with the classes of the given one, as `classes` maps them."""
     if classes is None or ours.classes is None or set(classes) != set(ours.classes):
         return ours

@@ -8,6 +8,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from crossfade._proportions import threshold
+
 Array = NDArray[np.float64]
 #: Takes arguments t of shape (..., n_nodes); returns log |phi(t)| and arg phi(t).
 CharacteristicFunction = Callable[[Array], tuple[Array, Array]]
@@ -15,6 +17,8 @@ CharacteristicFunction = Callable[[Array], tuple[Array, Array]]
 #: Numerical error above which the nodes of a row are doubled.
 TOLERANCE = 1e-6
 _FEWEST, _MOST = 32, 1024
+#: Deviations beyond which a bilinear form in normals has less than TOLERANCE of its probability.
+_FAR = 36.0
 
 
 @cache
@@ -80,6 +84,61 @@ def negative_probability(
     return probability, error
 
 
+def wrong_probability(
+    phi: CharacteristicFunction,
+    mean: Array,
+    deviation: Array,
+    moved: Array,
+    share: Array,
+    n_nodes: int,
+) -> tuple[Array, Array]:
+    """Expected risk of a random direction with a threshold that is given (equation 42).
+
+    Parameters
+    ----------
+    phi : callable
+        Characteristic function of omega'x for samples of the second class, as in
+        :func:`negative_probability`.
+    mean, deviation : ndarray of shape (...)
+        Mean and standard deviation of omega'x.
+    moved : ndarray of shape (...)
+        The threshold, from the middle.
+    share : ndarray of shape (...)
+        Probability of the second class.
+    n_nodes : int
+        Nodes of the inversion.
+
+    Returns
+    -------
+    probability, error : ndarray of shape (...)
+        The risk, and an estimate of its numerical error.
+    """
+    # So far out all answers are the likelier class.
+    beyond = np.abs(moved) > np.abs(mean) + _FAR * deviation
+    near = np.where(beyond, 0.0, moved)
+    lean = 1.0 - 2.0 * share
+    spread = np.hypot(deviation, 2.0 * np.sqrt(share * (1.0 - share)) * near)
+    nodes, weights, at_zero = _nodes(n_nodes)
+    at = nodes / np.where(spread > 0.0, spread, 1.0)[..., None]
+    log_modulus, angle = phi(at)
+    turn = at * near[..., None]
+    cosine, sine = np.cos(turn), lean[..., None] * np.sin(turn)
+    mixed = log_modulus + 0.5 * np.log(cosine * cosine + sine * sine)
+    angle = angle + np.arctan2(sine, cosine)
+    risk, error = negative_probability(
+        lambda _: (mixed, angle), mean + lean * near, spread, n_nodes
+    )
+    # Nodes too far apart for the turning count as nothing but error; and where the mixture's
+    # modulus is small by chance at the last node, that of phi is not.
+    modulus = np.exp(log_modulus)
+    lost = np.abs(turn) * (2.0 * np.pi * at_zero[0]) > 2.0
+    error = error + (modulus * lost) @ weights[:, 0] + modulus[..., -1] / np.pi
+    error = np.where(spread > 0.0, error, 0.0)
+    tail = np.where(np.isfinite(moved), np.exp(-1.0 - _FAR / np.e), 0.0)
+    smaller = np.minimum(share, 1.0 - share)
+    return np.where(beyond, smaller, risk), np.where(beyond, tail, error)
+
+
 def by_rows(
     evaluate: Callable[..., tuple[Array, Array]], columns: Sequence[Array], rows_at_once: int
 ) -> tuple[Array, Array]:
@@ -122,7 +181,9 @@ def by_rows(
         rows_at_once = max(1, rows_at_once // 2)
 
 
-def integrated_risk(mean: Array, factor: Array, nu: Array, sigma: Array) -> tuple[Array, Array]:
+def integrated_risk(
+    mean: Array, factor: Array, nu: Array, sigma: Array, share: Array | float | None = None
+) -> tuple[Array, Array]:
     """Expected risk of a direction that is normal with this mean and covariance.
 
     Parameters
@@ -135,6 +196,8 @@ def integrated_risk(mean: Array, factor: Array, nu: Array, sigma: Array) -> tupl
         Half the gap between the class means.
     sigma : ndarray of shape (..., n_features, n_features)
         Covariance within the classes.
+    share : float, ndarray of shape (...) or None
+        Probability of the second class; None where both are equally likely.
 
     Returns
     -------
@@ -147,7 +210,8 @@ def integrated_risk(mean: Array, factor: Array, nu: Array, sigma: Array) -> tupl
     rotated = (factor @ turn).mT
     p, q = np.matvec(rotated, nu), np.matvec(rotated, sigma_mean)
     centre, variance = np.vecdot(mean, nu)[..., None], np.vecdot(mean, sigma_mean)[..., None]
-    parts = np.broadcast_arrays(np.maximum(spread, 0.0), p, q, centre, variance)
+    unequal = () if share is None else (np.asarray(share)[..., None],)
+    parts = np.broadcast_arrays(np.maximum(spread, 0.0), p, q, centre, variance, *unequal)
     batch = parts[0].shape[:-1]
     rows: list[Array] = [part.reshape(-1, n_features) for part in parts]
     risk, error = by_rows(_quadratic_form, rows, max(1, (1 << 14) // n_features))
@@ -155,10 +219,17 @@ def integrated_risk(mean: Array, factor: Array, nu: Array, sigma: Array) -> tupl
 
 
 def _quadratic_form(
-    spread: Array, p: Array, q: Array, centre: Array, variance: Array, *, n_nodes: int
+    spread: Array,
+    p: Array,
+    q: Array,
+    centre: Array,
+    variance: Array,
+    share: Array | None = None,
+    *,
+    n_nodes: int,
 ) -> tuple[Array, Array]:
     """Equation 16, over the eigenvalues of L' Sigma L with C = L L'; one case a row."""
-    # The last two are the same in every column.
+    # From the centre on they are the same in every column.
     centre, variance = centre[:, 0], variance[:, 0]
 
     def phi(t: Array) -> tuple[Array, Array]:
@@ -170,4 +241,7 @@ def _quadratic_form(
         return log_modulus, t * (centre[:, None] - bend)
 
     deviation = np.sqrt(np.maximum(variance, 0.0) + (p * p).sum(-1) + spread.sum(-1))
-    return negative_probability(phi, centre, deviation, n_nodes)
+    if share is None:
+        return negative_probability(phi, centre, deviation, n_nodes)
+    moved = threshold(centre, variance, share[:, 0])
+    return wrong_probability(phi, centre, deviation, moved, share[:, 0], n_nodes)

@@ -129,7 +129,8 @@ def dense_curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
     factor = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
     means = own * noise.omega[..., None, :] + crowd * mu[..., None, :]
     sigma = law.sigma.dense()[..., None, :, :]
-    return integrated_risk(means, factor, law.nu[..., None, :], sigma)
+    share = None if law.share is None else np.asarray(law.share)[..., None]
+    return integrated_risk(means, factor, law.nu[..., None, :], sigma, share)
 
 
 def _within_span(law: BlendLaw) -> BlendLaw:
@@ -152,6 +153,7 @@ def _within_span(law: BlendLaw) -> BlendLaw:
         law.noise._replace(omega=np.matvec(basis.mT, omega)),
         np.matvec(basis.mT, mu),
         law.psi,
+        law.share,
     )
 
 

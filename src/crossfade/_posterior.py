@@ -16,12 +16,11 @@ from crossfade._spectrum import Spectrum, outside
 
 Array = NDArray[np.float64]
 
-#: Gain in log evidence that it takes to distrust the crowd's scatter: typically one target in
-#: twelve that does belong to the crowd has more.
-_CONTRADICTION = 1.0
+#: Gain in log evidence that it takes to distrust the crowd's scatter.
+CONTRADICTION = 3.0
 #: Strengths that "auto" and "risk" choose from, before they refine.
-_STRONGER = np.logspace(0.0, 6.0, 61)
-_ALL = np.concatenate([[0.0], np.logspace(-4.0, 6.0, 101)])
+STRONGER = np.logspace(0.0, 6.0, 61)
+ALL = np.concatenate([[0.0], np.logspace(-4.0, 6.0, 101)])
 
 
 class Blend(NamedTuple):
@@ -85,8 +84,11 @@ class Path(NamedTuple):
         return Blend(omega, trace, strength)
 
     def evidence(self, strengths: Array) -> Array:
-        """Log density of the target's direction at each strength (equation 23), but a constant."""
-        spread = strengths[:, None] * self.values[..., None, :] + self.noise[..., None, None]
+        """Log density of the target's direction at each strength (equation 23), but a constant.
+
+        The constant depends on the target alone, so that crowds can be compared too.
+        """
+        spread = strengths[..., None] * self.values[..., None, :] + self.noise[..., None, None]
         fit = (self.values * self.own**2)[..., None, :] / spread
         rest = np.log(strengths * self.rest[..., None] + self.noise[..., None])
         evidence: Array = -0.5 * ((np.log(spread) + fit).sum(-1) + self.n_rest * rest)
@@ -157,19 +159,40 @@ def scattered_blend(
         blend, wanting = _direct(level, crossed, above, coordinates, noise, mean, root, widened)
         if strength != "auto" or not wanting.any():
             return blend, None
-    inner = (crossed.mT * above[..., None, :]) @ crossed
+    path = scattered_path(sigma, own, noise, mean, root)
+    return path.at(choose_strength(path, strength, sigma, length)), path
+
+
+def scattered_path(sigma: Spectrum, own: Array, noise: Array, mean: Array, root: Array) -> Path:
+    """Blends of all strengths with a crowd that has a full scatter (equation 22).
+
+    Parameters
+    ----------
+    sigma : Spectrum
+        Covariance within the classes.
+    own, noise, mean, root : ndarray
+        As in :func:`scattered_blend`.
+
+    Returns
+    -------
+    Path
+        All blends.
+    """
+    crossed = sigma.basis.mT @ root
+    floor = sigma.floor if sigma.n_outside else np.zeros_like(sigma.floor)
+    inner = (crossed.mT * (sigma.values - floor[..., None])[..., None, :]) @ crossed
+    variances = (root**2).sum(-2)
     inner += (floor[..., None] * variances)[..., None] * np.eye(variances.shape[-1])
     values, turn = np.linalg.eigh(inner)
-    path = Path(
+    return Path(
         mean=np.broadcast_to(mean, own.shape),
         values=np.maximum(values, 0.0),
-        own=np.matvec(turn.mT, coordinates),
+        own=np.matvec(turn.mT, np.matvec(root.mT, own - mean) / variances),
         noise=noise,
         back=root @ turn,
         n_rest=0,
         rest=np.zeros_like(noise),
     )
-    return path.at(choose_strength(path, strength, sigma, length)), path
 
 
 def _direct(
@@ -246,6 +269,25 @@ def isotropic_blend(
     path : Path
         All blends.
     """
+    path = isotropic_path(sigma, own, noise, mean, scatter)
+    return path.at(choose_strength(path, strength, sigma, length)), path
+
+
+def isotropic_path(sigma: Spectrum, own: Array, noise: Array, mean: Array, scatter: float) -> Path:
+    """Blends of all strengths with a crowd whose scatter is a multiple of the identity.
+
+    Parameters
+    ----------
+    sigma : Spectrum
+        Covariance within the classes.
+    own, noise, mean, scatter : ndarray
+        As in :func:`isotropic_blend`.
+
+    Returns
+    -------
+    Path
+        All blends.
+    """
     away = own - mean
     mean = np.broadcast_to(mean, own.shape)
     basis, values = sigma.basis, sigma.values
@@ -259,7 +301,7 @@ def isotropic_blend(
             [np.broadcast_to(values, (*own.shape[:-1], values.shape[-1])), floor], -1
         )
     root = np.sqrt(scatter)
-    path = Path(
+    return Path(
         mean=mean,
         values=scatter * values,
         own=np.matvec(basis.mT, away) / root,
@@ -268,7 +310,6 @@ def isotropic_blend(
         n_rest=sigma.n_features - basis.shape[-1],
         rest=scatter * np.broadcast_to(sigma.floor, noise.shape),
     )
-    return path.at(choose_strength(path, strength, sigma, length)), path
 
 
 def choose_strength(path: Path, strength: str | float, sigma: Spectrum, length: Array) -> Array:
@@ -291,15 +332,32 @@ def choose_strength(path: Path, strength: str | float, sigma: Spectrum, length: 
         Strengths.
     """
     if strength == "auto":
-        evidence = path.evidence(_STRONGER)
-        contradicted = evidence.max(-1) - evidence[..., 0] > _CONTRADICTION
-        return np.where(contradicted, _peak(_STRONGER, evidence), 1.0)
+        return strength_of_evidence(path.evidence(STRONGER))
     if strength == "risk":
-        return _peak(_ALL, -path.risks(_ALL, sigma, length))
+        return peak(ALL, -path.risks(ALL, sigma, length))
     return np.full(path.noise.shape, float(strength))
 
 
-def _peak(grid: Array, heights: Array) -> Array:
+def strength_of_evidence(evidence: Array, least_gain: float = CONTRADICTION) -> Array:
+    """Strength 1, or that of most evidence where 1 is contradicted.
+
+    Parameters
+    ----------
+    evidence : ndarray of shape (..., n_strengths)
+        Log evidence at the strengths `STRONGER`.
+    least_gain : float
+        Gain in log evidence that it takes to contradict.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Strengths.
+    """
+    contradicted = evidence.max(-1) - evidence[..., 0] > least_gain
+    return np.where(contradicted, peak(STRONGER, evidence), 1.0)
+
+
+def peak(grid: Array, heights: Array) -> Array:
     """Where a curve on a grid that is even in the logarithm is highest, by a parabola."""
     place = heights.argmax(-1)
     first = 0 if grid[0] > 0.0 else 1

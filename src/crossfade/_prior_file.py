@@ -7,28 +7,58 @@ import io
 import json
 import os
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossfade._files import write_whole
 
+if TYPE_CHECKING:
+    from crossfade.prior import TaskPrior
+
 FORMAT = "crossfade-prior"
-VERSION = 1
-_ARRAYS = ("direction_sum", "outer_sum", "feature_scale", "within_covariance", "half_gap")
+#: Version 1 had neither a card nor anything said about the prior.
+VERSION = 2
+_ARRAYS = (
+    "direction_sum",
+    "outer_sum",
+    "feature_scale",
+    "within_covariance",
+    "half_gap",
+    "directions",
+    "autocorrelation",
+)
 
 
-def write_prior(path: str | os.PathLike[str], fields: dict[str, Any]) -> None:
-    """Write the fields of a prior beside their name, then rename the file into place.
+def write_prior(path: str | os.PathLike[str], prior: TaskPrior) -> None:
+    """Write a prior beside its name, then rename the file into place.
 
     Parameters
     ----------
     path : str or path-like
         Where to.
-    fields : dict
-        What :class:`TaskPrior` is made of.
+    prior : TaskPrior
+        The prior.
     """
+    write_whole(path, content_of(prior))
+
+
+def content_of(prior: TaskPrior) -> bytes:
+    """Bytes of the file of a prior; the same for the same prior.
+
+    Parameters
+    ----------
+    prior : TaskPrior
+        The prior.
+
+    Returns
+    -------
+    bytes
+        What :func:`write_prior` writes.
+    """
+    fields = {name: getattr(prior, name) for name in prior.__dataclass_fields__}
     arrays = {name: fields[name] for name in _ARRAYS if fields[name] is not None}
     header = {
         "format": FORMAT,
@@ -36,13 +66,38 @@ def write_prior(path: str | os.PathLike[str], fields: dict[str, Any]) -> None:
         "n_tasks": fields["n_tasks"],
         "classes": fields["classes"],
         "feature_names": fields["feature_names"],
+        "about": dict(fields["about"]),
+        "scale_learnt": fields["scale_learnt"],
+        "direction_noise": fields["direction_noise"],
+        "release": None if fields["release"] is None else asdict(fields["release"]),
     }
     try:
-        text = json.dumps(header, sort_keys=True)
+        card = json.dumps(prior.card_data(), sort_keys=True, allow_nan=False)
     except TypeError as reason:
         raise ValueError(
             f"classes must be text, numbers or booleans to be saved; got {fields['classes']!r}."
         ) from reason
+    arrays["card_json"] = np.frombuffer(card.encode(), dtype=np.uint8)
+    arrays["card_md"] = np.frombuffer(prior.card().encode(), dtype=np.uint8)
+    return pack(header, arrays)
+
+
+def pack(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:
+    """Bytes of an archive of arrays, with a header and a checksum over both.
+
+    Parameters
+    ----------
+    header : dict
+        Text, numbers and lists; `format` and `version` among them.
+    arrays : dict
+        Arrays of floats or of bytes.
+
+    Returns
+    -------
+    bytes
+        What :func:`unpack` takes.
+    """
+    text = json.dumps(header, sort_keys=True)
     content = io.BytesIO()
     np.savez(
         content,
@@ -51,7 +106,7 @@ def write_prior(path: str | os.PathLike[str], fields: dict[str, Any]) -> None:
         sha256=np.frombuffer(_digest(text, arrays), dtype=np.uint8),
         **arrays,
     )
-    write_whole(path, content.getvalue())
+    return content.getvalue()
 
 
 def read_prior(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -67,7 +122,62 @@ def read_prior(path: str | os.PathLike[str]) -> dict[str, Any]:
     dict
         Arguments of :class:`TaskPrior`.
     """
-    content = Path(path).read_bytes()
+    return fields_of(path, Path(path).read_bytes())
+
+
+def fields_of(path: object, content: bytes) -> dict[str, Any]:
+    """Fields of a prior from the bytes of its file.
+
+    Parameters
+    ----------
+    path : object
+        What to call the file in a refusal.
+    content : bytes
+        What :func:`content_of` gave.
+
+    Returns
+    -------
+    dict
+        Arguments of :class:`TaskPrior`.
+    """
+    header, arrays = unpack(path, content, FORMAT, VERSION)
+    classes, names = header.get("classes"), header.get("feature_names")
+    return {
+        "n_tasks": header.get("n_tasks"),
+        "classes": tuple(classes) if isinstance(classes, list) else classes,
+        "feature_names": tuple(names) if isinstance(names, list) else names,
+        "about": header.get("about", {}),
+        # Version 1 did not say; what is not in raw units was most likely learnt.
+        "scale_learnt": header.get(
+            "scale_learnt", bool(np.any(arrays.get("feature_scale") != 1.0))
+        ),
+        "release": header.get("release"),
+        "direction_noise": header.get("direction_noise"),
+        **{name: arrays.get(name) for name in _ARRAYS},
+    }
+
+
+def unpack(
+    path: object, content: bytes, format_name: str, newest: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays of an archive; refuse what is not one, was altered, or is newer.
+
+    Parameters
+    ----------
+    path : object
+        What to call the file in a refusal.
+    content : bytes
+        What :func:`pack` gave.
+    format_name : str
+        Format that it must have.
+    newest : int
+        Newest version of the format that can be read.
+
+    Returns
+    -------
+    header, arrays : dict
+        What was packed.
+    """
     if not zipfile.is_zipfile(io.BytesIO(content)):
         kind = "is truncated or damaged" if content[:2] == b"PK" else "is not a prior file"
         raise ValueError(
@@ -93,36 +203,31 @@ def read_prior(path: str | os.PathLike[str]) -> dict[str, Any]:
         header = json.loads(text)
     except ValueError as reason:
         raise ValueError(f"{path} was altered: its header cannot be read.") from reason
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a prior file: its format is not {FORMAT!r}.")
+    if not isinstance(header, dict) or header.get("format") != format_name:
+        raise ValueError(f"{path} is not a prior file: its format is not {format_name!r}.")
     version = header.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ValueError(f"{path} was altered: its format version is {version!r}.")
-    if version > VERSION:
+    if version > newest:
         raise ValueError(
-            f"{path} is of format version {version}; this Crossfade reads up to {VERSION}. "
+            f"{path} is of format version {version}; this Crossfade reads up to {newest}. "
             "Update Crossfade."
         )
-    numbers = all(array.dtype.kind == "f" for array in arrays.values())
+    numbers = all(array.dtype == np.uint8 or array.dtype.kind == "f" for array in arrays.values())
     if not numbers or checksum != _digest(text, arrays):
         raise ValueError(
             f"{path} was altered after it was saved: its checksum does not match. Copy it again "
             "from where it was made."
         )
-    classes, names = header.get("classes"), header.get("feature_names")
-    return {
-        "n_tasks": header.get("n_tasks"),
-        "classes": tuple(classes) if isinstance(classes, list) else classes,
-        "feature_names": tuple(names) if isinstance(names, list) else names,
-        **{name: arrays.get(name) for name in _ARRAYS},
-    }
+    return header, arrays
 
 
 def _digest(text: str, arrays: dict[str, Any]) -> bytes:
     """SHA-256 over the header and every array with its name and shape."""
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name], dtype="<f8")
+        kind = "u1" if arrays[name].dtype == np.uint8 else "<f8"
+        array = np.ascontiguousarray(arrays[name], dtype=kind)
         digest.update(f"{name}{array.shape}".encode())
         digest.update(array.tobytes())
     return digest.digest()

@@ -30,6 +30,8 @@ def describe(prior: TaskPrior) -> str:
         kept.append("average covariance within classes")
     if prior.half_gap is not None:
         kept.append("average half gap")
+    if prior.directions is not None:
+        kept.append("the direction of every single task")
     classes = "not given"
     if prior.classes is not None:
         classes = f"{prior.classes[0]!r} and {prior.classes[1]!r} (directions point to the second)"
@@ -41,6 +43,8 @@ def describe(prior: TaskPrior) -> str:
         f"  concentration  {prior.concentration:.3g}",
         f"  holds          {', '.join(kept)}",
     ]
+    if prior.release is not None:
+        lines.append(f"  privacy        {prior.release}")
     if prior.cancels:
         lines.append("  warning        the directions cancel out: no mean direction to rely on")
         return "\n".join(lines)

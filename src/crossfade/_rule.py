@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,64 @@ FLATTEST = 1e-9
 _LARGEST = 1e145
 
 
-class LinearRule(ClassifierMixin, BaseEstimator):
+class Crowd(Protocol):
+    """What every prior says of its features."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the features."""
+
+
+class LabelledClassifier(ClassifierMixin, BaseEstimator):
+    """Estimator that looks at labelled samples before it learns from them."""
+
+    def _check_fit_input(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool = True
+    ) -> tuple[Array, NDArray[Any], Array]:
+        # In one order of memory, so that chunks and whole sum up alike, to the bit.
+        rows, labels = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset)
+        check_classification_targets(labels)
+        largest = float(max(rows.max(), -rows.min()))
+        if largest > _LARGEST or 0.0 < largest < 1.0 / _LARGEST:
+            raise ValueError(
+                f"The features of X are of size {largest:.3g}, and their squares are beyond what a "
+                "number can hold. Rescale them."
+            )
+        weight: Array = np.ones(len(labels))
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+            )
+        return rows, labels, weight
+
+    def _refuse_other_features(self, prior: Crowd | None, n_features: int) -> None:
+        if prior is None:
+            return
+        if prior.n_features != n_features:
+            raise ValueError(
+                f"X has {n_features} features, but the prior has {prior.n_features}. Use the "
+                "features that the prior was built with."
+            )
+        names = getattr(self, "feature_names_in_", None)
+        if names is None or prior.feature_names is None or tuple(names) == prior.feature_names:
+            return
+        different = next(
+            (mine, theirs)
+            for mine, theirs in zip(names, prior.feature_names, strict=True)
+            if mine != theirs
+        )
+        raise ValueError(
+            f"The features of X are not those of the prior: {different[0]!r} stands where the "
+            f"prior has {different[1]!r}. Reorder or rename the columns, for instance with "
+            "X[list(prior.feature_names)]."
+        )
+
+
+class LinearRule(LabelledClassifier):
     """Estimator with a unit direction: scores, labels and probabilities follow from it."""
 
     classes_: NDArray[Any]
@@ -86,25 +143,6 @@ class LinearRule(ClassifierMixin, BaseEstimator):
 
     def _not_fitted(self) -> str:
         return "This %(name)s is not fitted yet; call fit with labelled samples first."
-
-    def _check_fit_input(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool = True
-    ) -> tuple[Array, NDArray[Any], Array]:
-        # In one order of memory, so that chunks and whole sum up alike, to the bit.
-        rows, labels = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset)
-        check_classification_targets(labels)
-        largest = float(max(rows.max(), -rows.min()))
-        if largest > _LARGEST or 0.0 < largest < 1.0 / _LARGEST:
-            raise ValueError(
-                f"The features of X are of size {largest:.3g}, and their squares are beyond what a "
-                "number can hold. Rescale them."
-            )
-        weight: Array = np.ones(len(labels))
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-            )
-        return rows, labels, weight
 
     def _set_rule(
         self,

@@ -11,6 +11,8 @@ from scipy.special import ndtr
 from crossfade import _spectrum
 from crossfade._blend_law import TargetNoise, mean_noise, target_noise
 from crossfade._checks import check_number
+from crossfade._neighbours import worth_of_runs
+from crossfade._proportions import expected_accuracy
 from crossfade._shrinkage import ledoit_wolf, oas
 from crossfade._spectrum import ROUNDING, Spectrum
 
@@ -22,12 +24,14 @@ SHRINKAGES = ("oas", "ledoit_wolf")
 class Samples(NamedTuple):
     """Labelled samples of one target, or of many that share their labels.
 
+    Samples of further classes count for the covariance only (equation 38).
+
     Attributes
     ----------
     X : ndarray of shape (..., n_samples, n_features)
         Features in the user's units.
     label : ndarray of shape (n_samples,)
-        0 for the first class, 1 for the second.
+        0 for the first class, 1 for the second, 2 and up for further ones.
     weight : ndarray of shape (n_samples,)
         How often each sample counts; positive.
     """
@@ -38,9 +42,19 @@ class Samples(NamedTuple):
 
     @property
     def counts(self) -> tuple[float, float]:
-        """Sum of the weights of each class."""
-        first, second = np.bincount(self.label, self.weight, minlength=2)
+        """Sum of the weights of each of the two classes."""
+        first, second = np.bincount(self.label, self.weight, minlength=2)[:2]
         return float(first), float(second)
+
+    def among(self, others: Samples | None) -> Samples:
+        """The same with samples of further classes, whose labels start at 2."""
+        if others is None:
+            return self
+        return Samples(
+            np.concatenate([self.X, others.X], -2),
+            np.concatenate([self.label, others.label]),
+            np.concatenate([self.weight, others.weight]),
+        )
 
 
 class Target(NamedTuple):
@@ -59,13 +73,17 @@ class Target(NamedTuple):
     shrinkage : ndarray of shape (...)
         How far it was shrunk.
     counts : (float, float)
-        Samples of each class.
+        How many independent samples those of each class are worth.
+    freedom : float
+        How many independent degrees of freedom those of the covariance are worth.
     noise : TargetNoise
         Unit direction and its covariance.
     rank : ndarray of shape (...)
         Rank of the covariance.
     own_scale : bool
         Whether `scale` was learnt from the same samples.
+    correlation : ndarray of shape (n_lags,) or None
+        Correlation of samples that follow each other.
     """
 
     means: Array
@@ -74,9 +92,11 @@ class Target(NamedTuple):
     sigma: Spectrum
     shrinkage: Array
     counts: tuple[float, float]
+    freedom: float
     noise: TargetNoise
     rank: Array
     own_scale: bool
+    correlation: Array | None = None
 
     @property
     def midpoint(self) -> Array:
@@ -98,7 +118,7 @@ class Target(NamedTuple):
         Over a deviation learnt from the same samples the gap is Student's, not normal: its
         variance is larger (equation 25).
         """
-        freedom = max(sum(self.counts) - 2.0, 3.0)
+        freedom = max(self.freedom, 3.0)
         heavier = freedom / (freedom - 2.0) if self.own_scale else 1.0
         return mean_noise(self.counts) * heavier
 
@@ -109,13 +129,14 @@ def describe_target(
     scale: Array | None,
     fallback: Spectrum | None = None,
     form: str = "unit",
+    correlation: Array | None = None,
 ) -> Target:
     """Turn labelled samples of both classes into a direction and its uncertainty.
 
     Parameters
     ----------
     samples : Samples
-        Samples of both classes.
+        Samples of both classes, and of others that share their covariance.
     shrinkage : {"oas", "ledoit_wolf"}, float or None
         How to shrink the covariance; None for the pseudo-inverse of the plain one.
     scale : ndarray of shape (n_features,) or None
@@ -124,6 +145,9 @@ def describe_target(
         Covariance where the samples do not allow any estimate; None for the identity.
     form : {"unit", "minus", "plus"}
         Form of the covariance of the direction.
+    correlation : ndarray of shape (n_lags,) or None
+        Correlation of samples of a class that are 1, 2, ... apart, if they follow each other in
+        the order of time; None for independent ones.
 
     Returns
     -------
@@ -132,14 +156,15 @@ def describe_target(
     """
     X, label, weight = samples
     counts = samples.counts
-    total = sum(counts)
-    share = np.zeros((2, label.size))
+    in_class = np.bincount(label, weight, minlength=2)
+    share = np.zeros((in_class.size, label.size))
     share[label, np.arange(label.size)] = weight
-    share /= np.array(counts)[:, None]
+    share /= in_class[:, None]
     means = share @ X
     rows = X - means[..., label, :]
     rows *= np.sqrt(weight)[:, None]
-    freedom = max(total - 2.0, 1.0)
+    left = float(in_class.sum()) - in_class.size
+    freedom = max(left, 1.0)
     # Deviations and gaps that rounding alone can have made are none.
     largest = np.maximum(X.max(-2), -X.min(-2))
     deviation = np.sqrt((rows**2).sum(-2) / freedom)
@@ -150,9 +175,14 @@ def describe_target(
     if scale is None:
         scale = np.where(varies, deviation, 1.0)
     rows /= (scale * np.sqrt(freedom))[..., None, :]
+    if correlation is not None and correlation.size:
+        worth = worth_of_runs(correlation, np.bincount(label, minlength=2))
+        counts = counts[0] / worth.crowding[0], counts[1] / worth.crowding[1]
+        freedom = max(freedom * worth.freedom, 1.0)
+        rows /= np.sqrt(worth.shown)
     gap = means[..., 1, :] - means[..., 0, :]
     nu = np.where(np.abs(gap) > 16.0 * ROUNDING * largest, gap, 0.0) / (2.0 * scale)
-    estimable = total >= 3.0 and bool(rows.any())
+    estimable = left >= 1.0 and bool(rows.any())
     if estimable:
         sigma = _spectrum.from_rows(rows)
         size = varying_dimension(sigma, nu, freedom, fallback)
@@ -162,15 +192,27 @@ def describe_target(
         weight_of_identity = np.ones(nu.shape[:-1])
         size = np.full(nu.shape[:-1], nu.shape[-1])
         own_scale = False
-    noise = target_noise(sigma, nu, counts, weight_of_identity, form)
+    noise = target_noise(sigma, nu, counts, weight_of_identity, form, freedom)
     if nu.ndim == 1 and nu.any() and not noise.length:
         # The classes differ only where nothing varies: the gap itself is the direction.
         sigma, weight_of_identity = _spectrum.identity(nu.shape), np.ones(())
-        noise = target_noise(sigma, nu, counts, weight_of_identity, form)
+        noise = target_noise(sigma, nu, counts, weight_of_identity, form, freedom)
         size = np.full((), nu.size)
     rank = (sigma.values > 0.0).sum(-1) + sigma.n_outside * (sigma.floor > 0.0)
     rank = np.minimum(rank, size)
-    return Target(means, scale, nu, sigma, weight_of_identity, counts, noise, rank, own_scale)
+    return Target(
+        means[..., :2, :],
+        scale,
+        nu,
+        sigma,
+        weight_of_identity,
+        counts,
+        freedom,
+        noise,
+        rank,
+        own_scale,
+        correlation,
+    )
 
 
 def varying_dimension(
@@ -244,7 +286,12 @@ class Forecast(NamedTuple):
 
 
 def forecast(
-    target: Target, omega: Array, trace: Array | float, gap: Array | None = None
+    target: Target,
+    omega: Array,
+    trace: Array | float,
+    gap: Array | None = None,
+    share: Array | float | None = None,
+    share_error: Array | float = 0.0,
 ) -> Forecast:
     """Accuracy to expect of directions on new samples, and its error (equations 25 and 26).
 
@@ -258,13 +305,16 @@ def forecast(
         Trace of the matrix that multiplies the target's own unit direction in `omega`.
     gap : ndarray of shape (...) or None
         Half the distance of the classes along them, if it does not come from the samples.
+    share, share_error : float or ndarray of shape (...)
+        Probability of the second class among new samples, and its standard error; None where both
+        are equally likely.
 
     Returns
     -------
     Forecast
         The gap and variance along the directions, the accuracy and its error.
     """
-    freedom = max(sum(target.counts) - 2.0, 1.0)
+    freedom = target.freedom
     rank = np.maximum(target.rank, 1)
     # A covariance learnt from few samples is too small along directions that come from it.
     spent = target.spent
@@ -282,16 +332,20 @@ def forecast(
     # What was taken off the gap is itself uncertain. A mean of Phi over a noisy score is too low;
     # over this one it is right. The noise of the gap proper cancels with that of the threshold.
     doubt = np.minimum(doubt, 0.5)
-    score = score / np.sqrt(1.0 - doubt)
+    own_score, score = score, score / np.sqrt(1.0 - doubt)
     finite = np.where(np.isfinite(score), score, 0.0)
     spread = np.sqrt(target.mean_noise + doubt + finite**2 / (2.0 * freedom))
+    accuracy = ndtr(score)
     error = (ndtr(score + spread) - ndtr(score - spread)) / 2.0
+    if share is not None:
+        noise = target.mean_noise
+        accuracy, error = expected_accuracy(own_score, doubt, noise, spread, share, share_error)
     if target.own_scale:
         # Student's tails: with few degrees of freedom a score may be anything.
         error = np.maximum(error, min(1.0 / freedom, 0.5))
     # Without a degree of freedom left the samples say nothing about their own rule.
     blind = (freedom - spent < 1.0) & (np.asarray(trace) > 0.0)
-    accuracy = np.where(blind, 0.5, ndtr(score))
+    accuracy = np.where(blind, 0.5, accuracy)
     return Forecast(gap, variance, accuracy, np.where(blind, 0.25, error))
 
 

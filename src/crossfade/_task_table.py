@@ -83,7 +83,7 @@ def tasks_of(
         raise ValueError(f"{where} has no rows.")
     for column in ("task", "label"):
         _refuse(frame[column].isna(), frame, column, where, first_row, "is empty")
-    values = np.column_stack([_numbers(frame, name, where, first_row) for name in features])
+    values = np.column_stack([numbers_of(frame, name, where, first_row) for name in features])
     absent = np.isnan(values)
     rows = absent.any(1)
     if rows.any():
@@ -108,7 +108,7 @@ def tasks_of(
             UserWarning,
             stacklevel=4,
         )
-    start = _numbers(frame, "start", where, first_row) if "start" in frame else None
+    start = numbers_of(frame, "start", where, first_row) if "start" in frame else None
     tasks = []
     for name, indices in frame.groupby("task", sort=False, observed=True).indices.items():
         kept = np.sort(indices)[~rows[np.sort(indices)]]
@@ -219,7 +219,7 @@ def _check_columns(frame: pd.DataFrame, where: str) -> list[str]:
     return features
 
 
-def _numbers(frame: pd.DataFrame, column: str, where: str, first_row: int) -> Any:
+def numbers_of(frame: pd.DataFrame, column: str, where: str, first_row: int) -> Any:
     """Column as floats with NaN for what is missing; refuses text and infinity."""
     import pandas as pd
 

@@ -17,6 +17,7 @@ def threshold_of(
     label: NDArray[np.intp],
     unlabelled: Array,
     weight: Array | float = 1.0,
+    odds: Array | float = 0.0,
 ) -> Array:
     """Middle between two normals of one variance, fitted to scores by EM (equation 28).
 
@@ -33,11 +34,13 @@ def threshold_of(
         Scores of unknown class.
     weight : ndarray of shape (n_labelled,) or float, default=1.0
         How often a labelled score counts.
+    odds : float or ndarray of shape (...), default=0.0
+        Logarithm of the odds of the first class among unlabelled scores.
 
     Returns
     -------
     ndarray of shape (...)
-        Scores above it are of the second class.
+        The middle; scores above it are of the second class, if classes are equally likely.
     """
     own = np.stack([label == 0, label == 1]) * np.asarray(weight, np.float64)
     scores = np.concatenate([labelled, unlabelled], -1)
@@ -47,7 +50,8 @@ def threshold_of(
     variance = np.maximum(around, 0.3 * scores.var(-1))
     for _ in range(_ROUNDS):
         slope = (means[..., 1] - means[..., 0]) / np.where(variance > 0.0, variance, 1.0)
-        second = expit(slope[..., None] * (unlabelled - means.mean(-1, keepdims=True)))
+        away = slope[..., None] * (unlabelled - means.mean(-1, keepdims=True))
+        second = expit(away - np.asarray(odds)[..., None])
         belongs = np.concatenate([fixed, _WEIGHT * np.stack([1.0 - second, second], -2)], -1)
         total = belongs.sum(-1)
         means = (belongs * scores[..., None, :]).sum(-1) / total

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,17 +19,24 @@ from crossfade._checks import (
     check_finite,
     check_integer,
     check_names,
+    check_number,
+    check_same_space,
     check_scale,
     check_spectrum,
 )
 from crossfade._directions import (
     PSI_FORMS,
     DirectionSums,
+    check_belonging,
     form_of_psi,
     frozen,
+    joined,
     resultant_from_psi,
 )
+from crossfade._neighbours import N_LAGS, cut_off
+from crossfade._prior_card import Described, check_about, joined_about
 from crossfade._prior_file import read_prior, write_prior
+from crossfade._release import Releasable, Release, check_release, refuse_released
 from crossfade._shrinkage import oas
 from crossfade._spectrum import Spectrum, from_dense
 from crossfade.tasks import Task
@@ -41,7 +48,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TaskPrior(DirectionSums):
+class TaskPrior(Described, Releasable, DirectionSums):
     """What many earlier tasks say about the direction of a new one: sums, and nothing else.
 
     Build one with :meth:`from_tasks`, :meth:`from_projections` or :meth:`from_summary`; merge two
@@ -65,6 +72,18 @@ class TaskPrior(DirectionSums):
         Average covariance within the classes, in scaled units.
     half_gap : ndarray of shape (n_features,) or None
         Average half gap between the class means, in scaled units.
+    directions : ndarray of shape (n_tasks, n_features) or None
+        The single unit directions, for those who may share them; by default they are not kept.
+    autocorrelation : ndarray of shape (30,) or None
+        Average correlation of samples of a class that are 1, 2, ... rows apart.
+    direction_noise : float or None
+        Average squared error of the directions, from those of the halves of each task.
+    about : mapping of str to str
+        What no number says: who made it, units, date; see :meth:`annotated`.
+    scale_learnt : bool
+        Whether the feature scale was learnt from these tasks, rather than fixed beforehand.
+    release : Release or None
+        Privacy budget and noise of a released prior; None for exact sums.
 
     Examples
     --------
@@ -87,18 +106,28 @@ class TaskPrior(DirectionSums):
     feature_names: tuple[str, ...] | None = None
     within_covariance: Array | None = None
     half_gap: Array | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
+    scale_learnt: bool = False
+    release: Release | None = None
+    directions: Array | None = None
+    autocorrelation: Array | None = None
+    direction_noise: float | None = None
 
     def __post_init__(self) -> None:
         n_features = np.size(self.direction_sum)
         object.__setattr__(self, "n_tasks", check_integer("n_tasks", self.n_tasks, 1))
         object.__setattr__(self, "classes", check_classes(self.classes))
         object.__setattr__(self, "feature_names", check_names(self.feature_names, n_features))
+        object.__setattr__(self, "about", check_about(self.about))
+        object.__setattr__(self, "release", check_release(self.release, self.scale_learnt))
         for name, shape, optional in (
             ("direction_sum", (n_features,), False),
             ("outer_sum", (n_features, n_features), True),
             ("feature_scale", (n_features,), False),
             ("within_covariance", (n_features, n_features), True),
             ("half_gap", (n_features,), True),
+            ("directions", (self.n_tasks, n_features), True),
+            ("autocorrelation", (N_LAGS,), True),
         ):
             value = getattr(self, name)
             if value is None and optional:
@@ -108,6 +137,8 @@ class TaskPrior(DirectionSums):
                 raise ValueError(f"{name} must be of shape {shape}; got {array.shape}.")
             object.__setattr__(self, name, frozen(array.copy()))
         check_scale(self.feature_scale, n_features)
+        if self.direction_noise is not None:
+            check_number("direction_noise", self.direction_noise, 0.0)
         slack = 1e-5 * self.n_tasks
         if np.linalg.norm(self.direction_sum) > self.n_tasks + slack:
             raise ValueError(
@@ -118,6 +149,8 @@ class TaskPrior(DirectionSums):
                 f"outer_sum is not that of {self.n_tasks} unit directions: its trace is "
                 f"{np.trace(self.outer_sum):.6g}."
             )
+        if self.directions is not None:
+            check_belonging(self.directions, self.direction_sum, slack)
 
     # -- building ---------------------------------------------------------------------------
 
@@ -128,6 +161,7 @@ class TaskPrior(DirectionSums):
         *,
         normalize: bool = False,
         isotropic: bool = False,
+        keep_directions: bool = False,
         feature_scale: ArrayLike | None = None,
         classes: Sequence[Any] | None = None,
         feature_names: Sequence[str] | None = None,
@@ -142,6 +176,9 @@ class TaskPrior(DirectionSums):
             Bring rows to unit length first; otherwise other lengths are an error.
         isotropic : bool, default=False
             Keep the sum of the directions only: for many features, and for those who share less.
+        keep_directions : bool, default=False
+            Keep the single directions too, for ``ConvexBlendClassifier(weights="per-task")``. Who
+            has the prior or its file then has the direction of every single task.
         feature_scale : array-like of shape (n_features,) or None, default=None
             Units of the directions: features are divided by this. None is the caller's units.
         classes : pair of labels or None, default=None
@@ -164,6 +201,7 @@ class TaskPrior(DirectionSums):
             feature_scale=check_scale(feature_scale, directions.shape[1]),
             classes=check_classes(classes),
             feature_names=check_names(feature_names, directions.shape[1]),
+            directions=directions if keep_directions else None,
         )
 
     @classmethod
@@ -174,6 +212,7 @@ class TaskPrior(DirectionSums):
         feature_scale: ArrayLike | str | None = "auto",
         *,
         isotropic: bool = False,
+        keep_directions: bool = False,
     ) -> Self:
         """Prior from tasks: one discriminant each, in common units.
 
@@ -189,6 +228,8 @@ class TaskPrior(DirectionSums):
             raw units.
         isotropic : bool, default=False
             Keep the sum of the directions only.
+        keep_directions : bool, default=False
+            Keep the direction of every single task too, see :meth:`from_projections`.
 
         Returns
         -------
@@ -197,7 +238,9 @@ class TaskPrior(DirectionSums):
         """
         from crossfade._task_directions import summarise_tasks
 
-        return cls(**summarise_tasks(list(tasks), discriminant, feature_scale, isotropic))
+        return cls(
+            **summarise_tasks(list(tasks), discriminant, feature_scale, isotropic, keep_directions)
+        )
 
     @classmethod
     def from_summary(
@@ -264,7 +307,7 @@ class TaskPrior(DirectionSums):
     def update(self, projections: ArrayLike, *, normalize: bool = False) -> TaskPrior:
         """New prior with more directions, so that any number can be streamed in chunks.
 
-        The average covariance and half gap are given up, since directions do not bring them.
+        All averages are given up, since directions do not bring them.
 
         Parameters
         ----------
@@ -278,6 +321,7 @@ class TaskPrior(DirectionSums):
         TaskPrior
             The prior of all tasks.
         """
+        refuse_released(self)
         directions = check_directions(projections, self.n_features, normalize=normalize)
         outer = None if self.outer_sum is None else self.outer_sum + directions.T @ directions
         return replace(
@@ -287,6 +331,9 @@ class TaskPrior(DirectionSums):
             outer_sum=outer,
             within_covariance=None,
             half_gap=None,
+            autocorrelation=None,
+            direction_noise=None,
+            directions=joined(self.directions, directions),
         )
 
     def __add__(self, other: TaskPrior) -> TaskPrior:
@@ -304,13 +351,14 @@ class TaskPrior(DirectionSums):
         """
         if not isinstance(other, TaskPrior):
             return NotImplemented
-        self._refuse_other_space(other)
+        refuse_released(self, other)
+        check_same_space(self, other)
         total = self.n_tasks + other.n_tasks
         outer = None
         if self.outer_sum is not None and other.outer_sum is not None:
             outer = self.outer_sum + other.outer_sum
-        averages: dict[str, Array | None] = {}
-        for name in ("within_covariance", "half_gap"):
+        averages: dict[str, Any] = {}
+        for name in ("within_covariance", "half_gap", "autocorrelation", "direction_noise"):
             mine, theirs = getattr(self, name), getattr(other, name)
             averages[name] = None
             if mine is not None and theirs is not None:
@@ -322,8 +370,10 @@ class TaskPrior(DirectionSums):
             outer_sum=outer,
             classes=self.classes if self.classes is not None else other.classes,
             feature_names=self.feature_names or other.feature_names,
-            within_covariance=averages["within_covariance"],
-            half_gap=averages["half_gap"],
+            **averages,
+            about=joined_about(self.about, other.about),
+            scale_learnt=self.scale_learnt or other.scale_learnt,
+            directions=joined(self.directions, other.directions),
         )
 
     def reversed(self) -> TaskPrior:
@@ -338,29 +388,16 @@ class TaskPrior(DirectionSums):
             self,
             direction_sum=-self.direction_sum,
             half_gap=None if self.half_gap is None else -self.half_gap,
+            directions=None if self.directions is None else -self.directions,
             classes=None,
         )
 
-    def _refuse_other_space(self, other: TaskPrior) -> None:
-        if self.n_features != other.n_features:
-            raise ValueError(
-                f"Priors of different features cannot be merged: {self.n_features} and "
-                f"{other.n_features} features. Build both from the same ones."
-            )
-        if not np.array_equal(self.feature_scale, other.feature_scale):
-            raise ValueError(
-                "Priors of different feature scales cannot be merged: directions would be in "
-                "different units. Build both with the same feature_scale."
-            )
-        for name in ("feature_names", "classes"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine is not None and theirs is not None and mine != theirs:
-                raise ValueError(
-                    f"Priors of different {name.replace('_', ' ')} cannot be merged: {mine} and "
-                    f"{theirs}. Rename those of one site before its prior is built."
-                )
-
     # -- reading ----------------------------------------------------------------------------
+
+    @cached_property
+    def neighbour_correlation(self) -> Array | None:
+        """Correlation of samples of a class that follow each other, as far as it matters."""
+        return None if self.autocorrelation is None else cut_off(self.autocorrelation)
 
     @cached_property
     def within_spectrum(self) -> Spectrum | None:
@@ -387,9 +424,10 @@ class TaskPrior(DirectionSums):
         return describe(self)
 
     def __repr__(self) -> str:
+        budget = "" if self.release is None else f", {self.release.budget}"
         return (
             f"TaskPrior(n_tasks={self.n_tasks}, n_features={self.n_features}, "
-            f"resultant_length={self.resultant_length:.3f})"
+            f"resultant_length={self.resultant_length:.3f}{budget})"
         )
 
     def __eq__(self, other: object) -> bool:
@@ -408,7 +446,8 @@ class TaskPrior(DirectionSums):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the fields, so that a copy is made anew, and as unchangeable."""
-        return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__)
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return type(self), tuple((fields | {"about": dict(self.about)}).values())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """The prior itself: it never changes, so that cloning an estimator is cheap."""
@@ -424,7 +463,7 @@ class TaskPrior(DirectionSums):
         path : str or path-like
             Where to; by custom it ends in ``.npz``.
         """
-        write_prior(path, {name: getattr(self, name) for name in self.__dataclass_fields__})
+        write_prior(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -440,7 +479,11 @@ class TaskPrior(DirectionSums):
         TaskPrior
             The prior, equal to the one that was saved.
         """
-        fields = read_prior(path)
+        return cls._of_file(path, read_prior(path))
+
+    @classmethod
+    def _of_file(cls, path: object, fields: dict[str, Any]) -> Self:
+        """Prior from what a file holds, every number of it checked."""
         try:
             prior = cls(**fields)
             for name in ("outer_sum", "within_covariance"):

@@ -28,6 +28,7 @@ from crossfade._checks import (
 from crossfade._directions import PSI_FORMS, DirectionSums
 from crossfade._inversion import integrated_risk
 from crossfade._least_risk import METHODS, AlphaChoice, least_risk
+from crossfade._proportions import check_class_prior, error_rate, threshold
 
 if TYPE_CHECKING:
     from crossfade.prior import TaskPrior
@@ -65,12 +66,21 @@ class RiskCurve(NamedTuple):
     errors: Array
 
 
-def conditional_risk(omega: ArrayLike, *, nu: ArrayLike, sigma: ArrayLike) -> Array:
+def conditional_risk(
+    omega: ArrayLike,
+    *,
+    nu: ArrayLike,
+    sigma: ArrayLike,
+    class_prior: ArrayLike | None = None,
+) -> Array:
     r"""Error rate of ``omega @ x > 0`` on two balanced Gaussians at ``+nu`` and ``-nu``.
 
     Equation 14:
 
     .. math:: R(\omega) = \Phi(-\omega^T\nu / \sqrt{\omega^T\Sigma\omega})
+
+    On classes of unequal proportions the threshold is the best one for the direction (equations 20
+    and 41); a direction without a positive gap then answers the likelier class always.
 
     Parameters
     ----------
@@ -80,6 +90,8 @@ def conditional_risk(omega: ArrayLike, *, nu: ArrayLike, sigma: ArrayLike) -> Ar
         Half the gap between the class means.
     sigma : array-like of shape (..., n_features, n_features)
         Covariance within the classes.
+    class_prior : pair of floats or None, default=None
+        Probabilities of the first class, at ``-nu``, and of the second; None is equal.
 
     Returns
     -------
@@ -101,6 +113,9 @@ def conditional_risk(omega: ArrayLike, *, nu: ArrayLike, sigma: ArrayLike) -> Ar
     variance = np.vecdot(omega, np.matvec(sigma, omega))
     if variance.size and variance.min() < 0.0:
         check_spectrum("sigma", np.linalg.eigvalsh(sigma))
+    share = check_class_prior(class_prior)
+    if share is not None:
+        return error_rate(gap, variance, threshold(gap, variance, share), share)
     with np.errstate(divide="ignore", invalid="ignore"):
         score = gap / np.sqrt(np.maximum(variance, 0.0))
     # No variance and no gap: the rule answers at random.
@@ -113,6 +128,7 @@ def expected_risk(
     *,
     nu: ArrayLike,
     sigma: ArrayLike,
+    class_prior: ArrayLike | None = None,
     method: str = "deterministic",
     n_draws: int = 100,
     random_state: RandomState = None,
@@ -124,6 +140,9 @@ def expected_risk(
     .. math:: E[R(\omega)] = P(\omega^T x < 0), \quad
         \omega \sim N(m, C), \quad x \sim N(\nu, \Sigma)
 
+    On classes of unequal proportions the threshold is that of the mean direction, since a rule
+    cannot know how far its own direction is from it (equation 42).
+
     Parameters
     ----------
     mean : array-like of shape (..., n_features)
@@ -134,6 +153,8 @@ def expected_risk(
         Half the gap between the class means.
     sigma : array-like of shape (..., n_features, n_features)
         Covariance within the classes; may be singular.
+    class_prior : pair of floats or None, default=None
+        Probabilities of the first class, at ``-nu``, and of the second; None is equal.
     method : {"deterministic", "monte_carlo"}, default="deterministic"
         Exact up to `error` by inverting the characteristic function (equation 16), or the average
         over draws of Algorithm 1's inner loop.
@@ -164,20 +185,33 @@ def expected_risk(
     values, vectors = np.linalg.eigh(covariance)
     factor = vectors * np.sqrt(check_spectrum("covariance", values))[..., None, :]
     check_spectrum("sigma", np.linalg.eigvalsh(sigma))
+    share = check_class_prior(class_prior)
     if method == "monte_carlo":
-        return _averaged_risk(mean, factor, nu, sigma, n_draws, random_state)
-    return ExpectedRisk(*integrated_risk(mean, factor, nu, sigma))
+        return _averaged_risk(mean, factor, nu, sigma, share, n_draws, random_state)
+    return ExpectedRisk(*integrated_risk(mean, factor, nu, sigma, share))
 
 
 def _averaged_risk(
-    mean: Array, factor: Array, nu: Array, sigma: Array, n_draws: int, random_state: RandomState
+    mean: Array,
+    factor: Array,
+    nu: Array,
+    sigma: Array,
+    share: float | None,
+    n_draws: int,
+    random_state: RandomState,
 ) -> ExpectedRisk:
     n_draws = check_integer("n_draws", n_draws, 2)
     rng = as_generator(random_state)
     batch = np.broadcast_shapes(mean.shape[:-1], factor.shape[:-2])
     noise = rng.standard_normal((n_draws, *batch, mean.shape[-1]))
     draws = mean + np.matvec(factor, noise)
-    risks = conditional_risk(draws, nu=nu, sigma=sigma)
+    if share is None:
+        risks = conditional_risk(draws, nu=nu, sigma=sigma)
+    else:
+        within = np.vecdot(mean, np.matvec(sigma, mean))
+        moved = threshold(np.vecdot(mean, nu), within, share)
+        variance = np.vecdot(draws, np.matvec(sigma, draws))
+        risks = error_rate(np.vecdot(draws, nu), variance, moved, share)
     return ExpectedRisk(risks.mean(0), risks.std(0, ddof=1) / np.sqrt(n_draws))
 
 
@@ -188,6 +222,7 @@ def risk_curve(
     source: tuple[ArrayLike, ArrayLike],
     nu: ArrayLike,
     sigma: ArrayLike,
+    class_prior: ArrayLike | None = None,
     method: str = "deterministic",
     n_draws: int = 100,
     random_state: RandomState = None,
@@ -211,6 +246,8 @@ def risk_curve(
         Half the gap between the class means.
     sigma : array-like of shape (..., n_features, n_features)
         Covariance within the classes.
+    class_prior : pair of floats or None, default=None
+        Probabilities of the first and the second class; None is equal.
     method : {"deterministic", "monte_carlo"}, default="deterministic"
         As in :func:`expected_risk`; "monte_carlo" takes new draws for each alpha.
     n_draws : int, default=100
@@ -254,6 +291,7 @@ def risk_curve(
             covariances,
             nu=check_finite("nu", nu, 1, n_features)[..., None, :],
             sigma=check_covariance("sigma", sigma, n_features)[..., None, :, :],
+            class_prior=class_prior,
             method=method,
             n_draws=n_draws,
             random_state=random_state,
@@ -270,6 +308,7 @@ def choose_alpha(
     shrinkage: ArrayLike = 0.0,
     psi: str = "tangent",
     alphas: ArrayLike | None = None,
+    class_prior: ArrayLike | None = None,
     method: str = "deterministic",
     n_draws: int = 100,
     random_state: RandomState = None,
@@ -295,6 +334,8 @@ def choose_alpha(
         Which covariance of the mean direction, see :meth:`TaskPrior.standard_error`.
     alphas : array-like of shape (n_alphas,) or None, default=None
         The grid to choose from; None for the continuous minimum.
+    class_prior : pair of floats or None, default=None
+        Probabilities of the first and the second class among new samples; None is equal.
     method : {"deterministic", "monte_carlo"}, default="deterministic"
         As in :func:`expected_risk`. "monte_carlo" needs a grid, and takes 0, 0.1, ..., 1 if there
         is none.
@@ -334,7 +375,8 @@ def choose_alpha(
         batch = np.broadcast_shapes(nu.shape[:-1], sigma.shape[:-2])
         nu = np.broadcast_to(nu, (*batch, prior.n_features))
     noise = target_noise(spectrum, nu, counts, shrunk)
-    law = BlendLaw(spectrum, nu, noise, prior.mean_direction, prior.psi_parts(psi))
+    share = check_class_prior(class_prior)
+    law = BlendLaw(spectrum, nu, noise, prior.mean_direction, prior.psi_parts(psi), share)
     return least_risk(law, alphas, method, n_draws, random_state)
 
 

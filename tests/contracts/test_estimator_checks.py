@@ -3,7 +3,12 @@
 import numpy as np
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from crossfade import ConvexBlendClassifier, FisherDiscriminant, PosteriorBlendClassifier
+from crossfade import (
+    ConvexBlendClassifier,
+    FisherDiscriminant,
+    MulticlassBlend,
+    PosteriorBlendClassifier,
+)
 
 
 @parametrize_with_checks(
@@ -22,6 +27,8 @@ from crossfade import ConvexBlendClassifier, FisherDiscriminant, PosteriorBlendC
         PosteriorBlendClassifier(strength="risk"),
         PosteriorBlendClassifier(strength=2.0, shrinkage="ledoit_wolf"),
         PosteriorBlendClassifier(on_missing_class="prior"),
+        MulticlassBlend(PosteriorBlendClassifier()),
+        MulticlassBlend(ConvexBlendClassifier(), strategy="one-vs-rest"),
     ]
 )
 def test_scikit_learn_checks(estimator, check):

@@ -195,10 +195,11 @@ def test_a_saved_prior_holds_no_row_of_anybodys_data(tmp_path, n_each, isotropic
             archive[name].ravel() for name in archive.files if archive[name].dtype == np.float64
         ]
     held = np.concatenate(numbers)
-    allowed = {"direction_sum": 5, "feature_scale": 5, "half_gap": 5}
+    allowed = {"direction_sum": 5, "feature_scale": 5, "half_gap": 5, "autocorrelation": 30}
     if not isotropic:
         allowed |= {"outer_sum": 25, "within_covariance": 25}
-    assert {name: sizes[name] for name in sizes if name not in ("header", "sha256")} == allowed
+    text = ("header", "sha256", "card_json", "card_md")
+    assert {name: sizes[name] for name in sizes if name not in text} == allowed
     for task in tasks:
         for value in task.X.ravel():
             for kind in (np.float64, np.float32):
@@ -221,7 +222,14 @@ def test_a_prior_holds_what_the_design_lists_and_nothing_else(make_tasks):
         "feature_names",
         "within_covariance",
         "half_gap",
+        "about",
+        "scale_learnt",
+        "release",
+        "directions",
+        "autocorrelation",
+        "direction_noise",
     }
+    assert prior.directions is None
     assert len(pickle.dumps(prior)) < 3000
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import click
 
 from crossfade import __version__
+from crossfade.cli.calibrate import calibrate, predict
 from crossfade.cli.demo import demo
 from crossfade.cli.features import features
+from crossfade.cli.federate import federate
+from crossfade.cli.prior import prior
 from crossfade.cli.reproduce import reproduce
 from crossfade.cli.simulate import simulate
 from crossfade.cli.study import study
@@ -23,6 +26,10 @@ def main() -> None:
       crossfade demo
       crossfade features eegmat eegmat/ -o tasks.parquet
       crossfade tasks show tasks.parquet
+      crossfade prior build tasks.parquet -o prior.npz
+      crossfade calibrate --prior prior.npz few.csv -o model.json
+      crossfade predict model.json new.csv
+      crossfade federate --help
       crossfade study tasks.parquet --jobs 2
       crossfade reproduce all
       crossfade simulate figure2 --jobs 2
@@ -30,8 +37,12 @@ def main() -> None:
     """
 
 
+main.add_command(calibrate)
 main.add_command(demo)
 main.add_command(features)
+main.add_command(federate)
+main.add_command(predict)
+main.add_command(prior)
 main.add_command(reproduce)
 main.add_command(simulate)
 main.add_command(study)

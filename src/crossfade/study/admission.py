@@ -60,7 +60,7 @@ def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]
                 "labels."
             )
         one = _participant(name, task)
-        (participants if moments_of(one).half_gap.any() else alike).append(one)
+        (participants if moments_of(one.X, one.label).half_gap.any() else alike).append(one)
     _leave_out([one.name for one in alike], "their classes do not differ in any feature")
     groups = {one.group for one in participants}
     if len(groups) < 2:

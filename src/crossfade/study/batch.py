@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade._spectrum import Spectrum
 from crossfade._target import Samples, Target, describe_target
+from crossfade.prior import TaskPrior
 from crossfade.study.sources import Crowd
 from crossfade.study.splits import Splits
 
@@ -96,8 +96,8 @@ class Batch:
         Batch
             These splits of the same target.
         """
-        labelled, test = self.splits
-        splits = Splits(labelled[first:last], test[first:last])
+        labelled, test, in_a_row = self.splits
+        splits = Splits(labelled[first:last], test[first:last], in_a_row)
         return Batch(self.X, self.y, self.classes, splits, self.n_first)
 
     @property
@@ -109,13 +109,9 @@ class Batch:
         return max(1, _LARGEST // int(numbers))
 
     def describe(
-        self,
-        shrinkage: str | None,
-        scale: Array | None,
-        fallback: Spectrum | None = None,
-        form: str = "unit",
+        self, shrinkage: str | None, scale: Array | None, *, form: str = "unit"
     ) -> Target:
-        """What the labelled windows of each split say; arguments are those of `describe_target`.
+        """What the labelled windows of each split say on their own.
 
         Parameters
         ----------
@@ -123,8 +119,6 @@ class Batch:
             How to shrink the covariance.
         scale : ndarray of shape (n_features,) or None
             What to divide features by.
-        fallback : Spectrum or None
-            Covariance where the windows do not allow any estimate.
         form : {"unit", "minus"}
             Form of the covariance of the direction.
 
@@ -133,10 +127,30 @@ class Batch:
         Target
             One target for each split.
         """
+        return describe_target(self._samples(), shrinkage, scale, form=form)
+
+    def describe_for(self, prior: TaskPrior) -> Target:
+        """What the labelled windows of each split say to who knows a prior.
+
+        Parameters
+        ----------
+        prior : TaskPrior
+            What the crowd knows.
+
+        Returns
+        -------
+        Target
+            One target for each split.
+        """
+        known = prior.neighbour_correlation if self.splits.in_a_row else None
+        return describe_target(
+            self._samples(), "oas", prior.feature_scale, prior.within_spectrum, correlation=known
+        )
+
+    def _samples(self) -> Samples:
         labelled = self.splits.labelled
         label = np.repeat([0, 1], labelled.shape[1] // 2)
-        samples = Samples(self.X[labelled], label, np.ones(label.size))
-        return describe_target(samples, shrinkage, scale, fallback, form)
+        return Samples(self.X[labelled], label, np.ones(label.size))
 
     def midpoint(self) -> Array:
         """Middle between the class means of the labelled windows of each split."""

@@ -30,7 +30,6 @@ from crossfade.prior import TaskPrior
 from crossfade.study.batch import Batch, Judge, Method, Verdicts
 from crossfade.study.scores import class_accuracies
 from crossfade.study.sources import Crowd
-from crossfade.study.splits import Splits
 
 Array = NDArray[np.float64]
 
@@ -80,7 +79,7 @@ class EstimatorMethod:
 
 def _fitted_verdicts(estimator: Any, batch: Batch) -> Verdicts:
     """Verdicts of an estimator that is fitted to the only split of a batch."""
-    [labelled], [test] = batch.splits
+    [labelled], [test] = batch.splits.labelled, batch.splits.test
     estimator.fit(batch.X[labelled], batch.y[labelled])
     X = batch.X[test]
     positive = np.asarray(estimator.predict(X) == batch.classes[1])
@@ -223,7 +222,7 @@ def _convex(crowd: Crowd) -> Judge:
     estimator = ConvexBlendClassifier(prior)
 
     def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
-        own = batch.describe("oas", prior.feature_scale, prior.within_spectrum)
+        own = batch.describe_for(prior)
         if prior.cancels:
             warnings.warn(
                 f"the directions of the {prior.n_tasks} sources cancel out, so that only the "
@@ -248,7 +247,7 @@ def _posterior(crowd: Crowd) -> Judge:
     estimator = PosteriorBlendClassifier(prior)
 
     def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
-        own = batch.describe("oas", prior.feature_scale, prior.within_spectrum)
+        own = batch.describe_for(prior)
         noise = own.noise
         blend, _ = scattered_blend(
             own.sigma,
@@ -271,7 +270,7 @@ def _posterior_unlabelled(crowd: Crowd) -> Judge:
 
     def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
         verdicts, labelled = posterior(batch, rng), batch.splits.labelled
-        own = posterior(replace(batch, splits=Splits(labelled, labelled)), rng).scores
+        own = posterior(replace(batch, splits=batch.splits._replace(test=labelled)), rng).scores
         label = np.repeat([0, 1], labelled.shape[1] // 2)
         scores = verdicts.scores - threshold_of(own, label, verdicts.scores)[:, None]
         nothing = np.full(scores.shape, np.nan)

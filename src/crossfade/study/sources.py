@@ -14,6 +14,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from crossfade._shrinkage import oas
 from crossfade._spectrum import ROUNDING, from_rows
 from crossfade._target import varying_dimension
+from crossfade._task_directions import autocorrelation, direction_noise, halves
 from crossfade.fisher import FisherDiscriminant
 from crossfade.prior import TaskPrior
 from crossfade.study.splits import generator_for
@@ -47,40 +48,75 @@ class Participant(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """What the direction of a task in any units follows from.
+    """What the directions of tasks in any units follow from.
 
     Attributes
     ----------
-    half_gap : ndarray of shape (n_features,)
+    half_gap : ndarray of shape (..., n_features)
         Half the difference of the class means; zero where rounding alone can have made it.
-    within : ndarray of shape (n_features, n_features)
+    within : ndarray of shape (..., n_features, n_features)
         Pooled covariance within the classes.
-    size : ndarray of shape (n_features,)
+    size : ndarray of shape (..., n_features)
         Largest absolute value of each feature.
-    n_varying : int
+    n_varying : ndarray of shape (...)
         Dimension of the space in which the features vary.
+    n_windows : ndarray of shape (...)
+        How many windows there are.
     """
 
     half_gap: Array
     within: Array
     size: Array
-    n_varying: int
+    n_varying: NDArray[np.intp]
+    n_windows: NDArray[np.intp]
+
+    @classmethod
+    def stacked(cls, moments: Sequence[Moments]) -> Moments:
+        """Moments of many tasks out of those of each.
+
+        Parameters
+        ----------
+        moments : sequence of Moments
+            Moments of single tasks.
+
+        Returns
+        -------
+        Moments
+            With a first axis for the tasks.
+        """
+        return cls(*(np.stack(part) for part in zip(*moments, strict=True)))
+
+    def of(self, tasks: NDArray[np.bool_]) -> Moments:
+        """Moments of some of the tasks.
+
+        Parameters
+        ----------
+        tasks : ndarray of shape (n_tasks,)
+            Which of them.
+
+        Returns
+        -------
+        Moments
+            Theirs alone.
+        """
+        return Moments(*(part[tasks] for part in self))
 
 
-def moments_of(participant: Participant) -> Moments:
+def moments_of(X: Array, label: NDArray[np.intp]) -> Moments:
     """Moments of one task.
 
     Parameters
     ----------
-    participant : Participant
+    X : ndarray of shape (n_windows, n_features)
         Windows of both classes.
+    label : ndarray of shape (n_windows,)
+        0 for the first class, 1 for the second.
 
     Returns
     -------
     Moments
         Its moments, in raw units.
     """
-    X, label = participant.X, participant.label
     means = np.stack([X[label == name].mean(0) for name in (0, 1)])
     size = np.abs(X).max(0)
     gap = means[1] - means[0]
@@ -91,7 +127,17 @@ def moments_of(participant: Participant) -> Moments:
     deviation = np.sqrt(np.diagonal(within))
     unit = np.where(deviation > 1e-12 * size, deviation, 1.0)
     varying = varying_dimension(from_rows(rows / unit), half_gap / unit, freedom)
-    return Moments(half_gap, within, size, int(varying))
+    return Moments(half_gap, within, size, varying, np.array(label.size))
+
+
+def _half_moments(participant: Participant, part: int) -> Moments:
+    """Moments of the earlier or the later half of each class; without a gap if it is too short."""
+    X, label = participant.X, participant.label
+    half = halves(label)
+    if half is None:
+        whole = moments_of(X, label)
+        return whole._replace(half_gap=np.zeros_like(whole.half_gap))
+    return moments_of(X[half == part], label[half == part])
 
 
 def balanced_direction(participant: Participant, rng: np.random.Generator) -> Array:
@@ -134,14 +180,10 @@ class Sources:
         Group of each.
     classes : ndarray of shape (2,)
         The two labels.
-    n_windows : ndarray of shape (n_tasks,)
-        Windows of each.
-    half_gap, size : ndarray of shape (n_tasks, n_features)
-        As in :class:`Moments`.
-    n_varying : ndarray of shape (n_tasks,)
-        As in :class:`Moments`.
-    within : ndarray of shape (n_tasks, n_features, n_features)
-        As in :class:`Moments`.
+    whole, early, late : Moments
+        Moments of each, and those of its earlier and its later half.
+    autocorrelation : ndarray of shape (n_tasks, n_lags)
+        How far neighbouring windows are alike.
     balanced : ndarray of shape (n_tasks, n_features)
         Directions as the paper's authors had them.
     X, label : ndarray
@@ -150,11 +192,10 @@ class Sources:
 
     groups: NDArray[Any]
     classes: NDArray[Any]
-    n_windows: NDArray[np.intp]
-    half_gap: Array
-    within: Array
-    size: Array
-    n_varying: NDArray[np.intp]
+    whole: Moments
+    early: Moments
+    late: Moments
+    autocorrelation: Array
     balanced: Array
     X: Array
     label: NDArray[np.intp]
@@ -186,17 +227,15 @@ class Sources:
         Sources
             What is known of them.
         """
-        moments = [moments_of(one) for one in participants]
         pooled = participants if keep_windows else participants[:0]
         no_windows = np.empty((0, participants[0].X.shape[1]))
         return cls(
             groups=np.array([one.group for one in participants]),
             classes=classes,
-            n_windows=np.array([one.label.size for one in participants]),
-            half_gap=np.stack([one.half_gap for one in moments]),
-            within=np.stack([one.within for one in moments]),
-            size=np.stack([one.size for one in moments]),
-            n_varying=np.array([one.n_varying for one in moments]),
+            whole=Moments.stacked([moments_of(one.X, one.label) for one in participants]),
+            early=Moments.stacked([_half_moments(one, 0) for one in participants]),
+            late=Moments.stacked([_half_moments(one, 1) for one in participants]),
+            autocorrelation=np.stack([autocorrelation(one.X, one.label) for one in participants]),
             balanced=np.stack(
                 [
                     balanced_direction(one, generator_for(seed, one.name, "balanced run"))
@@ -248,53 +287,53 @@ class Crowd:
     @cached_property
     def prior(self) -> TaskPrior:
         """What ``TaskPrior.from_tasks`` makes of the sources, from their moments."""
-        kept = self.kept
-        n_windows, within = self.sources.n_windows[kept], self.sources.within[kept]
+        whole = self.sources.whole.of(self.kept)
         # Tasks of one window a class have no covariance to give.
-        able = n_windows > 2
+        able = whole.n_windows > 2
         used = able if able.any() else np.ones_like(able)
-        deviation = np.sqrt(np.diagonal(within, axis1=-2, axis2=-1))
-        size = np.median(self.sources.size[kept][used], axis=0)
+        deviation = np.sqrt(np.diagonal(whole.within, axis1=-2, axis2=-1))
+        size = np.median(whole.size[used], axis=0)
         scale = np.median(deviation[used], axis=0)
         scale = np.where(scale > 1e-12 * size, scale, 1.0)
-        varies = deviation > 1e-12 * self.sources.size[kept]
-        nu = self.sources.half_gap[kept] / scale
-        within = within / (scale[:, None] * scale)
-        directions = _shrunk_directions(
-            nu,
-            within * (varies[:, :, None] & varies[:, None, :]),
-            n_windows,
-            self.sources.n_varying[kept],
-        )
+        directions = _shrunk_directions(whole, scale)
+        halves_of = (half.of(self.kept) for half in (self.sources.early, self.sources.late))
+        within = whole.within[able] / (scale[:, None] * scale)
         return TaskPrior(
-            n_tasks=len(nu),
+            n_tasks=len(directions),
             direction_sum=directions.sum(0),
             outer_sum=directions.T @ directions,
             feature_scale=scale,
             classes=tuple(self.sources.classes.tolist()),
-            within_covariance=within[able].mean(0) if able.any() else None,
-            half_gap=nu.mean(0),
+            within_covariance=within.mean(0) if able.any() else None,
+            half_gap=(whole.half_gap / scale).mean(0),
+            scale_learnt=True,
+            directions=directions,
+            autocorrelation=self.sources.autocorrelation[self.kept].mean(0),
+            direction_noise=direction_noise(*(_shrunk_directions(half, scale) for half in halves_of)),
         )
 
     def pooled_rule(self) -> LinearDiscriminantAnalysis:
         """One discriminant of all the sources' windows together, the classes equally likely."""
-        kept = np.repeat(self.kept, self.sources.n_windows)
+        kept = np.repeat(self.kept, self.sources.whole.n_windows)
         rule = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=[0.5, 0.5])
         return rule.fit(self.sources.X[kept], self.sources.label[kept])
 
 
-def _shrunk_directions(
-    nu: Array, within: Array, n_windows: NDArray[np.intp], n_varying: NDArray[np.intp]
-) -> Array:
-    """Unit directions of ``FisherDiscriminant()`` in given units, of many tasks at once."""
-    n_features = nu.shape[1]
+def _shrunk_directions(moments: Moments, scale: Array) -> Array:
+    """Unit directions of ``FisherDiscriminant()`` in given units; zero where there is no gap."""
+    deviation = np.sqrt(np.diagonal(moments.within, axis1=-2, axis2=-1))
+    varies = deviation > 1e-12 * moments.size
+    within = moments.within / (scale[:, None] * scale)
+    within = within * (varies[:, :, None] & varies[:, None, :])
     trace = np.trace(within, axis1=-2, axis2=-1)
-    freedom = np.maximum(n_windows - 2.0, 1.0)
-    weight = oas(trace, (within**2).sum((-2, -1)), n_varying, freedom)
-    level = weight * trace / n_varying
-    learnt = (n_windows > 2) & (trace > 0.0)
+    freedom = np.maximum(moments.n_windows - 2.0, 1.0)
+    weight = oas(trace, (within**2).sum((-2, -1)), moments.n_varying, freedom)
+    level = weight * trace / moments.n_varying
+    learnt = (moments.n_windows > 2) & (trace > 0.0)
     share = np.where(learnt, 1.0 - weight, 0.0)[:, None, None]
-    shrunk = share * within + np.where(learnt, level, 1.0)[:, None, None] * np.eye(n_features)
-    omega = np.linalg.solve(shrunk, nu[..., None])[..., 0]
-    directions: Array = omega / np.linalg.vector_norm(omega, axis=-1, keepdims=True)
+    identity = np.eye(scale.size)
+    shrunk = share * within + np.where(learnt, level, 1.0)[:, None, None] * identity
+    omega = np.linalg.solve(shrunk, (moments.half_gap / scale)[..., None])[..., 0]
+    length = np.linalg.vector_norm(omega, axis=-1, keepdims=True)
+    directions: Array = omega / np.where(length > 0.0, length, 1.0)
     return directions

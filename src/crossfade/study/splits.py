@@ -27,10 +27,13 @@ class Splits(NamedTuple):
         Places of the labelled windows.
     test : ndarray of shape (n_splits, n_windows - 2 * n_each)
         Places of all others.
+    in_a_row : bool
+        Whether the labelled windows of a class follow each other.
     """
 
     labelled: Places
     test: Places
+    in_a_row: bool = True
 
 
 def windows_of_each_class(budget: float, counts: tuple[int, int]) -> int:
@@ -94,7 +97,7 @@ def draw_splits(
         order = places[chosen.argsort(1, kind="stable")]
         test.append(order[:, : places.size - n_each])
         labelled.append(order[:, places.size - n_each :])
-    return Splits(np.concatenate(labelled, 1), np.concatenate(test, 1))
+    return Splits(np.concatenate(labelled, 1), np.concatenate(test, 1), kind != "random")
 
 
 def generator_for(seed: int, *what: object) -> np.random.Generator:

@@ -1,0 +1,129 @@
+"""Classes that are not equally frequent: a rule that ignores it, knows it, or finds it out."""
+
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.stats import norm
+
+import crossfade as cf
+from crossfade.simulate import draw_directions
+
+N_FEATURES, N_SOURCES, KAPPA, N_TARGETS = 10, 100, 10.0, 100
+SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98])
+LOOKS = {
+    "ignores proportions": ("#0072b2", "s"),
+    "estimates them": ("#d55e00", "o"),
+    "knows them": ("#009e73", "D"),
+    "best possible": ("#7f7f7f", "x"),
+}
+
+
+def risk(rule, nu, share):
+    """Error rate of a rule on new windows of this target."""
+    omega, middle = rule.coef_[0], rule.intercept_[0]
+    first, second = norm.cdf((np.array([middle, -middle]) - omega @ nu) / np.linalg.norm(omega))
+    return (1.0 - share) * first + share * second
+
+
+def draw(rng, nu, second):
+    """Windows of one target."""
+    sign = np.where(second, 1.0, -1.0)
+    return rng.standard_normal((second.size, N_FEATURES)) + sign[:, None] * nu
+
+
+def simulate(half_gap, n_labelled, n_unlabelled, shares):
+    """Mean error rates by share of the second class, and how far forecasts are off."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n_labelled) % 2
+    risks = {name: np.zeros(shares.size) for name in LOOKS}
+    off = np.zeros(shares.size)
+    for _ in range(N_TARGETS):
+        W = draw_directions(N_SOURCES + 1, N_FEATURES, KAPPA, random_state=rng)
+        nu, prior = half_gap * W[0], cf.TaskPrior.from_projections(W[1:])
+        X = draw(rng, nu, y == 1)
+        for place, share in enumerate(shares):
+            new = draw(rng, nu, rng.random(n_unlabelled) < share)
+            known = cf.PosteriorBlendClassifier(prior, class_prior=(1.0 - share, share))
+            rules = {
+                "ignores proportions": cf.PosteriorBlendClassifier(prior).fit(X, y),
+                "knows them": known.fit(X, y),
+                "estimates them": cf.PosteriorBlendClassifier(prior).fit(X, y),
+            }
+            rules["estimates them"].estimate_proportions(new)
+            for name, rule in rules.items():
+                risks[name][place] += risk(rule, nu, share) / N_TARGETS
+            forecast = known.expected_accuracy_ - (1.0 - risk(known, nu, share))
+            off[place] += forecast / N_TARGETS
+    risks["best possible"] = np.array(
+        [
+            cf.conditional_risk(nu, nu=nu, sigma=np.eye(N_FEATURES), class_prior=(1.0 - p, p))
+            for p in shares
+        ]
+    )
+    return risks, off
+
+
+def mental_math():
+    """Accuracy on a participant's other windows, three of four at rest, after five a class."""
+    tasks = cf.load_mental_math()
+    rng = np.random.default_rng(1)
+    scores = []
+    for place, task in enumerate(tasks):
+        prior = cf.TaskPrior.from_tasks([*tasks[:place], *tasks[place + 1 :]])
+        for _ in range(5):
+            few = np.concatenate(
+                [rng.permutation(np.flatnonzero(task.y == label))[:5] for label in (0, 1)]
+            )
+            rest = np.setdiff1d(np.arange(task.y.size), few)
+            X, y = task.X[rest], task.y[rest]
+            second = float(y.mean())
+            own = (task.X[few], task.y[few])
+            ignores = cf.PosteriorBlendClassifier(prior).fit(*own)
+            knows = cf.PosteriorBlendClassifier(prior, class_prior=(1.0 - second, second)).fit(*own)
+            row = [ignores.score(X, y)]
+            row += [ignores.estimate_proportions(X).score(X, y), knows.score(X, y)]
+            scores.append([*row, knows.expected_accuracy_, 1.0 - second])
+    return np.mean(scores, axis=0)
+
+
+def main(picture):
+    """Print the numbers and draw the figure."""
+    risks, off = simulate(1.5, 20, 200, SHARES)
+    print("error rate by share of the second class")
+    print(" " * 22 + "".join(f"{share:7.2f}" for share in SHARES))
+    for name, values in risks.items():
+        print(f"{name:22s}" + "".join(f"{value:7.3f}" for value in values))
+    print(f"{'forecast off by':22s}" + "".join(f"{value:+7.3f}" for value in off))
+    print("\nerror rate with closer classes, by labelled windows and share (100 unlabelled ones)")
+    for n_labelled in (4, 8, 20, 60):
+        close, off = simulate(1.0, n_labelled, 100, np.array([0.05, 0.2, 0.5]))
+        for place, share in enumerate((0.05, 0.2, 0.5)):
+            parts = ", ".join(f"{name} {values[place]:.3f}" for name, values in close.items())
+            print(f"{n_labelled:3d} {share:5.2f}: {parts}; forecast off by {off[place]:+.3f}")
+    ignores, estimates, knows, promised, always = mental_math()
+    print(
+        f"\nMental Math, accuracy: ignores {ignores:.3f}, estimates {estimates:.3f}, knows "
+        f"{knows:.3f} (forecast {promised:.3f}), always rest {always:.3f}"
+    )
+    figure, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    likelier = np.minimum(SHARES, 1.0 - SHARES)
+    ax.plot(SHARES, likelier, ":", color="#7f7f7f", label="always the likelier class")
+    for name, (colour, marker) in LOOKS.items():
+        ax.plot(SHARES, risks[name], marker=marker, color=colour, label=name)
+    ax.set_xlabel("share of the second class among new windows")
+    ax.set_ylabel("error rate on new windows")
+    ax.set_ylim(0.0, 0.2)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, loc="upper center")
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(picture, dpi=100)
+    print(picture)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "results/proportions.png"))

@@ -1,0 +1,116 @@
+"""What more labels would bring (equation 46): formula against draws, promise against fits."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from crossfade import (
+    ConvexBlendClassifier,
+    PosteriorBlendClassifier,
+    TaskPrior,
+    forecast_labels,
+)
+from crossfade.labels import ConvexCrowd, _reach, path_of
+from crossfade.simulate import draw_directions
+
+BLENDS = {"posterior": PosteriorBlendClassifier, "convex": ConvexBlendClassifier}
+BUDGETS = np.array([4, 16, 64])
+
+
+def spoilt(n_features, n_each, seed, isotropic=False):
+    """A prior, and samples of a target with an uneven covariance."""
+    rng = np.random.default_rng(seed)
+    prior = TaskPrior.from_projections(
+        draw_directions(40, n_features, 5.0, random_state=rng), isotropic=isotropic
+    )
+    y = np.repeat([0, 1], n_each)
+    X = rng.normal(size=(y.size, n_features)) * np.linspace(0.5, 1.5, n_features)
+    X[:, 0] += 2.0 * y
+    return prior, X, y
+
+
+@pytest.mark.parametrize(("n_features", "isotropic"), [(4, False), (4, True), (12, True)])
+@pytest.mark.parametrize("convex", [False, True])
+def test_reach_is_the_ratio_of_means_over_draws(n_features, isotropic, convex):
+    """Draw the best direction from its posterior, a new own direction about it, and blend."""
+    prior, X, y = spoilt(n_features, (4, 4), 91, isotropic)
+    target = PosteriorBlendClassifier(prior).fit(X, y)._target
+    path, noises = path_of(target, prior), np.array([0.5, 0.05])
+    crowd = ConvexCrowd(prior.mean_direction, 0.3) if convex else None
+    found = _reach(path, target.sigma, np.ones(()), noises, crowd, target.rank)
+
+    sigma, inverse = target.sigma.dense(), np.linalg.inv(target.sigma.dense())
+    mean, scatter, own = prior.mean, prior.scatter, target.noise.omega
+    pull = scatter @ np.linalg.inv(scatter + float(path.noise) * inverse)
+    rng = np.random.default_rng(92)
+    best = rng.multivariate_normal(mean + pull @ (own - mean), scatter - pull @ scatter, 200_000)
+    for reach, noise in zip(found, noises, strict=True):
+        new = best + rng.multivariate_normal(np.zeros(n_features), noise * inverse, len(best))
+        if convex:
+            blends = 0.3 * new + 0.7 * prior.mean_direction
+        else:
+            pull = scatter @ np.linalg.inv(scatter + noise * inverse)
+            blends = mean + (new - mean) @ pull.T
+        gap = np.vecdot(blends @ sigma, best).mean()
+        assert reach == pytest.approx(gap / np.sqrt(np.vecdot(blends @ sigma, blends).mean()), 0.01)
+
+
+def test_alpha_of_convex_blends_reaches_furthest():
+    prior, X, y = spoilt(5, (4, 4), 93)
+    target = PosteriorBlendClassifier(prior).fit(X, y)._target
+    options = (path_of(target, prior), target.sigma, np.ones(()), np.array([0.7, 0.07]))
+    best = _reach(*options, ConvexCrowd(prior.mean_direction, None), target.rank)
+    grid = [
+        _reach(*options, ConvexCrowd(prior.mean_direction, alpha), target.rank)
+        for alpha in np.linspace(0.0, 1.0, 1001)
+    ]
+    np.testing.assert_allclose(best, np.max(grid, axis=0), rtol=1e-6)
+
+
+def simulate(blend, n, kappa, repeats=200, n_features=10):
+    """Forecasts from n samples, and true accuracies of fits to others; J = 100."""
+    rng = np.random.default_rng(94)
+    numbers = np.empty((3, repeats, BUDGETS.size))
+    for repeat in range(repeats):
+        W = draw_directions(101, n_features, kappa, random_state=rng)
+        nu, prior = W[0], TaskPrior.from_projections(W[1:])
+
+        def fit(n_samples, nu=nu, prior=prior):
+            y = np.arange(n_samples) % 2
+            X = rng.normal(size=(n_samples, n_features)) + np.where(y, 1.0, -1.0)[:, None] * nu
+            return blend(prior).fit(X, y)
+
+        promised = forecast_labels(fit(n), BUDGETS)
+        numbers[1:, repeat] = promised.accuracy, promised.error
+        for place, budget in enumerate(BUDGETS):
+            rule = fit(2 * budget)
+            omega, shift = rule.coef_[0], rule.intercept_[0]
+            sides = (omega @ nu + np.array([shift, -shift])) / np.linalg.norm(omega)
+            numbers[0, repeat, place] = norm.cdf(sides).mean()
+    return numbers
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "kappa", "lowest"),
+    [
+        ("posterior", 8, 10.0, -0.04),
+        ("posterior", 20, 10.0, -0.03),
+        ("convex", 20, 10.0, -0.03),
+        ("posterior", 8, 1.0, -0.07),
+    ],
+)
+def test_promise_is_kept_on_average(name, n, kappa, lowest):
+    """Within 0.04 where the crowd knows something; too low, not too high, where it knows little."""
+    truth, promised, error = simulate(BLENDS[name], n, kappa)
+    off = promised - truth
+    for place, budget in enumerate(BUDGETS):
+        print(
+            f"n={n} kappa={kappa:g} {name}, {budget} each: accuracy {truth[:, place].mean():.3f}, "
+            f"forecast off by {off[:, place].mean():+.3f}, spread "
+            f"{np.sqrt((off[:, place] ** 2).mean()):.3f}, error {error[:, place].mean():.3f}"
+        )
+    assert (off.mean(0) > lowest).all()
+    assert (off.mean(0) < 0.03).all()
+    ratio = np.sqrt((error**2).mean(0) / (off**2).mean(0))
+    assert (ratio > 1 / 1.5).all()
+    assert (ratio < 1.5).all()

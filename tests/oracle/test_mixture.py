@@ -1,0 +1,484 @@
+"""Mixtures of directions: densities, EM and blends against integration, simulation and draws."""
+
+import numpy as np
+import pytest
+from scipy.special import gammaln, i0e, logsumexp, ndtr
+from scipy.stats import multivariate_normal, norm, vonmises_fisher
+
+from crossfade import (
+    ConvexBlendClassifier,
+    MixturePrior,
+    PosteriorBlendClassifier,
+    TaskPrior,
+    _spectrum,
+)
+from crossfade._blend_law import BlendLaw
+from crossfade._least_risk import least_risk
+from crossfade._mixture_blend import given_crowd, mixture_blend
+from crossfade._posterior import scattered_blend
+from crossfade._target import Samples, describe_target, forecast
+from crossfade._vmf_mixture import choose_mixture, expected, fit_mixture, maximised
+from crossfade.simulate import draw_directions
+from crossfade.vmf import concentrations, corrected_concentration, log_normalizer
+
+# -- density --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kappa", [0.0, 1e-4, 0.3, 10.0, 1000.0])
+@pytest.mark.parametrize("d", [4, 9, 60, 80, 81, 82, 200, 1000])
+def test_density_integrates_to_one(kappa, d):
+    """Over the angle with the mean, times the sphere across it; equation 32."""
+    angle = (np.arange(20_000) + 0.5) * np.pi / 20_000
+    log_density = kappa * np.cos(angle) + (d - 2.0) * np.log(np.sin(angle))
+    log_sphere = np.log(2.0) + (d - 1.0) / 2.0 * np.log(np.pi) - gammaln((d - 1.0) / 2.0)
+    log_integral = logsumexp(log_density) + np.log(np.pi / 20_000) + log_sphere
+    assert log_normalizer(kappa, d) == pytest.approx(-log_integral, abs=1e-8)
+
+
+@pytest.mark.parametrize("kappa", [1e-3, 2.0, 700.0, 1e5])
+def test_normalizer_in_two_and_three_dimensions(kappa):
+    circle = -np.log(2.0 * np.pi) - np.log(i0e(kappa)) - kappa
+    assert log_normalizer(kappa, 2) == pytest.approx(circle, rel=1e-12)
+    log_sinh = kappa + np.log(-np.expm1(-2.0 * kappa)) - np.log(2.0)
+    sphere = np.log(kappa) - np.log(4.0 * np.pi) - log_sinh
+    assert log_normalizer(kappa, 3) == pytest.approx(sphere, rel=1e-12)
+
+
+def test_normalizer_refusals():
+    with pytest.raises(ValueError, match=r"concentration must lie from 0 to 1e\+08; got -1"):
+        log_normalizer(-1.0, 3)
+    with pytest.raises(ValueError, match="concentration must lie from 0"):
+        log_normalizer([1.0, 1e9], 3)
+    with pytest.raises(ValueError, match="n_features must be a whole number"):
+        log_normalizer(1.0, 0)
+
+
+# -- concentration --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [3, 10, 50])
+@pytest.mark.parametrize("kappa", [10.0, 50.0, 500.0])
+@pytest.mark.parametrize("n_tasks", [5, 10, 30])
+def test_bias_of_few_members_is_corrected(d, kappa, n_tasks):
+    """In the mean over many samples, where maximum likelihood is up to three times too high.
+
+    Printed with ``pytest -s``; equation 33.
+    """
+    rng = np.random.default_rng(71)
+    W = draw_directions(3000 * n_tasks, d, kappa, random_state=rng).reshape(3000, n_tasks, d)
+    lengths = np.linalg.vector_norm(W.mean(1), axis=1)
+    plain = concentrations(lengths, d) / kappa
+    mended = corrected_concentration(lengths, n_tasks, d) / kappa
+    print(f"d={d} kappa={kappa:g} J={n_tasks}: {plain.mean():.3f}, corrected {mended.mean():.3f}")
+    freedom = (n_tasks - 1) * (d - 1)
+    standard_error = mended.std() / np.sqrt(mended.size)
+    # What is left is 4 / f^2 for concentrated directions, and the curvature at A = 0 otherwise.
+    left = 4.0 / freedom**2 + (0.1 if kappa <= d and n_tasks < 30 else 0.02)
+    assert abs(mended.mean() - 1.0) < left + 3.0 * standard_error
+    assert plain.mean() - 1.0 > 2.0 * abs(mended.mean() - 1.0)
+
+
+def test_squared_length_is_unbiased():
+    """E R^2 = 1/J + (1 - 1/J) A^2, which equation 33 solves for A."""
+    rng = np.random.default_rng(72)
+    W = draw_directions(40_000 * 4, 6, 5.0, random_state=rng).reshape(40_000, 4, 6)
+    square = (4.0 * (W.mean(1) ** 2).sum(1) - 1.0) / 3.0
+    truth = W.reshape(-1, 6).mean(0) @ W.reshape(-1, 6).mean(0)
+    assert square.mean() == pytest.approx(truth, abs=4.0 * square.std() / 200.0)
+
+
+def test_corrected_concentration_at_both_ends():
+    assert corrected_concentration(0.9, 1, 5) == 0.0
+    assert corrected_concentration(0.9, 0.7, 5) == 0.0
+    assert corrected_concentration(0.1, 3, 5) == 0.0
+    assert corrected_concentration(1.0, 3, 5) == np.inf
+    many = corrected_concentration(0.9, 1e9, 5)
+    assert many == pytest.approx(concentrations(np.array([0.9]), 5)[0], rel=1e-6)
+    with pytest.raises(ValueError, match=r"resultant_length must lie from 0 to 1; got 1\.1"):
+        corrected_concentration(1.1, 3, 5)
+
+
+# -- EM -------------------------------------------------------------------------------------
+
+
+def drawn(n_tasks, d, kappas, rng):
+    """Directions of clusters of equal size about directions without preference."""
+    centres = draw_directions(len(kappas), d, 0.0, random_state=rng)
+    return np.concatenate(
+        [
+            draw_directions(
+                n_tasks // len(kappas), d, kappa, mean_direction=centre, random_state=rng
+            )
+            for kappa, centre in zip(kappas, centres, strict=True)
+        ]
+    )
+
+
+@pytest.mark.parametrize(("n_tasks", "d"), [(30, 2), (60, 10), (40, 200)])
+def test_likelihood_never_falls(n_tasks, d):
+    """As long as no component is so small that its concentration meets its bound."""
+    rng = np.random.default_rng(73)
+    W = drawn(n_tasks, d, [3.0, 20.0], rng)
+    shares = rng.dirichlet(np.ones(2), size=(5, n_tasks))
+    heights = np.empty((60, 5))
+    for step in range(60):
+        shares, heights[step] = expected(W, maximised(W, shares))
+        members = shares.sum(1)
+        square = ((shares.mT @ W) ** 2).sum(-1) / members**2
+        assert (square < 1.0 - 1.0 / members**2).all()
+    assert np.diff(heights, axis=0).min() > -1e-8
+    assert (heights[-1] - heights[0]).min() > 1.0
+
+
+def test_likelihood_is_that_of_the_mixture():
+    rng = np.random.default_rng(74)
+    W = drawn(60, 5, [10.0, 30.0], rng)
+    laws = maximised(W, rng.dirichlet(np.ones(2), size=(1, 60)))
+    shares, heights = expected(W, laws)
+    density = [
+        share * vonmises_fisher(mu / np.linalg.norm(mu), kappa).pdf(W)
+        for share, mu, kappa in zip(*(part[0] for part in laws), strict=True)
+    ]
+    assert heights[0] == pytest.approx(np.log(np.sum(density, axis=0)).sum())
+    np.testing.assert_allclose(shares[0].T, density / np.sum(density, axis=0))
+
+
+def test_ten_thousand_directions_in_four_components():
+    """Every concentration within 5 per cent, every share within one."""
+    rng = np.random.default_rng(75)
+    truth = np.array([20.0, 50.0, 100.0, 200.0])
+    prior = MixturePrior.from_projections(drawn(10_000, 50, truth, rng), 4)
+    np.testing.assert_allclose(np.sort(prior.concentrations), truth, rtol=0.05)
+    np.testing.assert_allclose(prior.shares, 0.25, atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("n_tasks", "d", "kappas"),
+    [
+        (35, 9, [3.0]),
+        (100, 10, [50.0]),
+        (60, 200, [100.0]),
+        (100, 10, [50.0, 50.0]),
+        (90, 30, [60.0, 90.0, 120.0]),
+    ],
+)
+def test_number_of_components_by_bic(n_tasks, d, kappas):
+    rng = np.random.default_rng(76)
+    found = [
+        choose_mixture(drawn(n_tasks, d, kappas, rng), rng).responsibilities.shape[1]
+        for _ in range(10)
+    ]
+    assert np.mean(np.array(found) == len(kappas)) >= 0.9
+
+
+def test_bic_is_the_textbook_one():
+    W = drawn(40, 3, [10.0, 30.0], np.random.default_rng(77))
+    fitted = fit_mixture(W, 2, np.random.default_rng(0))
+    # Two directions of two angles, two concentrations, one share.
+    assert fitted.bic(3) == pytest.approx(7 * np.log(40) - 2 * fitted.log_likelihood)
+
+
+# -- the blends against plain linear algebra and draws ---------------------------------------
+
+
+def setting(isotropic, n_features=5, n_rows=9):
+    """Components close enough to each other that the target belongs to both a little."""
+    rng = np.random.default_rng(78)
+    near = np.eye(n_features)[0] + 0.6 * np.eye(n_features)[1]
+    W = np.concatenate(
+        [
+            draw_directions(20, n_features, 12.0, random_state=rng),
+            draw_directions(
+                30,
+                n_features,
+                20.0,
+                mean_direction=near / np.linalg.norm(near),
+                random_state=rng,
+            ),
+        ]
+    )
+    shares = np.column_stack([np.arange(50) < 20, np.arange(50) >= 20]) * 0.9 + 0.05
+    pooled = TaskPrior.from_projections(W, isotropic=isotropic)
+    outer = None if isotropic else np.einsum("jk,ja,jb->kab", shares, W, W)
+    prior = MixturePrior(pooled, shares.sum(0), shares.T @ W, outer)
+    rows = rng.normal(size=(n_rows, n_features)) / np.sqrt(n_rows)
+    sigma = _spectrum.from_rows(rows)
+    sigma = sigma.map(0.7 * sigma.values + 0.3, np.asarray(0.3))
+    own = draw_directions(1, n_features, 30.0, mean_direction=near / 1.36**0.5, random_state=rng)[0]
+    return prior, sigma, own, np.asarray(0.08), np.asarray(1.4)
+
+
+CASES = pytest.mark.parametrize(
+    ("isotropic", "n_features", "n_rows"),
+    [(False, 5, 9), (True, 5, 9), (False, 12, 4), (True, 12, 4)],
+)
+
+
+@CASES
+@pytest.mark.parametrize("strength", [0.0, 0.3, 1.0, 20.0])
+def test_weights_are_the_densities_of_the_own_direction(isotropic, n_features, n_rows, strength):
+    """And the blend is the mean of conditional means; equation 35."""
+    prior, sigma, own, noise, length = setting(isotropic, n_features, n_rows)
+    blend = mixture_blend(sigma, own, noise, length, prior.components, strength)
+    spread = noise * np.linalg.inv(sigma.dense())
+    logs, parts, traces = [], [], []
+    for share, one in zip(prior.shares, prior.components, strict=True):
+        wide = strength * one.scatter
+        logs.append(np.log(share) + multivariate_normal.logpdf(own, one.mean, wide + spread))
+        weight = wide @ np.linalg.inv(wide + spread)
+        parts.append(one.mean + weight @ (own - one.mean))
+        traces.append(np.trace(weight))
+    weights = np.exp(logs - logsumexp(logs))
+    assert weights.min() > 0.01
+    np.testing.assert_allclose(blend.weights, weights, rtol=1e-8)
+    np.testing.assert_allclose(blend.omega, weights @ parts, atol=1e-9)
+    assert blend.own_trace == pytest.approx(weights @ traces)
+
+
+@pytest.mark.parametrize("isotropic", [False, True])
+def test_blend_is_the_mean_of_the_posterior(isotropic):
+    """By importance sampling: directions from the mixture, weighted by their likelihood."""
+    prior, sigma, own, noise, length = setting(isotropic)
+    rng = np.random.default_rng(79)
+    draws = []
+    for share, one in zip(prior.shares, prior.components, strict=True):
+        n_draws = round(400_000 * share)
+        draws.append(one.mean + rng.normal(size=(n_draws, 5)) @ np.linalg.cholesky(one.scatter).T)
+    omega = np.concatenate(draws)
+    away = own - omega
+    likelihood = np.exp(-0.5 * np.vecdot(away, sigma.apply(away)) / noise)
+    weights = likelihood / likelihood.sum()
+    mean = weights @ omega
+    error = np.sqrt((weights**2) @ (omega - mean) ** 2)
+    blend = mixture_blend(sigma, own, noise, length, prior.components, 1.0)
+    assert (np.abs(blend.omega - mean) < 4.0 * error).all()
+    second = np.arange(len(omega)) >= len(draws[0])
+    assert blend.weights[1] == pytest.approx(weights[second].sum(), abs=0.01)
+
+
+@CASES
+@pytest.mark.parametrize("strength", [0.0, 1.0, 5.0])
+def test_trace_is_that_of_the_derivative(isotropic, n_features, n_rows, strength):
+    """Of the blend in the target's own direction, weights included, by finite differences."""
+    prior, sigma, own, noise, length = setting(isotropic, n_features, n_rows)
+    shared = noise, length, prior.components, strength
+    step = 1e-5
+    shifts = step * np.eye(n_features)
+    high, low = (
+        np.array([mixture_blend(sigma, own + sign * shift, *shared).omega for shift in shifts])
+        for sign in (1.0, -1.0)
+    )
+    derivative = np.trace((high - low) / (2.0 * step))
+    blend = mixture_blend(sigma, own, *shared)
+    assert blend.trace == pytest.approx(derivative, rel=1e-5)
+    assert blend.trace > blend.own_trace + 0.01
+
+
+@CASES
+def test_sway_is_that_of_the_derivative(isotropic, n_features, n_rows):
+    """Of the direction of the crowd that the convex blend meets."""
+    prior, sigma, own, noise, length = setting(isotropic, n_features, n_rows)
+
+    def crowd(direction):
+        blend = mixture_blend(sigma, direction, noise, length, prior.components, 1.0)
+        return given_crowd(sigma, noise, prior.components, blend)
+
+    step = 1e-5
+    shifts = step * np.eye(n_features)
+    rows = [
+        (crowd(own + shift).mean_direction - crowd(own - shift).mean_direction) / (2.0 * step)
+        for shift in shifts
+    ]
+    assert crowd(own).sway == pytest.approx(np.trace(rows), rel=1e-5)
+    assert crowd(own).sway > 0.01
+
+
+def test_covariance_of_the_weighted_mean():
+    """Means of fresh crowds at fixed weights vary as the tangent form of equation 10 says."""
+    rng = np.random.default_rng(80)
+    weights, sizes, d = np.array([0.7, 0.3]), (12, 25), 6
+    centre = np.array([0.8, 0.6, 0.0, 0.0, 0.0, 0.0])
+    directions, predicted = [], []
+    for _ in range(1500):
+        W = [
+            draw_directions(sizes[0], d, 15.0, random_state=rng),
+            draw_directions(sizes[1], d, 8.0, mean_direction=centre, random_state=rng),
+        ]
+        crowds = [TaskPrior.from_projections(part) for part in W]
+        prior = mixture_blend(
+            _spectrum.identity((d,)), np.eye(d)[0], np.asarray(0.1), np.asarray(1.0), crowds, 1.0
+        )._replace(weights=weights)
+        crowd = given_crowd(_spectrum.identity((d,)), np.asarray(0.1), crowds, prior)
+        directions.append(crowd.mean_direction)
+        predicted.append((d - 1) * crowd.psi_parts("tangent").identity)
+    spread = np.var(directions, axis=0).sum()
+    # To the first order in 1/J; that of the covariance itself is (J - 1) / J.
+    assert np.mean(predicted) == pytest.approx(spread, rel=0.1)
+
+
+@pytest.mark.parametrize("isotropic", [False, True])
+def test_strength_of_least_risk_is_least(isotropic):
+    """Over draws from the posterior of strength 1 no other strength has less risk."""
+    prior, sigma, own, noise, length = setting(isotropic)
+    rng = np.random.default_rng(81)
+    shared = sigma, own, noise, length, prior.components
+    centre = mixture_blend(*shared, 1.0)
+    spread = noise * np.linalg.inv(sigma.dense())
+    draws = []
+    for weight, one, part in zip(centre.weights, prior.components, centre.parts, strict=True):
+        left = one.scatter - one.scatter @ np.linalg.inv(one.scatter + spread) @ one.scatter
+        normals = rng.normal(size=(round(100_000 * weight), 5))
+        draws.append(part + normals @ np.linalg.cholesky(left).T)
+    half_gaps = length * sigma.apply(np.concatenate(draws))
+
+    def risk(strength):
+        omega = mixture_blend(*shared, strength).omega
+        return norm.cdf(-half_gaps @ omega / np.sqrt(omega @ sigma.apply(omega))).mean()
+
+    chosen = float(mixture_blend(*shared, "risk").strength)
+    risks = [risk(strength) for strength in np.logspace(-3.0, 3.0, 61)]
+    assert risk(chosen) <= min(risks) + 2e-4
+
+
+# -- what it is worth -----------------------------------------------------------------------
+
+
+def accuracies(n, kappa, n_crowds, n_clusters, *, n_tasks=100, d=10, n_targets=250, seed=82):
+    """Accuracy and forecast of the blends with one prior, a mixture and the true cluster's prior.
+
+    Clusters lie 90 degrees apart and have equal shares; all targets of one crowd are blended at
+    once.
+    """
+    rng = np.random.default_rng(seed)
+    label = np.repeat([0, 1], n // 2)
+    sums = {}
+
+    def draw(size):
+        cluster = rng.integers(n_clusters, size=size)
+        W = np.empty((size, d))
+        for place in range(n_clusters):
+            here = cluster == place
+            W[here] = draw_directions(
+                max(int(here.sum()), 1),
+                d,
+                kappa,
+                mean_direction=np.eye(d)[place],
+                random_state=rng,
+            )[: here.sum()]
+        return W, cluster
+
+    for _ in range(n_crowds):
+        sources, from_cluster = draw(n_tasks)
+        nu, cluster = draw(n_targets)
+        X = rng.normal(size=(n_targets, n, d)) + np.where(label, 1.0, -1.0)[:, None] * nu[:, None]
+        target = describe_target(Samples(X, label, np.ones(n)), "oas", np.ones(d))
+        crowds = {
+            "single": [TaskPrior.from_projections(sources)],
+            "mixture": MixturePrior.from_projections(sources).components,
+        }
+        rules = {name: both_blends(target, parts) for name, parts in crowds.items()}
+        for place in range(n_clusters):
+            theirs = [TaskPrior.from_projections(sources[from_cluster == place])]
+            for kind, (omega, trace) in both_blends(target, theirs).items():
+                known = rules.setdefault("true", {}).setdefault(
+                    kind, (np.empty_like(omega), np.empty_like(trace))
+                )
+                known[0][cluster == place] = omega[cluster == place]
+                known[1][cluster == place] = trace[cluster == place]
+        for name, kinds in rules.items():
+            for kind, (omega, trace) in kinds.items():
+                gap, shift = np.vecdot(omega, nu), np.vecdot(omega, target.midpoint)
+                size = np.linalg.vector_norm(omega, axis=-1)
+                truth = (ndtr((gap + shift) / size) + ndtr((gap - shift) / size)) / 2.0
+                off = forecast(target, omega, trace).accuracy - truth
+                numbers = ndtr(gap / size).mean(), truth.mean(), off.mean()
+                sums.setdefault((kind, name), []).append(numbers)
+    return {key: np.array(values) for key, values in sums.items()}
+
+
+def both_blends(target, components):
+    """Directions and traces of the posterior and of the convex blend."""
+    noise = target.noise
+    own = target.sigma, noise.omega, noise.inverse, noise.length
+    if len(components) == 1:
+        [one] = components
+        posterior, _ = scattered_blend(*own, one.mean, one.scatter_root, "auto")
+    else:
+        posterior = mixture_blend(*own, components, "auto")
+    crowd = given_crowd(
+        target.sigma, noise.inverse, components, mixture_blend(*own, components, 1.0)
+    )
+    law = BlendLaw(target.sigma, target.nu, noise, crowd.mean_direction, crowd.psi_parts())
+    alpha = least_risk(law, None).alpha
+    convex = alpha[:, None] * noise.omega + (1.0 - alpha)[:, None] * crowd.mean_direction
+    return {
+        "posterior": (posterior.omega, posterior.trace),
+        "weights held": (posterior.omega, getattr(posterior, "own_trace", posterior.trace)),
+        "convex": (convex, alpha * target.rank + (1.0 - alpha) * crowd.sway),
+    }
+
+
+def test_mixture_closes_half_of_the_gap_to_the_true_cluster():
+    """Two clusters, kappa 50, 90 degrees apart, d = 10, n = 10, J = 100.
+
+    Accuracy of the direction about the true midpoint, then of the rule, then how far off its
+    forecast is; printed with ``pytest -s``.
+    """
+    found = accuracies(10, 50.0, 24, 2)
+    for (kind, name), numbers in found.items():
+        print(kind, name, *(f"{number:.4f}" for number in numbers.mean(0)))
+    closed = {}
+    for kind in ("posterior", "convex"):
+        single, mixture, true = (found[kind, name][:, 1] for name in ("single", "mixture", "true"))
+        closed[kind] = (mixture - single).mean() / (true - single).mean()
+        assert (mixture - single).mean() > 0.004
+    print(f"closed: {closed}")
+    assert closed["posterior"] > 0.5
+    assert closed["convex"] > 0.8
+    gains = [
+        (found[kind, "mixture"] - found[kind, "single"])[:, 1].mean()
+        for kind in ("convex", "posterior")
+    ]
+    assert gains[0] > 2.0 * gains[1]
+
+
+@pytest.mark.parametrize("kappa", [1.0, 3.0, 10.0, 50.0, 1000.0])
+@pytest.mark.parametrize(("n_tasks", "d"), [(35, 9), (100, 10)])
+def test_one_cluster_costs_next_to_nothing(kappa, n_tasks, d):
+    found = accuracies(10, kappa, 4, 1, n_tasks=n_tasks, d=d, n_targets=100)
+    for kind in ("posterior", "convex"):
+        lost = found[kind, "single"][:, 1] - found[kind, "mixture"][:, 1]
+        assert lost.mean() < 0.003
+
+
+@pytest.mark.parametrize("n", [4, 10, 20])
+def test_forecast_is_right_on_average(n):
+    """With few samples a target is unsure of its cluster, and the weights follow its noise."""
+    found = accuracies(n, 50.0, 8, 2)
+    for kind in ("posterior", "convex"):
+        off = found[kind, "mixture"][:, 2].mean()
+        print(f"n={n} {kind}: forecast off by {off:+.3f}")
+        assert abs(off) < 0.03
+    if n == 4:
+        held = found["weights held", "mixture"][:, 2].mean()
+        assert held > found["posterior", "mixture"][:, 2].mean() + 0.02
+
+
+@pytest.mark.parametrize("blend", [PosteriorBlendClassifier, ConvexBlendClassifier])
+def test_classifiers_do_what_was_measured_here(blend):
+    """The functions of this page and the estimators give the same rule and forecast."""
+    rng = np.random.default_rng(83)
+    W = drawn(60, 6, [50.0, 50.0], rng)
+    prior = MixturePrior.from_projections(W)
+    assert prior.n_components == 2
+    label = np.repeat([0, 1], 5)
+    kind = "posterior" if blend is PosteriorBlendClassifier else "convex"
+    for nu in W[::10]:
+        X = rng.normal(size=(10, 6)) + np.where(label, 1.0, -1.0)[:, None] * nu
+        fitted = blend(prior).fit(X, label)
+        target = describe_target(Samples(X[None], label, np.ones(10)), "oas", np.ones(6))
+        omega, trace = both_blends(target, prior.components)[kind]
+        unit = omega[0] / np.linalg.norm(omega)
+        np.testing.assert_allclose(fitted.projection_, unit, atol=1e-5)
+        promised = forecast(target, omega, trace).accuracy[0]
+        assert fitted.expected_accuracy_ == pytest.approx(promised, abs=1e-5)

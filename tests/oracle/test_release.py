@@ -1,0 +1,215 @@
+"""Differential privacy: the sensitivity, the noise, what is left of it, and what a blend gains."""
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import ndtr
+
+from crossfade import Release, TaskPrior
+from crossfade._blend_law import BlendLaw
+from crossfade._least_risk import least_risk
+from crossfade._posterior import scattered_blend
+from crossfade._release import noise_scale, noisy_sums, repaired, sensitivity
+from crossfade._target import Samples, describe_target
+from crossfade.simulate import draw_directions
+from crossfade.vmf import mean_resultant_length
+
+pytest.importorskip("opendp")
+
+N_FEATURES = 9
+
+
+def distance(one, other):
+    """How far the sums move if one direction takes the place of another."""
+    outer = one[..., :, None] * one[..., None, :] - other[..., :, None] * other[..., None, :]
+    return np.sqrt(((one - other) ** 2).sum(-1) + (outer**2).sum((-2, -1)))
+
+
+def exact_delta(noise, length, epsilon):
+    """Delta of the normal mechanism, without any inequality (Balle and Wang 2018)."""
+    half, shift = length / (2.0 * noise), epsilon * noise / length
+    return ndtr(half - shift) - np.exp(epsilon) * ndtr(-half - shift)
+
+
+def concentrated_delta(noise, length, epsilon):
+    """Logarithm of delta by Canonne, Kamath and Steinke (2020)."""
+    rho = length**2 / (2.0 * noise**2)
+
+    def exponent(log_excess):
+        excess = np.exp(log_excess)
+        order = 1.0 + excess
+        power = order * np.log(excess / order)
+        return excess * (order * rho - epsilon) - log_excess + power
+
+    return minimize_scalar(exponent, bounds=(-12.0, 12.0), method="bounded").fun
+
+
+def noisy_crowds(n_tasks, kappa, noise, repeats, seed):
+    """Sums of many crowds, with noise as OpenDP adds it, but from a seed."""
+    rng = np.random.default_rng(seed)
+    W = draw_directions(repeats * n_tasks, N_FEATURES, kappa, random_state=rng)
+    W = W.reshape(repeats, n_tasks, N_FEATURES)
+    sums = W.sum(1) + noise * rng.standard_normal((repeats, N_FEATURES))
+    upper = np.triu(noise * rng.standard_normal((repeats, N_FEATURES, N_FEATURES)))
+    across = np.triu(upper, 1) / np.sqrt(2.0)
+    diagonal = upper * np.eye(N_FEATURES)
+    return sums, W.mT @ W + across + across.mT + diagonal
+
+
+def released_priors(n_tasks, kappa, repeats, seed, epsilon=1.0, delta=1e-5):
+    noise = noise_scale(sensitivity(n_tasks, False), epsilon, delta)
+    sums = repaired(*noisy_crowds(n_tasks, kappa, noise, repeats, seed), n_tasks, noise)
+    release = Release(epsilon, delta, noise, True)
+    return [
+        TaskPrior(n_tasks, one, outer, np.ones(N_FEATURES), release=release)
+        for one, outer in zip(*sums, strict=True)
+    ]
+
+
+def test_sensitivity_is_the_largest_distance_and_is_reached():
+    rng = np.random.default_rng(5)
+    for n_features in (2, 3, 9):
+        one, other = rng.normal(size=(2, 5_000, n_features))
+        one /= np.linalg.norm(one, axis=1, keepdims=True)
+        other /= np.linalg.norm(other, axis=1, keepdims=True)
+        assert distance(one, other).max() <= np.sqrt(4.5)
+    worst = np.array([1.0, 0.0]), np.array([-0.5, np.sqrt(0.75)])
+    assert distance(*worst) == pytest.approx(np.sqrt(4.5))
+    assert np.sqrt(4.5) < sensitivity(1, False) < np.sqrt(4.5) * (1 + 1e-5)
+    # Without outer products the worst is the opposite direction.
+    assert 2.0 < sensitivity(1, True) < 2.0 * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-9])
+def test_noise_keeps_the_budget_by_the_exact_formula(epsilon, delta):
+    length = sensitivity(100, False)
+    noise = noise_scale(length, epsilon, delta)
+    assert exact_delta(noise, length, epsilon) <= delta
+    least = brentq(lambda one: exact_delta(one, length, epsilon) - delta, noise / 10, noise * 10)
+    print(f"epsilon={epsilon:g} delta={delta:g}: {noise / length:.3f}, least {least / length:.3f}")
+    # OpenDP accounts by concentrated privacy: equation 30, solved here without OpenDP.
+    accounted = brentq(
+        lambda one: concentrated_delta(one, length, epsilon) - np.log(delta), noise / 2, noise * 2
+    )
+    assert noise == pytest.approx(accounted, rel=1e-4)
+
+
+def test_noise_has_the_deviation_that_was_asked_for():
+    """No seed can be set, so that bounds are five standard errors."""
+    size, noise = 60, 3.7
+    sums, outer = noisy_sums(np.zeros(size), np.zeros((size, size)), noise)
+    np.testing.assert_array_equal(outer, outer.T)
+    across = outer[np.triu_indices(size, 1)] * np.sqrt(2.0)
+    for part in (sums, np.diag(outer), across):
+        standardised = part / noise
+        assert abs(standardised.mean()) < 5.0 / np.sqrt(part.size)
+        assert abs((standardised**2).mean() - 1.0) < 5.0 * np.sqrt(2.0 / part.size)
+    fourth = ((across / noise) ** 4).mean()
+    assert abs(fourth - 3.0) < 5.0 * np.sqrt(96.0 / across.size)
+
+
+def test_the_best_attack_succeeds_as_often_as_theory_says():
+    """All tasks but one are known, and the last is one of two: the worst pair there is."""
+    one, other = np.array([1.0, 0.0]), np.array([-0.5, np.sqrt(0.75)])
+    length, trials = np.sqrt(4.5), 600
+    noise = length / 2.0
+    hits = 0
+    for _ in range(trials):
+        sums, outer = noisy_sums(one, np.outer(one, one), noise)
+        away = [
+            ((sums - guess) ** 2).sum() + ((outer - np.outer(guess, guess)) ** 2).sum()
+            for guess in (one, other)
+        ]
+        hits += away[0] < away[1]
+    chance = ndtr(length / (2.0 * noise))
+    assert hits / trials == pytest.approx(chance, abs=5.0 * np.sqrt(chance / trials / 4.0))
+
+
+def test_agreement_is_right_on_average():
+    true = mean_resultant_length(10.0, N_FEATURES)
+    for n_tasks in (100, 1000):
+        priors = released_priors(n_tasks, 10.0, 400, 6)
+        square = np.array([prior.resultant_length**2 for prior in priors])
+        expected = true**2 + (1.0 - true**2) / n_tasks
+        error = square.std() / np.sqrt(square.size)
+        assert square.mean() == pytest.approx(expected, abs=4.0 * error)
+
+
+@pytest.mark.parametrize("n_tasks", [200, 1000])
+def test_standard_error_is_that_of_the_released_mean_direction(n_tasks):
+    priors = released_priors(n_tasks, 10.0, 400, 7)
+    across = np.array([1.0 - prior.mean_direction[0] ** 2 for prior in priors])
+    promised = np.mean([np.trace(prior.standard_error()) for prior in priors])
+    error = across.std() / np.sqrt(across.size)
+    # The length of the mean enters by its inverse square, which noise makes larger.
+    assert across.mean() == pytest.approx(promised, abs=4.0 * error, rel=0.1)
+    without = np.mean([np.trace(prior.standard_error()) for prior in priors]) - np.mean(
+        [8 * (prior.release.noise / n_tasks / prior.resultant_length) ** 2 for prior in priors]
+    )
+    assert across.mean() > 1.05 * without
+
+
+@pytest.mark.parametrize("kappa", [0.0, 1.0, 10.0, 100.0])
+@pytest.mark.parametrize("n_tasks", [36, 100, 1000])
+def test_scatter_covers_how_far_new_directions_lie_from_the_released_mean(kappa, n_tasks):
+    priors = released_priors(n_tasks, kappa, 200, 8)
+    new = draw_directions(2_000, N_FEATURES, kappa, random_state=9)
+    away = np.array([((new - prior.mean) ** 2).sum(1).mean() for prior in priors])
+    promised = np.array([np.trace(prior.scatter) for prior in priors])
+    short = away - promised
+    assert short.mean() < 4.0 * short.std() / np.sqrt(short.size) + 0.01 * promised.mean()
+
+
+def accuracies(prior, exact, kappa, n_samples, n_targets, rng):
+    """Mean accuracy of the target alone and of the blends with both priors."""
+    nu = draw_directions(n_targets, N_FEATURES, kappa, random_state=rng)
+    label = np.repeat([0, 1], n_samples // 2)
+    X = rng.standard_normal((n_targets, n_samples, N_FEATURES))
+    X += (2.0 * label - 1.0)[:, None] * nu[:, None, :]
+    target = describe_target(Samples(X, label, np.ones(n_samples)), "oas", np.ones(N_FEATURES))
+    noise, own = target.noise, target.noise.omega
+
+    def accuracy(omega):
+        gap, miss = np.vecdot(omega, nu), np.vecdot(omega, target.midpoint)
+        length = np.linalg.norm(omega, axis=-1)
+        return (ndtr((gap - miss) / length) + ndtr((gap + miss) / length)).mean() / 2.0
+
+    def posterior(one):
+        blend, _ = scattered_blend(
+            target.sigma, own, noise.inverse, noise.length, one.mean, one.scatter_root, "auto"
+        )
+        return accuracy(blend.omega)
+
+    def convex(one):
+        if one.cancels:
+            return accuracy(own)
+        law = BlendLaw(target.sigma, target.nu, noise, one.mean_direction, one.psi_parts())
+        alpha = least_risk(law, None).alpha[:, None]
+        return accuracy(alpha * own + (1.0 - alpha) * one.mean_direction)
+
+    return accuracy(own), posterior(prior), convex(prior), posterior(exact), convex(exact)
+
+
+@pytest.mark.parametrize("n_samples", [4, 10, 20])
+@pytest.mark.parametrize(("n_tasks", "kappa"), [(36, 1.0), (36, 10.0), (100, 10.0), (1000, 10.0)])
+def test_a_blend_knows_how_far_to_trust_a_release(n_tasks, kappa, n_samples):
+    rng = np.random.default_rng(10)
+    rows = []
+    for prior in released_priors(n_tasks, kappa, 40, 11):
+        exact = TaskPrior.from_projections(
+            draw_directions(n_tasks, N_FEATURES, kappa, random_state=rng)
+        )
+        rows.append(accuracies(prior, exact, kappa, n_samples, 100, rng))
+    target, posterior, convex, exact_posterior, exact_convex = np.mean(rows, axis=0)
+    worst = min(row[1] - row[0] for row in rows), min(row[2] - row[0] for row in rows)
+    print(
+        f"J={n_tasks} kappa={kappa:g} n={n_samples}: target {target:.4f}, released "
+        f"{posterior:.4f} {convex:.4f}, exact {exact_posterior:.4f} {exact_convex:.4f}, worst "
+        f"release {worst[0]:+.4f} {worst[1]:+.4f}"
+    )
+    assert posterior > target - 0.005
+    assert convex > target - 0.005
+    if n_tasks == 1000:
+        assert posterior > exact_posterior - 0.01
+        assert convex > exact_convex - 0.01

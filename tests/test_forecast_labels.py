@@ -1,0 +1,80 @@
+"""What more labels would bring: starts at the forecast, does not fall, refuses what it cannot."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from crossfade import (
+    ConvexBlendClassifier,
+    FisherDiscriminant,
+    PosteriorBlendClassifier,
+    TaskPrior,
+    forecast_labels,
+)
+
+BLENDS = {
+    "posterior": PosteriorBlendClassifier,
+    "posterior, risk": lambda prior: PosteriorBlendClassifier(prior, strength="risk"),
+    "crowd": lambda prior: PosteriorBlendClassifier(prior, strength=0.0),
+    "person": lambda prior: PosteriorBlendClassifier(prior, strength=np.inf),
+    "convex": ConvexBlendClassifier,
+    "fixed": lambda prior: ConvexBlendClassifier(prior, alpha=0.4),
+}
+
+
+@pytest.mark.parametrize("name", BLENDS)
+@pytest.mark.parametrize("isotropic", [False, True])
+@pytest.mark.parametrize(("n_features", "n_each"), [(4, 4), (4, 30), (12, 3)])
+def test_curve_starts_at_the_forecast(make_target, make_prior, name, isotropic, n_features, n_each):
+    prior = make_prior(n_features=n_features, isotropic=isotropic)
+    rule = BLENDS[name](prior).fit(*make_target(n_features, (n_each, n_each)))
+    now, *_ = forecast_labels(rule, [n_each]).accuracy
+    assert now == pytest.approx(rule.expected_accuracy_, abs=1e-9)
+    found = forecast_labels(rule, 2 ** np.arange(1, 12))
+    assert (found.accuracy >= 0.0).all()
+    assert (found.error >= 0.0).all()
+    np.testing.assert_array_equal(found.n_per_class, 2 ** np.arange(1, 12))
+    later = forecast_labels(rule, n_each * 2 ** np.arange(6)).accuracy
+    if name != "fixed" and now > 0.5:
+        assert (np.diff(later) > -1e-9).all()
+    if name == "crowd":
+        np.testing.assert_allclose(later, later[0], atol=0.05)
+
+
+def test_labels_of_other_names_and_order(make_target, make_tasks):
+    X, y = make_target()
+    prior = TaskPrior.from_tasks(make_tasks(labels=("a", "b")))
+    plain = PosteriorBlendClassifier(prior).fit(X, np.array(["a", "b"])[y])
+    turned = PosteriorBlendClassifier(prior, classes=("z", "y")).fit(X, np.array(["z", "y"])[y])
+    np.testing.assert_allclose(
+        forecast_labels(turned, [20]).accuracy, forecast_labels(plain, [20]).accuracy
+    )
+
+
+def test_classes_that_do_not_differ_promise_nothing(make_prior):
+    X = np.tile(np.random.default_rng(0).normal(size=(4, 4)), (2, 1))
+    rule = PosteriorBlendClassifier(make_prior()).fit(X, np.repeat([0, 1], 4))
+    np.testing.assert_allclose(forecast_labels(rule, [4, 400]).accuracy, 0.5)
+
+
+@pytest.mark.parametrize("wrong", [1, [], [[4]], [4, np.nan], ["four"]])
+def test_numbers_that_are_none(make_target, make_prior, wrong):
+    rule = PosteriorBlendClassifier(make_prior()).fit(*make_target())
+    with pytest.raises(ValueError, match="n_per_class must"):
+        forecast_labels(rule, wrong)
+
+
+def test_blends_that_cannot_tell(make_target, make_prior, make_tasks):
+    X, y = make_target()
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        forecast_labels(PosteriorBlendClassifier(make_prior()), [4])
+    with pytest.raises(TypeError, match="got FisherDiscriminant"):
+        forecast_labels(FisherDiscriminant().fit(X, y), [4])
+    with pytest.raises(ValueError, match="other than with the average of a TaskPrior"):
+        forecast_labels(PosteriorBlendClassifier().fit(X, y), [4])
+    kept = make_prior(keep_directions=True)
+    with pytest.raises(ValueError, match="other than with the average of a TaskPrior"):
+        forecast_labels(ConvexBlendClassifier(kept, weights="per-task").fit(X, y), [4])
+    one = PosteriorBlendClassifier(TaskPrior.from_tasks(make_tasks()), on_missing_class="prior")
+    with pytest.raises(ValueError, match="without labelled samples of both classes"):
+        forecast_labels(one.fit(X[y == 1], y[y == 1]), [4])

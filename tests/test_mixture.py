@@ -1,0 +1,445 @@
+"""MixturePrior: what it holds, what equals a TaskPrior, files, and each refusal."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import crossfade
+from crossfade import (
+    ConvexBlendClassifier,
+    FisherDiscriminant,
+    MixturePrior,
+    PosteriorBlendClassifier,
+    TaskPrior,
+    _spectrum,
+    load_model,
+    save_model,
+)
+from crossfade._mixture_blend import given_crowd, mixture_blend
+from crossfade._posterior import scattered_blend
+from crossfade._vmf_mixture import choose_mixture, fit_mixture
+from crossfade.simulate import draw_directions
+
+BLENDS = {
+    "posterior": PosteriorBlendClassifier,
+    "strength 1": lambda prior, **more: PosteriorBlendClassifier(prior, strength=1.0, **more),
+    "strength 0": lambda prior, **more: PosteriorBlendClassifier(prior, strength=0.0, **more),
+    "risk": lambda prior, **more: PosteriorBlendClassifier(prior, strength="risk", **more),
+    "convex": ConvexBlendClassifier,
+    "alpha": lambda prior, **more: ConvexBlendClassifier(prior, alpha=0.3, **more),
+}
+
+
+def two_clusters(n_tasks=60, n_features=4, kappa=80.0, seed=0):
+    """Unit directions about the first axis and about the second, in turn."""
+    rng = np.random.default_rng([seed, n_tasks, n_features])
+    W = np.empty((n_tasks, n_features))
+    for place in (0, 1):
+        n_here = len(W[place::2])
+        centre = np.eye(n_features)[place]
+        W[place::2] = draw_directions(
+            n_here, n_features, kappa, mean_direction=centre, random_state=rng
+        )
+    return W
+
+
+@pytest.fixture
+def mixture():
+    return MixturePrior.from_projections(two_clusters())
+
+
+@pytest.fixture(params=BLENDS)
+def blend(request):
+    return BLENDS[request.param]
+
+
+def same_rule(one, other):
+    for name in ("coef_", "intercept_", "projection_", "source_projection_"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-12)
+    for name in ("alpha_", "expected_accuracy_", "expected_accuracy_error_"):
+        assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-9)
+
+
+# -- one component --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("isotropic", [False, True])
+def test_one_component_is_a_task_prior(make_directions, make_target, blend, isotropic):
+    W = make_directions()
+    single = TaskPrior.from_projections(W, isotropic=isotropic)
+    mixture = MixturePrior.from_projections(W, 1, isotropic=isotropic)
+    assert mixture.pooled == single
+    assert mixture.counts.tolist() == [30.0]
+    for seed in range(3):
+        X, y = make_target(seed=seed)
+        fitted = blend(mixture).fit(X, y)
+        same_rule(fitted, blend(single).fit(X, y))
+        assert fitted.component_weights_.tolist() == [1.0]
+        assert fitted.prior_ is mixture
+
+
+@pytest.mark.parametrize("isotropic", [False, True])
+@pytest.mark.parametrize("strength", ["auto", "risk", 0.0, 1.0, 50.0])
+def test_blend_of_one_component_is_that_of_one_crowd(make_directions, strength, isotropic):
+    """The general formula, without the short cut that the classifiers take."""
+    W = make_directions(n_features=5)
+    single = TaskPrior.from_projections(W, isotropic=isotropic)
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(7, 12, 5)) / 3.0
+    own = draw_directions(7, 5, 0.0, random_state=rng)
+    shared = _spectrum.from_rows(rows), own, rng.uniform(0.01, 0.1, 7), np.full(7, 1.3)
+    one = mixture_blend(*shared, [single], strength)
+    expected, _ = scattered_blend(*shared, single.mean, single.scatter_root, strength)
+    np.testing.assert_allclose(one.omega, expected.omega, atol=1e-9)
+    np.testing.assert_allclose(one.trace, expected.trace, atol=1e-9)
+    np.testing.assert_allclose(one.own_trace, expected.trace, atol=1e-9)
+    np.testing.assert_allclose(one.strength, expected.strength, rtol=1e-9)
+    np.testing.assert_array_equal(one.weights, np.ones((7, 1)))
+    crowd = given_crowd(shared[0], shared[2], [single], one)
+    np.testing.assert_allclose(crowd.mean_direction, np.tile(single.mean_direction, (7, 1)))
+    np.testing.assert_allclose(crowd.n_tasks, 30.0)
+    np.testing.assert_allclose(crowd.sway, 0.0, atol=1e-12)
+    for form in ("tangent", "authors", "printed"):
+        for part, same in zip(crowd.psi_parts(form), single.psi_parts(form), strict=True):
+            np.testing.assert_allclose(part, same, rtol=1e-9)
+
+
+@pytest.mark.parametrize("isotropic", [False, True])
+@pytest.mark.parametrize("strength", ["auto", "risk", 2.0])
+def test_a_batch_of_targets_is_each_of_them(strength, isotropic):
+    prior = MixturePrior.from_projections(two_clusters(), isotropic=isotropic)
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(2, 3, 10, 4)) / 3.0
+    own = draw_directions(6, 4, 0.0, random_state=rng).reshape(2, 3, 4)
+    noise, length = rng.uniform(0.01, 0.1, (2, 3)), np.full((2, 3), 1.3)
+    sigma = _spectrum.from_rows(rows)
+    whole = mixture_blend(sigma, own, noise, length, prior.components, strength)
+    crowds = given_crowd(sigma, noise, prior.components, whole)
+    assert whole.weights.shape == (2, 3, 2)
+    for place in np.ndindex(2, 3):
+        alone = _spectrum.Spectrum(*(part[place] for part in sigma))
+        shared = alone, own[place], noise[place], length[place]
+        one = mixture_blend(*shared, prior.components, strength)
+        for name in ("omega", "trace", "own_trace", "strength", "weights"):
+            np.testing.assert_allclose(
+                getattr(whole, name)[place], getattr(one, name), rtol=1e-7, atol=1e-9
+            )
+        crowd = given_crowd(alone, noise[place], prior.components, one)
+        for part, same in zip(crowds, crowd, strict=True):
+            np.testing.assert_allclose(part[place], same, rtol=1e-7, atol=1e-9)
+
+
+# -- what it holds --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_components", [None, 2])
+def test_two_clusters_are_found(n_components):
+    W = two_clusters(61)
+    prior = MixturePrior.from_projections(W, n_components)
+    assert repr(prior) == (
+        "MixturePrior(n_components=2, n_tasks=61, n_features=4, shares=[0.51, 0.49])"
+    )
+    np.testing.assert_allclose(prior.counts, [31.0, 30.0], atol=0.01)
+    np.testing.assert_allclose(prior.direction_sums[0], W[::2].sum(0), atol=0.05)
+    np.testing.assert_allclose(prior.outer_sums[1], W[1::2].T @ W[1::2], atol=0.05)
+    np.testing.assert_allclose(prior.direction_sums.sum(0), W.sum(0), rtol=1e-10)
+    np.testing.assert_allclose(prior.outer_sums.sum(0), W.T @ W, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(prior.concentrations, 80.0, rtol=0.4)
+    assert [one.n_tasks for one in prior.components] == prior.counts.tolist()
+
+
+def test_the_same_directions_give_the_same_prior():
+    W = two_clusters()
+    assert MixturePrior.from_projections(W) == MixturePrior.from_projections(W)
+    other = MixturePrior.from_projections(W, 3, random_state=1)
+    assert other != MixturePrior.from_projections(W)
+    assert other != "prior"
+
+
+def test_from_tasks_is_from_their_directions(make_tasks):
+    tasks = make_tasks(8, feature_names=tuple("abcd"))
+    prior = MixturePrior.from_tasks(tasks, n_components=2)
+    single = TaskPrior.from_tasks(tasks)
+    assert prior.pooled == single
+    assert prior.pooled.directions is None
+    template = FisherDiscriminant(feature_scale=single.feature_scale)
+    W = np.array([template.fit(task.X, task.y).projection_ for task in tasks])
+    plain = MixturePrior.from_projections(W, 2)
+    np.testing.assert_allclose(prior.direction_sums, plain.direction_sums)
+    assert (prior.classes, prior.feature_names) == ((0, 1), tuple("abcd"))
+    np.testing.assert_array_equal(prior.half_gap, single.half_gap)
+
+
+def test_it_never_changes(mixture):
+    for name in ("counts", "direction_sums", "outer_sums", "concentrations"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(mixture, name)[0] = 0.0
+    with pytest.raises(AttributeError):
+        mixture.counts = None
+    assert copy.deepcopy(mixture) is mixture
+    again = pickle.loads(pickle.dumps(mixture))
+    assert again == mixture
+    assert hash(again) == hash(mixture)
+
+
+def test_reversed_turns_every_direction_about(mixture):
+    back = mixture.reversed()
+    np.testing.assert_array_equal(back.direction_sums, -mixture.direction_sums)
+    np.testing.assert_array_equal(back.pooled.direction_sum, -mixture.pooled.direction_sum)
+    np.testing.assert_array_equal(back.outer_sums, mixture.outer_sums)
+
+
+# -- sizes at which things break ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3, 50, 200])
+@pytest.mark.parametrize("n_tasks", [2, 3, 5, 40])
+@pytest.mark.parametrize("kappa", [0.0, 5.0, 1e6])
+def test_safe_at_every_size(n_tasks, n_features, kappa):
+    W = draw_directions(n_tasks, n_features, kappa, random_state=n_tasks)
+    for n_components in (None, 1, 2, min(n_tasks, 6)):
+        prior = MixturePrior.from_projections(W, n_components)
+        assert 1 <= prior.n_components <= n_tasks
+        assert prior.counts.min() >= 0.5
+        assert np.isfinite(prior.direction_sums).all()
+        assert (prior.concentrations >= 0.0).all()
+        for one in prior.components:
+            assert np.linalg.eigvalsh(one.scatter).min() > 0.0
+
+
+def test_components_that_no_task_is_left_to_are_given_up():
+    same = np.tile([0.6, 0.8, 0.0], (12, 1))
+    prior = MixturePrior.from_projections(same, 3)
+    assert prior.n_components == 1
+    assert prior.counts.tolist() == [12.0]
+    assert MixturePrior.from_projections(same).n_components == 1
+
+
+def test_no_chosen_component_has_a_single_task():
+    """One lies far away from a dense cluster, and is not told apart unless that is asked for."""
+    W = np.concatenate([draw_directions(30, 3, 1e4, random_state=3), -np.eye(3)[:1]])
+    apart = fit_mixture(W, 2, np.random.default_rng(0))
+    assert apart.responsibilities.sum(0).min() == pytest.approx(1.0, abs=0.01)
+    together = choose_mixture(W, np.random.default_rng(0))
+    assert apart.bic(3) < together.bic(3)
+    assert together.responsibilities.sum(0).tolist() == [31.0]
+
+
+# -- in the blends --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("isotropic", [False, True])
+def test_weights_of_the_components_are_learnt(blend, make_target, isotropic):
+    prior = MixturePrior.from_projections(two_clusters(), isotropic=isotropic)
+    X, y = make_target(n_each=(30, 30), gap=2.0)
+    X = (X - 10.0) / np.linspace(0.5, 3.0, 4)
+    fitted = blend(prior).fit(X, y)
+    assert fitted.component_weights_.sum() == pytest.approx(1.0)
+    first = int(prior.direction_sums[:, 0].argmax())
+    assert fitted.component_weights_[first] > 0.99
+    np.testing.assert_allclose(
+        fitted.source_projection_, prior.components[first].mean_direction, atol=0.02
+    )
+    assert 0.0 <= fitted.alpha_ <= 1.0
+    assert 0.5 < fitted.expected_accuracy_ <= 1.0
+    assert fitted.predict(X).shape == y.shape
+
+
+def test_weights_are_none_without_a_mixture(blend, make_target, make_prior):
+    X, y = make_target()
+    assert blend(make_prior()).fit(X, y).component_weights_ is None
+
+
+def test_weights_are_the_shares_where_the_target_has_no_say(mixture):
+    X = np.zeros((4, 4))
+    X[:, 3] = [0.0, 1.0, 0.0, 1.0]
+    fitted = PosteriorBlendClassifier(mixture).fit(X, [0, 0, 1, 1])
+    np.testing.assert_array_equal(fitted.component_weights_, mixture.shares)
+    person = PosteriorBlendClassifier(mixture, strength=np.inf).fit(np.eye(4), [0, 0, 1, 1])
+    np.testing.assert_array_equal(person.component_weights_, mixture.shares)
+    np.testing.assert_array_equal(person.projection_, person.target_projection_)
+
+
+def test_classes_by_other_names_turn_the_prior_round(blend, make_target):
+    X, y = make_target()
+    prior = MixturePrior.from_projections(two_clusters(), classes=("b", "c"))
+    names = np.array(["b", "c"])[y]
+    plain = blend(prior).fit(X, names)
+    # The class that stands for "b" sorts after the one that stands for "c".
+    turned = blend(prior, classes=("z", "a")).fit(X, np.array(["z", "a"])[y])
+    np.testing.assert_allclose(turned.coef_, -plain.coef_, atol=1e-9)
+    np.testing.assert_allclose(turned.component_weights_, plain.component_weights_, atol=1e-9)
+
+
+def test_one_class_takes_the_mean_of_all_components(make_tasks, make_target):
+    prior = MixturePrior.from_tasks(make_tasks(8), n_components=2)
+    X, y = make_target()
+    fits = [
+        PosteriorBlendClassifier(crowd, on_missing_class="prior").fit(X[y == 0], y[y == 0])
+        for crowd in (prior, prior.pooled)
+    ]
+    same_rule(*fits)
+    np.testing.assert_array_equal(fits[0].component_weights_, prior.shares)
+
+
+def test_two_components_that_cancel_leave_the_person(make_target):
+    """The convex blend warns, as it does with one crowd."""
+    W = np.concatenate([two_clusters(), -two_clusters()])
+    X, y = make_target(n_each=(2, 2), gap=0.1)
+    prior = MixturePrior.from_projections(W, 1)
+    with pytest.warns(UserWarning, match="tasks cancel out"):
+        assert ConvexBlendClassifier(prior).fit(X, y).alpha_ == 1.0
+
+
+def test_a_model_file_remembers_its_mixture(mixture, make_target, tmp_path):
+    X, y = make_target()
+    fitted = PosteriorBlendClassifier(mixture).fit(X, y)
+    save_model(fitted, tmp_path / "model.json")
+    np.testing.assert_array_equal(load_model(tmp_path / "model.json").predict(X), fitted.predict(X))
+
+
+# -- files ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("isotropic", [False, True])
+def test_saved_and_loaded_it_is_the_same(isotropic, tmp_path):
+    prior = MixturePrior.from_projections(
+        two_clusters(), isotropic=isotropic, classes=("rest", "übung"), feature_names=list("abcd")
+    )
+    prior.save(tmp_path / "a.npz")
+    again = MixturePrior.load(tmp_path / "a.npz")
+    assert again == prior
+    again.save(tmp_path / "b.npz")
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+def test_the_file_holds_no_direction(mixture, tmp_path):
+    mixture.save(tmp_path / "prior.npz")
+    content = (tmp_path / "prior.npz").read_bytes()
+    for direction in two_clusters():
+        assert direction.tobytes() not in content
+
+
+def test_files_of_other_kinds_are_refused(mixture, tmp_path):
+    path = tmp_path / "prior.npz"
+    mixture.save(path)
+    with pytest.raises(ValueError, match="its format is not 'crossfade-prior'"):
+        TaskPrior.load(path)
+    mixture.pooled.save(path)
+    with pytest.raises(ValueError, match="its format is not 'crossfade-mixture-prior'"):
+        MixturePrior.load(path)
+
+
+def altered(path, **arrays):
+    """The file with other arrays, under a checksum that fits."""
+    from crossfade._prior_file import pack
+
+    with np.load(path) as archive:
+        kept = {name: archive[name] for name in archive.files if name not in ("header", "sha256")}
+    kept |= arrays
+    kept = {name: array for name, array in kept.items() if array is not None}
+    path.write_bytes(pack({"format": "crossfade-mixture-prior", "version": 1}, kept))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "reason"),
+    [
+        ({"counts": np.array([70.0, -10.0])}, "counts must be positive and sum to 60"),
+        ({"counts": np.array([20.0, 20.0])}, "counts must be positive and sum to 60"),
+        ({"counts": np.empty(0)}, r"counts must be of shape \(0,\)"),
+        ({"direction_sums": np.zeros((2, 4))}, "direction_sums do not add up"),
+        ({"direction_sums": None}, "holds no valid prior"),
+        ({"outer_sums": None}, "must both be there or not"),
+        ({"pooled": None}, "not a prior file"),
+        ({"pooled": np.zeros(5, dtype=np.uint8)}, "not a prior file"),
+    ],
+)
+def test_altered_files_are_refused(mixture, tmp_path, arrays, reason):
+    path = tmp_path / "prior.npz"
+    mixture.save(path)
+    altered(path, **arrays)
+    with pytest.raises(ValueError, match=reason):
+        MixturePrior.load(path)
+
+
+def test_a_changed_number_breaks_the_checksum(mixture, tmp_path):
+    path = tmp_path / "prior.npz"
+    mixture.save(path)
+    with np.load(path) as archive:
+        arrays = {name: archive[name].copy() for name in archive.files}
+    arrays["counts"][0] += 1e-9
+    np.savez(path, allow_pickle=False, **arrays)
+    with pytest.raises(ValueError, match="checksum does not match"):
+        MixturePrior.load(path)
+
+
+# -- refusals -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_components", [0, -1, 2.5, True, "two"])
+def test_number_of_components_must_be_whole_and_positive(n_components):
+    with pytest.raises(ValueError, match="n_components must be a whole number of at least 1"):
+        MixturePrior.from_projections(two_clusters(), n_components)
+
+
+def test_no_more_components_than_tasks(make_tasks):
+    with pytest.raises(ValueError, match=r"got 7 components for 6 tasks\. Ask for fewer"):
+        MixturePrior.from_projections(two_clusters(6), 7)
+    with pytest.raises(ValueError, match="got 3 components for 2 tasks"):
+        MixturePrior.from_tasks(make_tasks(2), n_components=3)
+
+
+def test_directions_must_be_unit_vectors():
+    W = two_clusters()
+    with pytest.raises(ValueError, match="unit vectors; row 0 has length 2"):
+        MixturePrior.from_projections(2.0 * W)
+    scaled = MixturePrior.from_projections(2.0 * W, normalize=True)
+    np.testing.assert_allclose(scaled.counts, MixturePrior.from_projections(W).counts)
+    W[3, 1] = np.nan
+    with pytest.raises(ValueError, match="projections must be finite"):
+        MixturePrior.from_projections(W)
+    with pytest.raises(ValueError, match="at least one row"):
+        MixturePrior.from_projections(np.empty((0, 3)))
+    with pytest.raises(ValueError, match="at least one task; got none"):
+        MixturePrior.from_tasks([])
+
+
+def test_mixtures_are_not_added(mixture):
+    for add in (
+        lambda: mixture + mixture,
+        lambda: mixture + mixture.pooled,
+        lambda: mixture.pooled + mixture,
+    ):
+        with pytest.raises(TypeError, match="cannot be added: nothing says which components"):
+            add()
+    assert (mixture.pooled + mixture.pooled).n_tasks == 120
+
+
+def test_sources_by_domain_are_not_added_to_a_mixture(mixture, make_target):
+    X, y = make_target()
+    domain = np.where(np.arange(16) % 2, 1, -1)
+    with pytest.raises(TypeError, match="Mixture priors cannot be added"):
+        PosteriorBlendClassifier(mixture).fit(X, y, sample_domain=domain)
+
+
+def test_weights_per_task_need_directions(mixture, make_target):
+    X, y = make_target()
+    with pytest.raises(ValueError, match="holds sums only"):
+        ConvexBlendClassifier(mixture, weights="per-task").fit(X, y)
+
+
+def test_pooled_must_be_an_exact_task_prior(mixture):
+    sums = mixture.counts, mixture.direction_sums, mixture.outer_sums
+    with pytest.raises(TypeError, match="pooled must be a TaskPrior; got str"):
+        MixturePrior("prior", *sums)
+    with pytest.raises(ValueError, match="outer_sums are not those"):
+        MixturePrior(mixture.pooled, *sums[:2], sums[2] + [np.eye(4), -np.eye(4)])
+    apart = sums[1] + 200.0 * np.eye(4)[0] * [[1.0], [-1.0]]
+    with pytest.raises(ValueError, match="longer than so many"):
+        MixturePrior(mixture.pooled, sums[0], apart, sums[2])
+
+
+def test_it_is_public():
+    assert crossfade.MixturePrior is MixturePrior

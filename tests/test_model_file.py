@@ -1,0 +1,221 @@
+"""The file of a model: predicts as the blend did, holds no sample, and refuses what is not its."""
+
+import hashlib
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from crossfade import (
+    ConvexBlendClassifier,
+    FisherDiscriminant,
+    MixturePrior,
+    PosteriorBlendClassifier,
+    TaskPrior,
+    load_model,
+    save_model,
+)
+from crossfade import model_file as module
+
+NAMES = ["θ", "alpha", "b e t a", "γ"]
+
+
+@pytest.fixture
+def prior(make_tasks):
+    tasks = make_tasks(labels=("rest", "task"), feature_names=NAMES)
+    return TaskPrior.from_tasks(tasks).annotated(made_by="Lab A")
+
+
+@pytest.fixture
+def samples(make_target):
+    X, y = make_target(n_each=(4, 5), seed=5)
+    return pd.DataFrame(X, columns=NAMES), np.array(["rest", "task"])[y]
+
+
+@pytest.fixture
+def saved(prior, samples, tmp_path):
+    path = tmp_path / "model.json"
+    save_model(PosteriorBlendClassifier(prior).fit(*samples), path)
+    return path
+
+
+def rewritten(path, **changes):
+    """The fields of a file with some replaced, under a valid checksum."""
+    fields = json.loads(path.read_text()) | changes
+    del fields["sha256"]
+    path.write_text(json.dumps(fields | {"sha256": module._digest(fields)}))
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (False, True), ("rest", "task"), (-1.0, 2.0)])
+@pytest.mark.parametrize("blend", [PosteriorBlendClassifier, ConvexBlendClassifier])
+def test_predictions_are_equal_to_the_bit(make_tasks, make_target, tmp_path, blend, labels):
+    prior = TaskPrior.from_tasks(make_tasks(labels=labels))
+    X, y = make_target(seed=5)
+    fitted = blend(prior).fit(X, np.array(labels)[y]).place_threshold(X + 0.1)
+    save_model(fitted, tmp_path / "m.json")
+    again = load_model(str(tmp_path / "m.json"))
+    new, _ = make_target(n_each=(200, 200), seed=6)
+    for method in ("decision_function", "predict_proba", "predict"):
+        np.testing.assert_array_equal(getattr(again, method)(new), getattr(fitted, method)(new))
+    assert [type(name) for name in again.classes_.tolist()] == [type(name) for name in labels]
+    for name in ("projection_", "midpoint_", "alpha_", "expected_accuracy_", "coef_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(fitted, name))
+    np.testing.assert_array_equal(again.feature_scale_, prior.feature_scale)
+    assert again.n_labelled_ == (8.0, 8.0)
+
+
+def test_without_a_prior(make_target, tmp_path):
+    X, y = make_target()
+    fitted = PosteriorBlendClassifier().fit(X, y)
+    save_model(fitted, tmp_path / "m.json")
+    again = load_model(tmp_path / "m.json")
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    assert again.prior_ is None
+    assert not hasattr(again, "feature_names_in_")
+
+
+def test_with_a_mixture(make_directions, make_target, tmp_path):
+    prior = MixturePrior.from_projections(make_directions(), n_components=2, random_state=0)
+    X, y = make_target()
+    fitted = PosteriorBlendClassifier(prior).fit(X, y)
+    save_model(fitted, tmp_path / "m.json")
+    again = load_model(tmp_path / "m.json")
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    assert again.prior_["n_tasks"] == 30
+
+
+def test_file_says_which_prior_and_under_which_privacy(prior, saved, tmp_path):
+    prior.save(tmp_path / "prior.npz")
+    digest = hashlib.sha256((tmp_path / "prior.npz").read_bytes()).hexdigest()
+    said = load_model(saved).prior_
+    assert said["sha256"] == digest
+    assert said["privacy"] == {"kind": "exact sums"}
+    assert said["about"] == {"made_by": "Lab A"}
+
+
+def test_file_holds_no_labelled_sample(samples, saved):
+    fields = json.loads(saved.read_text())
+    numbers = {name: fields[name] for name in ("coef", "projection", "feature_scale", "midpoint")}
+    held = np.concatenate([np.ravel(list(numbers.values())), [fields["intercept"]]])
+    for value in samples[0].to_numpy().ravel():
+        assert repr(float(value)) not in saved.read_text()
+        assert not np.isclose(held, value, rtol=1e-9, atol=0.0).any()
+
+
+def test_other_features_are_refused(saved, samples):
+    rule, (X, _) = load_model(saved), samples
+    np.testing.assert_array_equal(rule.feature_names_in_, NAMES)
+    with pytest.raises(ValueError, match="feature names should match"):
+        rule.predict(X.rename(columns={"γ": "delta"}))
+    with pytest.raises(ValueError, match="must be in the same order"):
+        rule.predict(X[NAMES[::-1]])
+    with pytest.raises(ValueError, match="feature names should match"):
+        rule.predict(X[NAMES[:3]])
+
+
+def test_it_only_predicts(saved, samples):
+    with pytest.raises(TypeError, match="only predicts"):
+        load_model(saved).fit(*samples)
+
+
+def test_only_fitted_blends(prior, make_target, tmp_path):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        save_model(PosteriorBlendClassifier(prior), tmp_path / "m.json")
+    with pytest.raises(TypeError, match="got FisherDiscriminant"):
+        save_model(FisherDiscriminant().fit(*make_target()), tmp_path / "m.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_altered_anywhere(saved, samples):
+    content, X = saved.read_bytes(), samples[0]
+    before = load_model(saved).predict_proba(X)
+    for place in range(0, len(content), 7):
+        altered = bytearray(content)
+        altered[place] ^= 0x01
+        saved.write_bytes(altered)
+        try:
+            after = load_model(saved).predict_proba(X)
+        except ValueError as refusal:
+            assert str(saved) in str(refusal)  # noqa: PT017
+        else:
+            # Spaces between the fields carry nothing.
+            np.testing.assert_array_equal(after, before)
+            assert chr(content[place]) in " \n,"
+    for length in range(0, len(content) - 2, 97):
+        saved.write_bytes(content[:length])
+        with pytest.raises(ValueError, match="cannot be read as JSON"):
+            load_model(saved)
+
+
+def test_altered_number(saved):
+    fields = json.loads(saved.read_text())
+    fields["intercept"] += 1e-9
+    saved.write_text(json.dumps(fields))
+    with pytest.raises(ValueError, match="altered after it was saved"):
+        load_model(saved)
+
+
+def test_newer_version(saved):
+    rewritten(saved, version=2)
+    with pytest.raises(ValueError, match=r"format version 2; .* reads up to 1. Update Crossfade"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"format": "other"}', "7", "null"])
+def test_other_json(tmp_path, content):
+    (tmp_path / "m.json").write_text(content)
+    with pytest.raises(ValueError, match="is not a model file: its format"):
+        load_model(tmp_path / "m.json")
+
+
+@pytest.mark.parametrize("content", [b"", b"\x80\x04pickle", b"[" * 100_000, b"{"])
+def test_no_json_at_all(tmp_path, content):
+    (tmp_path / "m.json").write_bytes(content)
+    with pytest.raises(ValueError, match="cannot be read as JSON"):
+        load_model(tmp_path / "m.json")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"coef": [1.0, "two", 3.0, 4.0]},
+        {"coef": [1.0, 2.0]},
+        {"classes": ["task", "rest"]},
+        {"classes": ["task"]},
+        {"feature_names": ["one"]},
+        {"feature_scale": [1.0, 1.0, 0.0, 1.0]},
+        {"midpoint": [0.0]},
+        {"slope": -1.0},
+        {"alpha": 2.0},
+        {"intercept": "zero"},
+        {"n_labelled": [1.0]},
+    ],
+)
+def test_contents_that_cannot_be_a_model(saved, changes):
+    rewritten(saved, **changes)
+    with pytest.raises(ValueError, match=r"model\.json holds no valid model"):
+        load_model(saved)
+
+
+def test_not_a_number_is_refused(saved):
+    fields = json.loads(saved.read_text()) | {"intercept": float("nan")}
+    saved.write_text(json.dumps(fields))
+    with pytest.raises(ValueError, match="altered after it was saved"):
+        load_model(saved)
+
+
+def test_a_failed_save_leaves_the_old_file(saved, prior, samples, monkeypatch):
+    before = saved.read_bytes()
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save_model(ConvexBlendClassifier(prior).fit(*samples), saved)
+    monkeypatch.undo()
+    assert saved.read_bytes() == before
+    assert [path.name for path in saved.parent.iterdir()] == ["model.json"]

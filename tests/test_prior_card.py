@@ -1,0 +1,141 @@
+"""The card of a prior: says what its numbers say, travels with it, and is true after a merge."""
+
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from crossfade import TaskPrior
+from crossfade import _prior_file as prior_file
+from crossfade._release import Release
+
+
+@pytest.fixture
+def prior(make_tasks):
+    names = ["θ|µV", "alpha", "beta", "gamma"]
+    made = TaskPrior.from_tasks(make_tasks(labels=("rest", "task"), feature_names=names))
+    return made.annotated(made_by="Lab A", units="µV²", note="pilot")
+
+
+def test_card_says_what_the_numbers_say(prior):
+    data = prior.card_data()
+    assert (data["n_tasks"], data["n_features"], data["classes"]) == (6, 4, ["rest", "task"])
+    assert data["agreement"] == pytest.approx(prior.resultant_length, rel=1e-3)
+    assert data["concentration"] == pytest.approx(prior.concentration, rel=1e-3)
+    assert [one["name"] for one in data["features"]] == list(prior.feature_names)
+    scales = [one["scale"] for one in data["features"]]
+    np.testing.assert_allclose(scales, prior.feature_scale, rtol=1e-3)
+    assert (data["made_by"], data["units"], data["date"]) == ("Lab A", "µV²", None)
+    assert data["more"] == {"note": "pilot"}
+    assert all(data["holds"].values())
+    assert data["privacy"] == {"kind": "exact sums"}
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+
+
+def test_card_for_people(prior):
+    card = prior.card()
+    assert card.startswith("# Prior of 6 tasks, 4 features\n")
+    rows = [line for line in card.splitlines() if line.startswith("|")]
+    assert any("Lab A" in row for row in rows)
+    assert any("µV²" in row for row in rows)
+    assert any("θ\\|µV" in row for row in rows)
+    for name in ("kappa", "agreement R", "exact sums", "'rest' and 'task'", "pilot"):
+        assert name in card
+
+
+def test_card_of_less(make_prior):
+    bare = make_prior(isotropic=True)
+    assert bare.card_data()["classes"] is None
+    assert "not said" in bare.card()
+    assert "sum of outer products" in bare.card().split("left out")[1].splitlines()[0]
+    assert "feature 3" in bare.card()
+    one = TaskPrior.from_projections([[1.0, 0.0]])
+    assert one.card_data()["concentration"] is None
+    assert "infinite" in one.card()
+    assert one.card().startswith("# Prior of 1 task, 2 features")
+    cancelled = TaskPrior.from_projections([[1.0, 0.0], [-1.0, 0.0]])
+    assert cancelled.card_data()["features"][0]["mean_direction"] is None
+    wide = TaskPrior.from_projections(np.eye(60)[:2])
+    assert "... and 10 features more." in wide.card()
+    assert len(wide.card_data()["features"]) == 60
+
+
+def test_scale_is_told(make_tasks):
+    tasks = make_tasks()
+    assert "none" in TaskPrior.from_tasks(tasks, feature_scale=None).card_data()["scale"]
+    assert "learnt" in TaskPrior.from_tasks(tasks).card_data()["scale"]
+    assert "given" in TaskPrior.from_tasks(tasks, feature_scale=[2.0] * 4).card_data()["scale"]
+
+
+def test_privacy_is_told(make_directions):
+    kept = TaskPrior.from_projections(make_directions(), keep_directions=True)
+    assert kept.card_data()["privacy"] == {"kind": "single directions"}
+    assert "the direction of every single task" in kept.card().split("privacy")[1]
+    budget = Release(epsilon=1.0, delta=1e-5, noise=2.0, scale_covered=False)
+    exact = TaskPrior.from_projections(make_directions())
+    released = replace(exact, release=budget, scale_learnt=True)
+    assert released.card_data()["privacy"]["epsilon"] == 1.0
+    assert "epsilon = 1, delta = 1e-05; the scale is not covered" in released.card()
+
+
+def test_card_is_in_the_file(prior, tmp_path):
+    prior.save(tmp_path / "p.npz")
+    with np.load(tmp_path / "p.npz", allow_pickle=False) as archive:
+        assert archive["card_md"].tobytes().decode() == prior.card()
+        assert json.loads(archive["card_json"].tobytes()) == prior.card_data()
+        arrays = {name: archive[name] for name in archive.files}
+    assert TaskPrior.load(tmp_path / "p.npz").about == prior.about
+    arrays["card_md"] = np.frombuffer(b"# Made by somebody else", dtype=np.uint8)
+    np.savez(tmp_path / "p.npz", **arrays)
+    with pytest.raises(ValueError, match="altered after it was saved"):
+        TaskPrior.load(tmp_path / "p.npz")
+
+
+def test_files_of_version_1_still_load(prior, tmp_path):
+    bare = TaskPrior.from_projections([[0.6, 0.8], [1.0, 0.0]], classes=(0, 1))
+    header = {"format": "crossfade-prior", "version": 1, "n_tasks": 2, "classes": [0, 1]}
+    text = json.dumps(header | {"feature_names": None}, sort_keys=True)
+    arrays = {name: getattr(bare, name) for name in ("direction_sum", "outer_sum", "feature_scale")}
+    np.savez(
+        tmp_path / "old.npz",
+        header=np.frombuffer(text.encode(), dtype=np.uint8),
+        sha256=np.frombuffer(prior_file._digest(text, arrays), dtype=np.uint8),
+        **arrays,
+    )
+    assert TaskPrior.load(tmp_path / "old.npz") == bare
+
+
+def test_what_is_said_never_changes(prior):
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        prior.about["made_by"] = "nobody"
+    said = {"units": "mV"}
+    other = prior.annotated(**said)
+    said["units"] = "kV"
+    assert other.about["units"] == "mV"
+    assert prior.about["units"] == "µV²"
+    assert other != prior
+    assert pickle.loads(pickle.dumps(prior)) == prior
+
+
+def test_merging_keeps_what_both_say_and_names_all_makers(prior):
+    other = prior.annotated(made_by="Lab B", note="main study")
+    both = prior + other
+    assert both.about == {"units": "µV²", "made_by": "Lab A; Lab B"}
+    assert (both + prior).about["made_by"] == "Lab A; Lab B"
+    silent = TaskPrior.from_projections(np.eye(2))
+    assert (silent + silent).about == {}
+    assert (silent.annotated(made_by="Lab A") + silent).about == {"made_by": "Lab A; not named"}
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ({"made_by": 7}, "mapping of text to text; got 'made_by': 7"),
+        ({"made_by": "two\nlines"}, "printable text on one line"),
+    ],
+)
+def test_only_text_can_be_said(prior, about, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        prior.annotated(**about)

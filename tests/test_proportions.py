@@ -1,0 +1,289 @@
+"""Class proportions in risks and blends: both ends, what changes and what stays, refusals."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from crossfade import (
+    ConvexBlendClassifier,
+    FisherDiscriminant,
+    PosteriorBlendClassifier,
+    TaskPrior,
+    choose_alpha,
+    conditional_risk,
+    expected_risk,
+    risk_curve,
+)
+from crossfade._proportions import expected_accuracy, proportion_of, threshold
+from crossfade._target import Samples, describe_target, forecast
+
+BLENDS = [ConvexBlendClassifier, PosteriorBlendClassifier]
+BAD = [
+    (0.5, 0.6),
+    (1.0, 0.0),
+    (1.2, -0.2),
+    (0.2, 0.3, 0.5),
+    (0.5,),
+    0.5,
+    [[0.2, 0.8]],
+    (np.nan, 1.0),
+    ("a", "b"),
+    "unlabelled",
+]
+
+
+@pytest.mark.parametrize("class_prior", BAD, ids=repr)
+def test_bad_proportions_are_refused_everywhere(class_prior, make_target, make_prior):
+    prior = make_prior()
+    X, y = make_target()
+    law = {"nu": np.ones(4), "sigma": np.eye(4), "class_prior": class_prior}
+    parts = {"target": (np.ones(4), np.eye(4)), "source": (np.ones(4), np.eye(4))}
+    moments = {"half_gap": np.ones(4), "covariance": np.eye(4), "n_samples": 10}
+    calls = [
+        lambda: conditional_risk(np.ones(4), **law),
+        lambda: expected_risk(np.ones(4), np.eye(4), **law),
+        lambda: risk_curve([0.5], **parts, **law),
+        lambda: choose_alpha(prior, class_prior=class_prior, **moments),
+        *(lambda blend=blend: blend(prior, class_prior=class_prior).fit(X, y) for blend in BLENDS),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="class_prior must be"):
+            call()
+
+
+def test_text_is_pointed_to_the_estimate():
+    with pytest.raises(ValueError, match="estimate_proportions"):
+        conditional_risk([1.0], nu=[1.0], sigma=[[1.0]], class_prior="auto")
+
+
+def test_threshold_moves_towards_the_rarer_class():
+    gap, variance = np.array([2.0, 2.0, 0.0, -1.0]), np.ones(4)
+    np.testing.assert_allclose(
+        threshold(gap, variance, 0.2), [np.log(4.0) / 4.0] * 2 + [np.inf] * 2
+    )
+    np.testing.assert_allclose(
+        threshold(gap, variance, 0.8), [-np.log(4.0) / 4.0] * 2 + [-np.inf] * 2
+    )
+    np.testing.assert_array_equal(threshold(gap, variance, 0.5), 0.0)
+    # Classes without any variance need not be moved apart.
+    assert threshold(np.array(1.0), np.array(0.0), 0.2) == 0.0
+
+
+def test_risk_at_both_ends():
+    options = {"nu": [1.0, 0.0], "sigma": np.eye(2)}
+    for class_prior in ((0.7, 0.3), (0.3, 0.7)):
+        nothing, all_of_it, against = conditional_risk(
+            [[0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]], class_prior=class_prior, **options
+        )
+        assert (nothing, against) == pytest.approx((0.3, 0.3))
+        assert all_of_it < 0.3
+    certain = expected_risk(
+        [1.0, 0.0], np.zeros((2, 2)), nu=[1.0, 0.0], sigma=np.zeros((2, 2)), class_prior=(0.7, 0.3)
+    )
+    assert certain == (0.0, 0.0)
+
+
+def test_risk_is_the_same_with_the_classes_exchanged():
+    rng = np.random.default_rng(0)
+    mean, nu = rng.normal(size=(2, 8, 3))
+    options = {"nu": nu, "sigma": np.eye(3)}
+    first = expected_risk(mean, 0.2 * np.eye(3), class_prior=(0.1, 0.9), **options)
+    second = expected_risk(mean, 0.2 * np.eye(3), class_prior=(0.9, 0.1), **options)
+    np.testing.assert_allclose(first.risk, second.risk, atol=1e-12)
+    np.testing.assert_allclose(first.risk[np.vecdot(mean, nu) < 0.0], 0.1)
+
+
+def test_choose_alpha_takes_batches(make_prior):
+    rng = np.random.default_rng(1)
+    nu = rng.normal(size=(5, 4)) + 2.0 * np.eye(4)[0]
+    options = {"covariance": np.eye(4), "n_samples": 10, "class_prior": (0.2, 0.8)}
+    batch = choose_alpha(make_prior(), half_gap=nu, **options)
+    for place in range(5):
+        alone = choose_alpha(make_prior(), half_gap=nu[place], **options)
+        assert batch.alpha[place] == pytest.approx(alone.alpha, abs=1e-6)
+        np.testing.assert_allclose(batch.risks[place], alone.risks, atol=1e-12)
+    drawn = choose_alpha(
+        make_prior(), half_gap=nu, method="monte_carlo", n_draws=5000, random_state=0, **options
+    )
+    np.testing.assert_allclose(drawn.risks, batch.risks[:, ::2], atol=0.02)
+
+
+# -- blends ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+def test_equal_proportions_are_the_default(blend, make_target, make_prior):
+    X, y = make_target()
+    plain = blend(make_prior()).fit(X, y)
+    given = blend(make_prior(), class_prior=(0.5, 0.5)).fit(X, y)
+    np.testing.assert_array_equal(plain.class_prior_, [0.5, 0.5])
+    for name in ("alpha_", "coef_", "intercept_", "expected_accuracy_", "expected_accuracy_error_"):
+        np.testing.assert_array_equal(getattr(plain, name), getattr(given, name))
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+def test_threshold_and_probabilities_carry_the_odds(blend, make_target, make_prior):
+    X, y = make_target()
+    options = {"alpha": 0.5} if blend is ConvexBlendClassifier else {}
+    plain = blend(make_prior(), **options).fit(X, y)
+    rule = blend(make_prior(), class_prior=(0.9, 0.1), **options).fit(X, y)
+    np.testing.assert_array_equal(rule.coef_, plain.coef_)
+    np.testing.assert_allclose(rule.class_prior_, [0.9, 0.1])
+    chances, before = rule.predict_proba(X), plain.predict_proba(X)
+    odds = np.log(chances[:, 1] / chances[:, 0]) - np.log(before[:, 1] / before[:, 0])
+    np.testing.assert_allclose(odds, -np.log(9.0))
+    np.testing.assert_array_equal(rule.predict(X), rule.classes_[chances.argmax(1)])
+    assert (rule.predict(X) == 1).sum() <= (plain.predict(X) == 1).sum()
+    assert rule.expected_accuracy_ > plain.expected_accuracy_
+    again = pickle.loads(pickle.dumps(clone(rule).fit(X, y)))
+    np.testing.assert_array_equal(again.intercept_, rule.intercept_)
+
+
+def test_without_a_prior_it_is_fishers_threshold_with_an_honest_gap(make_target):
+    X, y = make_target(n_each=(2000, 2000))
+    rule = PosteriorBlendClassifier(class_prior=(0.8, 0.2)).fit(X, y)
+    fisher = FisherDiscriminant(priors=(0.8, 0.2)).fit(X, y)
+    np.testing.assert_allclose(rule.intercept_, fisher.intercept_, rtol=1e-3)
+
+
+def test_the_convex_blend_chooses_alpha_by_the_risk_of_these_proportions(make_target, make_prior):
+    X, y = make_target(n_each=(5, 5), gap=0.7)
+    prior = make_prior()
+    rule = ConvexBlendClassifier(prior, class_prior=(0.8, 0.2)).fit(X, y)
+    target = rule._target
+    choice = choose_alpha(
+        prior,
+        half_gap=target.nu,
+        covariance=target.sigma.dense(),
+        n_samples=target.counts,
+        shrinkage=float(target.shrinkage),
+        class_prior=(0.8, 0.2),
+    )
+    assert rule.alpha_ == pytest.approx(float(choice.alpha), abs=1e-6)
+    assert rule.alpha_ != ConvexBlendClassifier(prior).fit(X, y).alpha_
+    np.testing.assert_allclose(rule.risks_, choice.risks, atol=1e-9)
+
+
+def test_a_rule_without_a_gap_answers_the_likelier_class(make_prior):
+    # Classes that do not differ along the crowd's direction.
+    X = np.array([[0.0, 1.0, 0.0, 0.0], [0.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]] * 2)
+    y = np.repeat([0, 1], 3)
+    rule = PosteriorBlendClassifier(make_prior(), class_prior=(0.3, 0.7)).fit(X, y)
+    assert (rule.predict(np.random.default_rng(0).normal(size=(50, 4))) == 1).all()
+    np.testing.assert_allclose(rule.predict_proba(X)[:, 1], 0.7, atol=1e-6)
+    assert rule.expected_accuracy_ == pytest.approx(0.7)
+
+
+def test_one_class_only_has_proportions_too(make_target, make_tasks):
+    X, y = make_target()
+    prior = TaskPrior.from_tasks(make_tasks())
+    options = {"on_missing_class": "prior", "classes": (0, 1)}
+    plain = PosteriorBlendClassifier(prior, **options).fit(X[:4], y[:4])
+    rule = PosteriorBlendClassifier(prior, class_prior=(0.9, 0.1), **options).fit(X[:4], y[:4])
+    assert rule.intercept_ < plain.intercept_
+    assert rule.expected_accuracy_ > plain.expected_accuracy_
+
+
+def test_forecast_takes_batches(make_target):
+    X, y = make_target()
+    stack = np.stack([X, X[::-1] * 1.1, X + 1.0])
+    batch = describe_target(Samples(stack, y, np.ones(y.size)), "oas", np.ones(4))
+    shares = np.array([0.2, 0.5, 0.9])
+    omega = batch.noise.omega
+    whole = forecast(batch, omega, batch.rank, share=shares, share_error=0.05)
+    for place, share in enumerate(shares):
+        one = describe_target(Samples(stack[place], y, np.ones(y.size)), "oas", np.ones(4))
+        alone = forecast(one, omega[place], one.rank, share=share, share_error=0.05)
+        assert alone.accuracy == pytest.approx(whole.accuracy[place])
+        assert alone.error == pytest.approx(whole.error[place])
+
+
+def test_doubt_about_the_proportion_widens_the_forecast():
+    score, none = np.array(1.0), np.array(0.0)
+    sure = expected_accuracy(score, none, 0.05, np.array(0.3), 0.1)
+    unsure = expected_accuracy(score, none, 0.05, np.array(0.3), 0.1, 0.1)
+    assert sure[0] == unsure[0]
+    assert sure[1] < unsure[1]
+
+
+# -- proportions that are not known ---------------------------------------------------------
+
+
+def draw_windows(share, n=400, gap=1.0, seed=3):
+    rng = np.random.default_rng([seed, n])
+    second = rng.random(n) < share
+    X = rng.standard_normal((n, 4))
+    X[:, 0] += gap * np.where(second, 1.0, -1.0)
+    return X, second.astype(int)
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+def test_unlabelled_windows_move_proportions_threshold_and_forecast(blend, make_prior):
+    X, y = draw_windows(0.5, n=40)
+    new, truth = draw_windows(0.1)
+    rule = blend(make_prior()).fit(X, y)
+    before = {name: getattr(rule, name) for name in ("coef_", "alpha_", "midpoint_")}
+    accuracy = rule.score(new, truth)
+    intercept, forecast_before = rule.intercept_.copy(), rule.expected_accuracy_
+    assert rule.estimate_proportions(new) is rule
+    assert rule.class_prior_[1] == pytest.approx(0.1, abs=0.06)
+    assert rule.class_prior_.sum() == pytest.approx(1.0)
+    assert rule.score(new, truth) > accuracy
+    assert rule.expected_accuracy_ > forecast_before
+    assert rule.expected_accuracy_ == pytest.approx(rule.score(new, truth), abs=0.06)
+    assert all(getattr(rule, name) is value for name, value in before.items())
+    # Once more is the same, as is knowing what was found; fitting again undoes it.
+    moved = rule.intercept_.copy()
+    np.testing.assert_allclose(rule.estimate_proportions(new).intercept_, moved, rtol=1e-6)
+    if blend is PosteriorBlendClassifier:
+        known = blend(make_prior(), class_prior=rule.class_prior_).fit(X, y)
+        np.testing.assert_allclose(known.intercept_, moved, rtol=1e-6)
+    np.testing.assert_array_equal(rule.fit(X, y).intercept_, intercept)
+
+
+@pytest.mark.parametrize("class_prior", [None, (0.4, 0.6)])
+def test_where_windows_say_nothing_new_nothing_changes(class_prior, make_prior):
+    X, y = draw_windows(0.5, n=40)
+    new, _ = draw_windows(0.5, n=8)
+    rule = PosteriorBlendClassifier(make_prior(), class_prior=class_prior).fit(X, y)
+    names = ("class_prior_", "intercept_", "expected_accuracy_", "expected_accuracy_error_")
+    before = [getattr(rule, name) for name in names]
+    rule.estimate_proportions(new)
+    for name, value in zip(names, before, strict=True):
+        np.testing.assert_array_equal(getattr(rule, name), value)
+
+
+def test_an_estimate_follows_a_placed_threshold(make_prior):
+    X, y = draw_windows(0.5, n=40)
+    new, truth = draw_windows(0.1)
+    rule = PosteriorBlendClassifier(make_prior(), class_prior=(0.8, 0.2)).fit(X, y)
+    rule.place_threshold(new).estimate_proportions(new)
+    assert rule.class_prior_[1] == pytest.approx(0.1, abs=0.06)
+    assert rule.score(new, truth) > 0.85
+
+
+def test_proportions_of_batches_are_those_of_members():
+    scores = np.random.default_rng(5).normal(-0.6, 1.1, size=(4, 120))
+    gap, variance = np.array([1.0, 0.8, -0.1, 1.2]), np.array([1.0, 1.2, 1.0, 0.0])
+    share, error = proportion_of(scores, gap, variance, (5.0, 5.0))
+    for place in range(4):
+        alone = proportion_of(scores[place], gap[place], variance[place], (5.0, 5.0))
+        np.testing.assert_allclose(alone, [share[place], error[place]], atol=1e-4)
+    # Without a gap, or without any variance to spread it over, nothing can be said.
+    np.testing.assert_array_equal(share[2:], 0.5)
+    np.testing.assert_array_equal(error[2:], 0.0)
+
+
+def test_bad_windows_are_refused(make_target, make_prior):
+    X, y = make_target()
+    with pytest.raises(ValueError, match="not fitted yet"):
+        PosteriorBlendClassifier(make_prior()).estimate_proportions(X)
+    rule = PosteriorBlendClassifier(make_prior()).fit(X, y)
+    with pytest.raises(ValueError, match="4 features"):
+        rule.estimate_proportions(X[:, :3])
+    with pytest.raises(ValueError, match="minimum of 1"):
+        rule.estimate_proportions(X[:0])
+    with pytest.raises(ValueError, match="NaN"):
+        rule.estimate_proportions(np.full_like(X, np.nan))

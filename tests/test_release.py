@@ -1,0 +1,318 @@
+"""Released priors: what they hold, what they refuse, how they are saved, and the obvious attack."""
+
+import dataclasses
+import json
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+from crossfade import (
+    ConvexBlendClassifier,
+    PosteriorBlendClassifier,
+    Release,
+    TaskPrior,
+)
+from crossfade._prior_file import _digest, read_prior
+from crossfade._release import noisy_sums, repaired, sensitivity
+
+pytest.importorskip("opendp")
+
+
+@pytest.fixture
+def released(make_prior):
+    return make_prior(40, 4, classes=(0, 1), feature_names=list("abcd")).released(2.0, 1e-5)
+
+
+def cosine(one, other):
+    return one @ other / (np.linalg.norm(one) * np.linalg.norm(other))
+
+
+# -- what it holds --------------------------------------------------------------------------
+
+
+def test_a_released_prior_knows_its_budget(released):
+    assert (released.release.epsilon, released.release.delta) == (2.0, 1e-5)
+    assert released.release.noise > 1.0
+    assert released.release.scale_covered
+    assert repr(released).endswith(", epsilon=2, delta=1e-05)")
+    assert "privacy        released with epsilon=2, delta=1e-05" in released.summary()
+    assert (released.n_tasks, released.classes) == (40, (0, 1))
+    assert released.feature_names == tuple("abcd")
+
+
+def test_only_what_has_a_bound_is_released(make_tasks):
+    exact = TaskPrior.from_tasks(make_tasks(), feature_scale=np.ones(4), keep_directions=True)
+    assert exact.half_gap is not None
+    released = exact.annotated(made_by="site A").released(1.0, 1e-5)
+    for name in ("within_covariance", "half_gap", "directions"):
+        assert getattr(released, name) is None
+    assert released.about == {"made_by": "site A"}
+    np.testing.assert_array_equal(released.feature_scale, exact.feature_scale)
+    assert not np.allclose(released.direction_sum, exact.direction_sum, atol=1e-3)
+    assert not np.allclose(released.outer_sum, exact.outer_sum, atol=1e-3)
+
+
+def test_every_release_is_another(make_prior):
+    one, other = (make_prior(40, 4).released(100.0, 1e-5) for _ in range(2))
+    assert one.release == other.release
+    assert one != other
+
+
+def test_an_isotropic_prior_needs_less_noise(make_prior):
+    full, less = (
+        make_prior(40, 4, isotropic=isotropic).released(1.0, 1e-5) for isotropic in (False, True)
+    )
+    assert less.isotropic
+    assert less.release.noise / full.release.noise == pytest.approx(np.sqrt(4.0 / 4.5), rel=1e-6)
+
+
+def test_with_a_large_budget_little_changes(make_prior):
+    exact = make_prior(500, 4)
+    released = exact.released(1000.0, 1e-5)
+    np.testing.assert_allclose(released.mean, exact.mean, atol=0.01)
+    np.testing.assert_allclose(released.scatter, exact.scatter, atol=0.01)
+    np.testing.assert_allclose(released.standard_error(), exact.standard_error(), atol=1e-4)
+    assert released.concentration == pytest.approx(exact.concentration, rel=0.02)
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 9])
+@pytest.mark.parametrize("n_tasks", [1, 2, 36])
+@pytest.mark.parametrize("epsilon", [0.01, 10.0])
+def test_sums_are_always_those_of_unit_directions(n_features, n_tasks, epsilon):
+    directions = np.random.default_rng(n_tasks).normal(size=(n_tasks, n_features))
+    exact = TaskPrior.from_projections(directions, normalize=True)
+    released = exact.released(epsilon, 1e-6)
+    assert np.linalg.norm(released.direction_sum) <= n_tasks * (1 + 1e-12)
+    assert np.trace(released.outer_sum) == pytest.approx(n_tasks)
+    assert np.linalg.eigvalsh(released.outer_sum)[0] >= -1e-9
+    assert np.linalg.eigvalsh(released.scatter)[0] > 0.0
+    assert np.linalg.norm(released.mean) <= released.resultant_length
+
+
+def test_repairing_takes_batches():
+    rng = np.random.default_rng(0)
+    sums, outers = rng.normal(size=(5, 3)), rng.normal(size=(5, 3, 3))
+    outers = outers + outers.mT
+    together = repaired(sums, outers, 20, 0.7)
+    for place in range(5):
+        alone = repaired(sums[place], outers[place], 20, 0.7)
+        np.testing.assert_allclose(together[0][place], alone[0])
+        np.testing.assert_allclose(together[1][place], alone[1])
+    np.testing.assert_allclose(repaired(sums, None, 20, 0.7)[0], together[0])
+
+
+def test_noise_below_rounding_leaves_sums_as_they_are(make_prior):
+    exact = make_prior(20, 5)
+    noisy = noisy_sums(exact.direction_sum, exact.outer_sum, 1e-12)
+    np.testing.assert_allclose(noisy[0], exact.direction_sum, atol=1e-10)
+    np.testing.assert_allclose(noisy[1], exact.outer_sum, atol=1e-10)
+    assert noisy_sums(exact.direction_sum, None, 1e-12)[1] is None
+
+
+# -- a blend trusts it less -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["tangent", "authors", "printed"])
+def test_standard_error_holds_the_noise(make_prior, form):
+    released = make_prior(400, 4).released(1.0, 1e-5)
+    exact = dataclasses.replace(released, release=None)
+    added = (released.release.noise / (400 * released.resultant_length)) ** 2
+    shape = np.eye(4)
+    if form == "tangent":
+        shape = shape - np.outer(released.mean_direction, released.mean_direction)
+    np.testing.assert_allclose(
+        released.standard_error(form) - exact.standard_error(form), added * shape, atol=1e-12
+    )
+
+
+def test_scatter_holds_the_noise(make_prior):
+    for isotropic in (False, True):
+        exact = make_prior(40, 4, isotropic=isotropic)
+        released = exact.released(1.0, 1e-5)
+        shorter = np.linalg.norm(released.mean)
+        assert shorter < exact.resultant_length
+        assert np.trace(released.scatter) == pytest.approx(40 / 39 * (1.0 - shorter**2))
+
+
+def test_a_prior_drowned_in_noise_is_left_alone(make_prior, make_target):
+    drowned = make_prior(30, 4).released(0.01, 1e-6)
+    assert drowned.cancels
+    assert not drowned.mean.any()
+    np.testing.assert_allclose(drowned.scatter, 30 / 29 / 4 * np.eye(4))
+    X, y = make_target()
+    with pytest.warns(UserWarning, match=r"The noise of its release hides them: ask for more"):
+        blend = ConvexBlendClassifier(drowned).fit(X, y)
+    assert blend.alpha_ == 1.0
+    assert np.isfinite(PosteriorBlendClassifier(drowned).fit(X, y).projection_).all()
+
+
+def test_reversed_keeps_the_budget(released):
+    turned = released.reversed()
+    assert turned.release == released.release
+    np.testing.assert_allclose(turned.mean, -released.mean)
+
+
+# -- a scale learnt from the same tasks -----------------------------------------------------
+
+
+def test_a_learnt_scale_is_not_covered(make_tasks):
+    learnt = TaskPrior.from_tasks(make_tasks())
+    given = TaskPrior.from_tasks(make_tasks(), feature_scale=learnt.feature_scale)
+    assert learnt.scale_learnt
+    assert not given.scale_learnt
+    assert (learnt + given).scale_learnt
+    assert (given + learnt).scale_learnt
+    with pytest.warns(UserWarning, match="covers the directions, not the scale") as caught:
+        released = learnt.released(1.0, 1e-5)
+    assert caught[0].filename == __file__
+    assert not released.release.scale_covered
+    assert "its scale is not covered" in released.summary()
+    assert given.released(1.0, 1e-5).release.scale_covered
+    assert not TaskPrior.from_tasks(make_tasks(), feature_scale=None).scale_learnt
+
+
+# -- files ----------------------------------------------------------------------------------
+
+
+def test_a_released_prior_is_saved_with_its_budget(released, tmp_path):
+    released.save(tmp_path / "prior.npz")
+    again = TaskPrior.load(tmp_path / "prior.npz")
+    assert again == released
+    assert again.release == released.release
+    np.testing.assert_array_equal(again.scatter, released.scatter)
+    assert pickle.loads(pickle.dumps(released)) == released
+
+
+def test_an_exact_prior_is_saved_without(make_tasks, tmp_path):
+    exact = TaskPrior.from_tasks(make_tasks())
+    exact.save(tmp_path / "prior.npz")
+    fields = read_prior(tmp_path / "prior.npz")
+    assert fields["release"] is None
+    assert fields["scale_learnt"]
+    assert TaskPrior.load(tmp_path / "prior.npz") == exact
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.5])
+def test_files_that_do_not_say_where_a_scale_is_from_are_taken_for_learnt(scale, tmp_path):
+    arrays = {"direction_sum": np.array([1.0, 1.0]), "feature_scale": np.full(2, scale)}
+    text = json.dumps({"format": "crossfade-prior", "version": 1, "n_tasks": 2})
+    content = {"header": text.encode(), "sha256": _digest(text, arrays)}
+    np.savez(
+        tmp_path / "old.npz",
+        **{name: np.frombuffer(part, dtype=np.uint8) for name, part in content.items()},
+        **arrays,
+    )
+    old = TaskPrior.load(tmp_path / "old.npz")
+    assert old.release is None
+    # In raw units there was nothing to learn.
+    assert old.scale_learnt == (scale != 1.0)
+
+
+# -- refusals -------------------------------------------------------------------------------
+
+
+def test_a_released_prior_is_not_exact_any_more(released, make_prior):
+    exact = make_prior(40, 4, classes=(0, 1), feature_names=list("abcd"))
+    for operation in (
+        lambda: released + exact,
+        lambda: exact + released,
+        lambda: released + released,
+        lambda: released.update(np.eye(4)),
+        lambda: released.released(1.0, 1e-5),
+    ):
+        with pytest.raises(ValueError, match="is not exact any more: it can be neither merged"):
+            operation()
+
+
+@pytest.mark.parametrize("epsilon", [0, 0.0, -1.0, np.nan, np.inf, 1001, True, "1", None, [1.0]])
+def test_refuses_epsilon(make_prior, epsilon):
+    with pytest.raises(ValueError, match="epsilon must be"):
+        make_prior().released(epsilon, 1e-5)
+
+
+@pytest.mark.parametrize("delta", [0, 0.0, -1e-5, 1.0, 2, np.nan, np.inf, False, "1e-5", None])
+def test_refuses_delta(make_prior, delta):
+    with pytest.raises(ValueError, match="delta must be"):
+        make_prior().released(1.0, delta)
+
+
+def test_refuses_a_budget_without_any_noise_for_it(make_prior):
+    with pytest.raises(ValueError, match="OpenDP finds no noise for epsilon=1e-300"):
+        make_prior().released(1e-300, 1e-300)
+
+
+def test_says_what_to_install(make_prior, monkeypatch):
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    with pytest.raises(ImportError, match=r'pip install "crossfade\[privacy\]"'):
+        make_prior(7, 3).released(0.77, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ((0.0, 1e-5, 1.0, True), "epsilon must be above 0"),
+        ((1.0, 1.5, 1.0, True), "delta must be above 0 and below 1"),
+        ((1.0, 1e-5, 0.0, True), "noise must be a positive number"),
+        ((1.0, 1e-5, np.inf, True), "noise must be a positive number"),
+        ((1.0, 1e-5, 1.0, "yes"), "scale_covered must be True or False"),
+    ],
+)
+def test_a_release_refuses(fields, message):
+    with pytest.raises(ValueError, match=message):
+        Release(*fields)
+
+
+def test_a_prior_refuses_what_is_no_release(make_prior):
+    prior = make_prior()
+    with pytest.raises(TypeError, match="release must be a Release or None; got str"):
+        dataclasses.replace(prior, release="none")
+    with pytest.raises(TypeError, match="scale_learnt must be True or False"):
+        dataclasses.replace(prior, scale_learnt=1)
+    with pytest.raises(ValueError, match="covers the feature scale if, and only if"):
+        dataclasses.replace(prior, release=Release(1.0, 1e-5, 9.0, False))
+
+
+# -- the obvious attack ---------------------------------------------------------------------
+
+
+def last_of(whole, others):
+    """What the sums of two priors say about the one task by which they differ."""
+    noise = 0.0 if whole.release is None else whole.release.noise
+    length = np.linalg.norm(whole.direction_sum)
+    # A release shortens its sum by what the noise made it longer: the attacker undoes it.
+    longer = np.sqrt(length**2 + whole.n_features * noise**2) / max(length, 1e-12)
+    return longer * whole.direction_sum - others.direction_sum
+
+
+def test_two_exact_priors_give_away_the_participant_between_them(make_tasks):
+    tasks = make_tasks(8)
+    scale = np.ones(4)
+    whole = TaskPrior.from_tasks(tasks, feature_scale=scale)
+    others = TaskPrior.from_tasks(tasks[:-1], feature_scale=scale)
+    alone = TaskPrior.from_tasks(tasks[-1:], feature_scale=scale)
+    assert cosine(last_of(whole, others), alone.direction_sum) == pytest.approx(1.0, abs=1e-12)
+    for name in ("half_gap", "within_covariance"):
+        found = 8 * getattr(whole, name) - 7 * getattr(others, name)
+        np.testing.assert_allclose(found, getattr(alone, name), atol=1e-10)
+
+
+def test_a_release_hides_the_participant_unless_its_budget_is_huge(make_directions):
+    W = make_directions(30, 9)
+    whole, others = TaskPrior.from_projections(W), TaskPrior.from_projections(W[:-1])
+
+    def found(epsilon, repeats):
+        attacks = [last_of(whole.released(epsilon, 1e-5), others) for _ in range(repeats)]
+        return np.mean([cosine(attack, W[-1]) for attack in attacks])
+
+    # By chance the cosine is 0 on average with a deviation of a third: 0.35 is five standard
+    # errors and the little that epsilon = 1 lets through.
+    assert found(1.0, 30) < 0.35
+    assert found(1000.0, 3) > 0.9
+
+
+def test_sensitivity_grows_with_rounding_only():
+    assert sensitivity(36, False) == pytest.approx(np.sqrt(4.5), rel=3e-6)
+    assert sensitivity(36, True) == pytest.approx(2.0, rel=3e-6)
+    assert sensitivity(10**7, False) > 1.01 * np.sqrt(4.5)
