@@ -1,6 +1,8 @@
 """The report of a study: its files say what its tables say, whatever the study was."""
 
+import ast
 import json
+import os
 import re
 from html import unescape
 from html.parser import HTMLParser
@@ -12,13 +14,17 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
+import crossfade
 from crossfade import Task, TaskSet, __version__, load_mental_math
+from crossfade.plots import embed_directions
 from crossfade.report import write_report
 from crossfade.report.figures import render, with_alpha
 from crossfade.report.findings import Findings
-from crossfade.report.text import cells, markdown, number, p_text
+from crossfade.report.page import _GIVEN, _METHODS
+from crossfade.report.text import cells, markdown, number
 from crossfade.simulate import simulate_tasks
 from crossfade.study import CalibrationStudy, StudyResult
+from crossfade.study.methods import METHODS
 from crossfade.study.statistics import by_task, compare, forecast_errors, labels_saved, summarise
 from crossfade.study.verdict import verdict
 
@@ -29,7 +35,7 @@ VOID = {"meta", "input", "br", "link"}
 FILES = [
     *("rows.parquet", "summary.csv", "summary.md", "comparison.csv", "comparison.md"),
     *("labels_saved.csv", "labels_saved.md", "forecast.csv", "forecast.md", "participants.csv"),
-    *("reliability.csv", "left_out.csv", "failures.csv", "report.html"),
+    *("reliability.csv", "directions.csv", "left_out.csv", "failures.csv", "report.html"),
 ]
 
 
@@ -107,6 +113,19 @@ def data_of(folder):
     return json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
 
 
+def test_modules_take_only_what_is_public_from_each_other():
+    package = Path(crossfade.__file__).parent
+    taken = [
+        (path.name, name.name)
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("crossfade.")
+        for name in node.names
+        if name.name.startswith("_") and not name.name.startswith("__")
+    ]
+    assert taken == []
+
+
 # -- files ----------------------------------------------------------------------------------------
 
 
@@ -122,7 +141,7 @@ def test_every_file_is_there(usual):
 
 
 def test_tables_are_those_of_the_statistics(usual):
-    result, _, folder, _ = usual
+    result, tasks, folder, _ = usual
     expected = {
         "summary": summarise(result.rows),
         "comparison": pd.concat([compare(result.rows, name) for name in ("lda", "target")]),
@@ -131,6 +150,7 @@ def test_tables_are_those_of_the_statistics(usual):
         ),
         "forecast": forecast_errors(result.rows),
         "participants": by_task(result.rows),
+        "directions": embed_directions(tasks),
     }
     for name, table in expected.items():
         pd.testing.assert_frame_equal(
@@ -163,6 +183,19 @@ def test_files_are_the_same_whenever_they_are_written(usual, tmp_path):
     for path in again:
         assert path.read_bytes() == (folder / path.relative_to(tmp_path)).read_bytes(), path
     assert len(again) == len(written)
+
+
+def test_files_that_are_there_already_are_left_alone(tmp_path):
+    result, tasks = study(budgets=[0.2])
+    written = write_report(result, tasks, tmp_path)
+    for path in written:
+        os.utime(path, (1, 1))
+    (tmp_path / "summary.csv").write_text("something else")
+    (tmp_path / "figures" / "accuracy.png").unlink()
+    assert write_report(result, tasks, tmp_path) == written
+    renewed = {path.name for path in written if path.stat().st_mtime > 1}
+    assert renewed == {"summary.csv", "accuracy.png"}
+    assert "something" not in (tmp_path / "summary.csv").read_text()
 
 
 def test_rows_are_csv_and_figures_are_missing_without_their_packages(tmp_path, monkeypatch):
@@ -270,6 +303,22 @@ def test_values_of_the_paper_stand_beside_ours(tmp_path):
     assert "are the values of the paper." in page.text
     for value in ("0.456", "0.789", "0.987"):
         assert f"published {value}" not in page.text
+
+
+def test_every_method_is_described_and_what_else_it_sees_is_said(tmp_path):
+    assert set(_METHODS) == set(METHODS)
+    result, tasks = study(methods=["posterior", "posterior-unlabelled", "oracle", "lda"])
+    text = page_of(tmp_path, result, tasks).text
+    assert "An estimator that was fitted to the labelled windows" not in text
+    for name in ("posterior-unlabelled", "oracle"):
+        assert f"{name} {_GIVEN[name]}" in text
+    assert "posterior-unlabelled The posterior blend, with its threshold moved" in text
+
+
+def test_forecasts_come_with_what_puts_them_wrong(usual):
+    _, _, folder, _ = usual
+    text = Reader((folder / "report.html").read_text("utf-8")).text
+    assert "Where neighbouring windows are correlated more than the crowd's were" in text
 
 
 def test_facts_of_the_citation_are_those_of_its_file(usual):
@@ -404,9 +453,34 @@ def test_failures_are_told_and_left_out_of_the_means(tmp_path):
     assert failures.query("method == 'never'")["n"].sum() == 6 * 2 * 10
     assert pd.read_csv(tmp_path / "summary.csv").query("method == 'never'")["mean"].isna().all()
     assert "120" in page.text
+    line = re.search(
+        r'<tr><th scope="row">never</th>(.*?)</tr>', (tmp_path / "report.html").read_text()
+    )
+    assert re.findall("<small>(.*?)</small>", line[1]) == ["failed"] * 2
     n_failed = failures["n"].sum()
     page = page_of(tmp_path, StudyResult(result.rows), tasks)
     assert f"{n_failed} splits failed; the study does not say why." in page.text
+
+
+def test_means_of_other_tasks_are_marked_and_never_the_best(tmp_path):
+    result, tasks = study(methods=["target", "lda"], budgets=[0.2])
+    rows = result.rows.copy()
+    lda, first = rows["method"] == "lda", rows["task"] == rows["task"].iloc[0]
+    scores = ["balanced_accuracy", "accuracy", "roc_auc", "brier"]
+    rows.loc[lda, "balanced_accuracy"] = 1.0
+    rows.loc[lda & first, scores] = np.nan
+    page_of(tmp_path, StudyResult(rows), tasks)
+    text = (tmp_path / "report.html").read_text("utf-8")
+    cell = r'<tr><th scope="row">{}</th><td class="(.*?)">(.*?)</td></tr>'
+    look, content = re.search(cell.format("lda"), text).groups()
+    assert (look, content.split("<small>")[0]) == ("number", "1.000")
+    assert "<small>5 of 6 tasks</small>" in content
+    assert re.search(cell.format("target"), text)[1] == "number best"
+    rows = result.rows.copy()
+    rows.loc[lda & (rows["split"] == 0) & first, scores] = np.nan
+    page_of(tmp_path, StudyResult(rows), tasks)
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert "<small>1 split failed</small>" in re.search(cell.format("lda"), text)[2]
 
 
 def test_a_method_that_has_no_accuracy_at_one_budget(tmp_path):
@@ -443,13 +517,6 @@ def test_a_study_in_which_all_failed_has_a_report(tmp_path):
 )
 def test_numbers_have_a_true_minus_and_no_sign_at_zero(value, options, text):
     assert number(value, **options) == text
-
-
-@pytest.mark.parametrize(
-    ("p", "text"), [(1e-9, "< 0.0001"), (0.00123, "0.0012"), (0.2345, "0.23"), (np.nan, "–")]
-)
-def test_p_values(p, text):
-    assert p_text(p) == text
 
 
 def test_cells_know_their_column():

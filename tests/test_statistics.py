@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossfade.study import CalibrationStudy
+from crossfade.study import CalibrationStudy, StudyResult
+from crossfade.study.methods import METHODS
 from crossfade.study.resampling import SCORES, limits, mean_limits, resampled_means
 from crossfade.study.statistics import (
     by_task,
@@ -12,10 +13,11 @@ from crossfade.study.statistics import (
     forecast_errors,
     holm,
     labels_saved,
+    p_text,
     reliability,
     summarise,
 )
-from crossfade.study.verdict import verdict
+from crossfade.study.verdict import _OURS, _USUAL, verdict
 
 
 def rows_of(accuracies, *, n_splits=2, groups=None, n_labelled=None, forecast=0.1):
@@ -105,6 +107,33 @@ def test_a_summary_has_the_means_of_the_study(make_tasks):
     wins = compare(result.rows).merge(result.summary(), on=["method", "budget"])
     assert len(wins) == 2
     assert (wins["wins_x"] == wins["wins_y"]).all()
+
+
+def test_a_summary_counts_the_tasks_that_only_other_methods_have():
+    rows = failed(two_methods(), task="p3", method="lda", budget=1.0)
+    rows = failed(rows, task="p4", budget=2.0)
+    table = summarise(rows).set_index(["method", "budget"])
+    assert table["n_tasks"].to_dict() == {
+        ("posterior", 1.0): 6,
+        ("posterior", 2.0): 5,
+        ("lda", 1.0): 5,
+        ("lda", 2.0): 5,
+    }
+    assert table["n_left_out"].to_dict() == {
+        ("posterior", 1.0): 0,
+        ("posterior", 2.0): 0,
+        ("lda", 1.0): 1,
+        ("lda", 2.0): 0,
+    }
+
+
+def test_the_summary_of_a_study_has_the_wins_of_the_comparison():
+    rows = two_methods().replace({"method": {"lda": "target"}})
+    # A sum in another order is no win.
+    rows["balanced_accuracy"] += np.where(rows["method"] == "target", 0.0, 1e-15)
+    table = StudyResult(rows).summary().set_index(["method", "budget"])
+    assert table.loc["posterior", "wins"].tolist() == compare(rows)["wins"].tolist()
+    assert table.loc["target", "wins"].tolist() == [0, 0]
 
 
 # -- intervals ------------------------------------------------------------------------------------
@@ -237,6 +266,21 @@ def test_holm_refuses(p):
 
 
 # -- labels saved ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("p", "text", "equation"),
+    [
+        (1e-9, "< 0.0001", "< 0.0001"),
+        (0.00123, "0.0012", "= 0.0012"),
+        (0.2345, "0.23", "= 0.23"),
+        (1.0, "1.00", "= 1.00"),
+        (np.nan, "–", "–"),
+    ],
+)
+def test_p_values_as_people_read_them(p, text, equation):
+    assert p_text(p) == text
+    assert p_text(p, "= ") == equation
 
 
 def curves(own, other, budgets=(1, 2, 4, 8), n_tasks=6):
@@ -592,6 +636,25 @@ def test_a_verdict_where_a_method_failed_at_the_smallest_budget():
     sentence = verdict(failed(two_methods(), method="lda", budget=1.0))
     assert sentence.startswith("With 4 labelled windows (2 of each class), posterior")
     assert "scikit-learn's LDA (better for 5 of 6" in sentence
+    assert sentence.endswith("; with fewer windows scikit-learn's LDA has no accuracy.")
+    assert "with fewer" not in verdict(two_methods())
+
+
+def test_a_verdict_where_the_smallest_budget_has_no_task_of_both():
+    rows = two_methods()
+    for place in range(6):
+        rows = failed(rows, method=("lda", "posterior")[place % 2], budget=1.0, task=f"p{place}")
+    sentence = verdict(rows)
+    assert sentence.startswith("With 4 labelled windows (2 of each class), posterior")
+    assert sentence.endswith("no task on which both have an accuracy.")
+
+
+def test_a_verdict_knows_every_method():
+    assert {*_OURS, *_USUAL, "oracle"} == set(METHODS)
+    rows = two_methods()
+    lda = rows[rows["method"] == "lda"]
+    rows = pd.concat([lda, *(lda.assign(method=name) for name in ("mine", "posterior-unlabelled"))])
+    assert "), posterior-unlabelled has a mean" in verdict(rows)
 
 
 def test_a_verdict_on_failures():

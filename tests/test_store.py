@@ -215,6 +215,19 @@ def test_new_methods_are_added(make_tasks, tmp_path):
     same(StudyResult.load(tmp_path), make_study(tasks, ["lda", "posterior", "paper"]).run())
 
 
+def test_a_study_without_a_seed_goes_on_with_that_of_the_folder(make_tasks, tmp_path):
+    tasks = make_tasks(3)
+    first = make_study(tasks, ["target"], random_state=None).run(folder=tmp_path)
+    before = shards(tmp_path)
+    more = make_study(tasks, ["target", "paper"], random_state=None).run(folder=tmp_path)
+    assert before.items() < shards(tmp_path).items()
+    seed = json.loads((tmp_path / "study.json").read_text())["random_state"]
+    same(more, make_study(tasks, ["target", "paper"], random_state=seed).run())
+    same(first, make_study(tasks, ["target"], random_state=seed).run())
+    other = make_study(tasks, ["target"], random_state=None).run(folder=tmp_path / "other")
+    assert (other.rows["roc_auc"] != first.rows["roc_auc"]).any()
+
+
 @pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "other"])
 def test_a_damaged_shard_is_computed_again(make_tasks, tmp_path, damage):
     study = make_study(make_tasks(3), ["target", "posterior"], n_splits=50)
@@ -307,8 +320,10 @@ def test_a_folder_that_cannot_be_made_is_said_before_anything_runs(
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setattr("crossfade.study.calibration.run_shard", refuse_to_run)
     for folder in (tmp_path / "file", tmp_path / "file" / "deeper"):
-        with pytest.raises(OSError, match="file"):
+        message = rf"A study cannot be kept in {folder}: .*\. Choose another folder\."
+        with pytest.raises(OSError, match=message) as caught:
             make_study(make_tasks(3)).run(folder=folder)
+        assert caught.value.errno in (errno.EEXIST, errno.ENOTDIR)
     assert (tmp_path / "file").read_text() == "no folder"
 
 
@@ -502,6 +517,29 @@ def test_studies_of_other_budgets_and_more_splits_are_merged(make_tasks):
     assert len((first + second).rows) == 3 * 2 * 8
 
 
+def test_budgets_for_which_a_task_is_too_small_are_merged(make_tasks):
+    tasks = make_tasks(4)
+    tasks[0] = Task(tasks[0].X[7:14], tasks[0].y[7:14], "small")
+    first = make_study(tasks, ["posterior"], budgets=[1]).run()
+    with pytest.warns(UserWarning, match="left out of budget 4"):
+        second = make_study(tasks, ["posterior"], budgets=[4]).run()
+    with pytest.warns(UserWarning, match="left out of budget 4"):
+        whole = make_study(tasks, ["posterior"], budgets=[1, 4]).run()
+    keys = ["task", "budget", "split"]
+    pd.testing.assert_frame_equal(
+        (first + second).rows.sort_values(keys, ignore_index=True).drop(columns="seconds"),
+        whole.rows.sort_values(keys, ignore_index=True).drop(columns="seconds"),
+    )
+
+
+def test_tasks_without_names_are_not_merged(make_tasks):
+    nameless = [Task(task.X, task.y) for task in make_tasks(6)]
+    first, second = (make_study(some, ["target"]).run() for some in (nameless[:3], nameless[3:]))
+    message = r"^Task 'task \d' has other splits .* tasks without one are called 'task 1', 'task 2'"
+    with pytest.raises(ValueError, match=message):
+        first + second
+
+
 def test_failures_are_merged(make_tasks):
     with pytest.warns(UserWarning, match="'lda' failed"):
         first = make_study(make_tasks(3), ["lda"], budgets=[1]).run()
@@ -515,7 +553,8 @@ def test_studies_that_disagree_are_not_merged(make_tasks):
     first = make_study(tasks, ["posterior"]).run()
     fewer = make_study(tasks[:3], ["posterior"]).run()
     message = (
-        r"disagree about \d+ rows, the first of which is \{'task': 'p0', 'method': 'posterior', "
+        r"disagree about \d+ of 30 rows that both have\. The first is of task 'p0', method "
+        r"'posterior', budget 2, split \d: its sources"
     )
     with pytest.raises(ValueError, match=message):
         first + fewer

@@ -1,6 +1,7 @@
 """The study engine: splits, scores, who is a source to whom, what is left out, what is refused."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -16,8 +17,11 @@ from sklearn.preprocessing import StandardScaler
 
 from crossfade import PosteriorBlendClassifier, Task, TaskPrior
 from crossfade.study import CalibrationStudy
+from crossfade.study.admission import check_tasks
+from crossfade.study.batch import Batch
 from crossfade.study.methods import METHODS
 from crossfade.study.scores import brier, class_accuracies, roc_auc
+from crossfade.study.sources import Sources
 from crossfade.study.splits import KINDS, draw_splits, generator_for, windows_of_each_class
 
 SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "brier"]
@@ -320,21 +324,77 @@ def test_only_the_oracle_gains_by_a_giveaway_in_the_test_labels(make_tasks):
             assert second["expected_accuracy"] == pytest.approx(promised, nan_ok=True)
 
 
-def test_only_the_oracle_looks_at_the_test_windows(make_tasks):
-    tasks = make_tasks(4)
-    changed = np.array(tasks[0].X)
-    labelled = np.r_[0:3, 10:13]
-    rest = np.setdiff1d(np.arange(20), labelled)
-    changed[rest] = np.random.default_rng(8).permutation(changed[rest]) + 5.0
-    others = [Task(changed, tasks[0].y, "p0"), *tasks[1:]]
-    options = {"splits": "chronological", "budgets": [3]}
-    blind = [name for name in METHODS if name != "oracle"]
-    before, after = (
-        rows_of(given, blind, **options).query("task == 'p0'") for given in (tasks, others)
+def looks_at(method, tasks):
+    """What a verdict on one test window depends on, of the others: "labels", "features" or both.
+
+    Labels are all that tells them: the labels themselves, the order of the windows, and how many
+    are of the first class.
+    """
+    classes, participants = check_tasks(tasks)
+    sources = Sources.of(participants, classes, 0, keep_windows=True)
+    found = set()
+    for seed, target in enumerate(participants):
+        rng = np.random.default_rng(seed)
+        judge = method(sources.without(target.group))
+        splits = draw_splits(target.label, 3, 1, "chronological", rng)
+        batch = Batch(target.X, classes[target.label], classes, splits, target.counts[0] - 3)
+        [test] = splits.test
+        order = rng.permutation(test.size)
+        y = batch.y.copy()
+        y[test] = classes[1 - target.label[test]]
+        told = replace(batch, y=y, splits=splits._replace(test=test[None, order]), n_first=2)
+        X, others = batch.X.copy(), test[1::2]
+        X[others] = rng.permutation(X[others]) + 5.0
+        before, otherwise, moved = (
+            judge(one, np.random.default_rng(seed)) for one in (batch, told, replace(batch, X=X))
+        )
+        if not agree(before, otherwise, order, np.arange(test.size)):
+            found.add("labels")
+        kept = np.arange(0, test.size, 2)
+        if not agree(before, moved, kept, kept):
+            found.add("features")
+    return found
+
+
+def agree(first, second, of_first, of_second):
+    """Whether two verdicts on the same windows, which stand at these places, are the same."""
+    pairs = zip(first, second, strict=True)
+    return all(
+        np.allclose(one[:, of_first], other[:, of_second], equal_nan=True)
+        if one.ndim == 2
+        else np.allclose(one, other, equal_nan=True)
+        for one, other in pairs
     )
-    assert (before["roc_auc"] != after["roc_auc"]).any()
-    for name in ("alpha", "expected_accuracy"):
-        np.testing.assert_array_equal(before[name], after[name])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_verdict_depends_on_no_other_test_window(make_tasks, name):
+    allowed = {"oracle": {"labels", "features"}, "posterior-unlabelled": {"features"}}
+    assert looks_at(METHODS[name], make_tasks(6)) == allowed.get(name, set())
+
+
+@pytest.mark.parametrize(
+    ("cheat", "seen"),
+    [
+        (lambda batch, made: {"positive": batch.y[batch.splits.test] == 1}, {"labels"}),
+        (lambda batch, made: {"positive": made.positive | (np.arange(14) >= 7)}, {"labels"}),
+        (lambda batch, made: {"positive": made.positive | (batch.n_first < 7)}, {"labels"}),
+        (lambda batch, made: {"alpha": batch.y[batch.splits.test][:, 0] * 1.0}, {"labels"}),
+        (lambda batch, made: {"scores": made.scores - made.scores.mean()}, {"features"}),
+        (lambda batch, made: {"expected": made.scores.std(1)}, {"features"}),
+    ],
+)
+def test_a_method_that_looks_at_other_test_windows_is_caught(make_tasks, cheat, seen):
+    def method(crowd):
+        judge = METHODS["posterior"](crowd)
+
+        def cheats(batch, rng):
+            made = judge(batch, rng)
+            return made._replace(**cheat(batch, made))
+
+        return cheats
+
+    assert looks_at(method, make_tasks(6)) == seen
 
 
 # -- estimators of the user's ---------------------------------------------------------------------
@@ -410,6 +470,50 @@ def test_a_named_method_is_the_estimator_it_stands_for(make_tasks):
 
 
 # -- what fails -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "output", "message"),
+    [
+        ("predict", lambda X: np.zeros((len(X), 1)), r"predict must .* \(16,\) .* got \(16, 1\)"),
+        ("predict", lambda X: np.zeros(3), r"predict must .* \(16,\) for 16 windows .* got \(3,\)"),
+        ("predict", lambda X: 1, r"predict must return .* got \(\)"),
+        ("predict", lambda X: np.full(len(X), 0.25), r"returned 0\.25, .* none of .* \[0, 1\]"),
+        ("predict", lambda X: ["x"] * len(X), r"returned 'x', which is none of the classes"),
+        ("predict_proba", lambda X: np.full((3, 2), 0.5), r"predict_proba must .* got \(3, 2\)"),
+        ("predict_proba", lambda X: np.ones((len(X), 1)), r"predict_proba must .* got \(16, 1\)"),
+        ("predict_proba", lambda X: np.ones(len(X)), r"predict_proba must .* got \(16,\)"),
+        ("decision_function", lambda X: X[:, :2], r"decision_function must .* got \(16, 2\)"),
+        ("decision_function", lambda X: X[:1, 0], r"decision_function must .* got \(1,\)"),
+    ],
+)
+def test_an_estimator_with_odd_output_fails_alone(make_tasks, function, output, message):
+    odd = type("Odd", (Guess,), {function: lambda self, X: output(X)})()
+    tasks = make_tasks(3)
+    study = CalibrationStudy(
+        tasks, methods=["posterior", ("odd", odd)], budgets=[2], n_splits=5, random_state=0
+    )
+    with pytest.warns(UserWarning, match="^Method 'odd' failed on 15 of 15 splits") as caught:
+        result = study.run()
+    assert len(caught) == 1
+    assert result.failures["n"].sum() == 15
+    assert result.failures["message"].str.contains(message).all()
+    failed = result.rows["method"] == "odd"
+    assert result.rows.loc[failed, SCORES].isna().all(axis=None)
+    same(result.rows[~failed], rows_of(tasks, ["posterior"]))
+
+
+def test_an_estimator_that_raises_or_has_odd_output_fails_alone(make_tasks):
+    odd = type("Odd", (Guess,), {"predict": lambda self, X: np.zeros(3)})(fails_above=10.0)
+    with pytest.warns(UserWarning, match="^Method 'odd' failed on 15 of 15 splits"):
+        rows = rows_of(make_tasks(3), [("odd", odd)])
+    assert rows[SCORES].isna().all(axis=None)
+
+
+def test_a_regressor_is_no_method(make_tasks):
+    with pytest.warns(UserWarning, match=r"'ridge' failed on 15 of 15 .* must be a classifier\.$"):
+        rows = rows_of(make_tasks(3), [("ridge", Ridge())])
+    assert rows[SCORES].isna().all(axis=None)
 
 
 def test_a_method_that_fails_leaves_nan_and_one_warning(make_tasks):
@@ -510,7 +614,7 @@ def test_tasks_of_one_class_are_left_out(make_tasks):
 
 def test_tasks_without_a_gap_are_left_out(make_tasks):
     flat = Task(np.tile(np.arange(4.0)[:, None], (2, 4)), np.repeat([0, 1], 4), "flat")
-    message = "^1 task is left out of the study, since their classes do not differ .*: 'flat'"
+    message = "^1 task is left out of the study, since it has no feature in which .*: 'flat'"
     with pytest.warns(UserWarning, match=message):
         rows = rows_of([flat, *make_tasks(3)], ["posterior", "paper"])
     same(rows, rows_of(make_tasks(3), ["posterior", "paper"]))
@@ -519,7 +623,7 @@ def test_tasks_without_a_gap_are_left_out(make_tasks):
 def test_small_tasks_are_left_out_of_a_budget_but_stay_sources(make_tasks):
     tasks = make_tasks(4)
     small = Task(tasks[0].X[7:14], tasks[0].y[7:14], "small")
-    with pytest.warns(UserWarning, match="1 task is left out of budget 3, since .*: 'small'"):
+    with pytest.warns(UserWarning, match="1 task is left out of budget 3, since it has .*: 'small"):
         rows = rows_of([small, *tasks[1:]], ["average-source"], budgets=[1, 3])
     assert rows.groupby("task")["budget"].nunique().to_dict() == {
         "p1": 2,
@@ -529,6 +633,21 @@ def test_small_tasks_are_left_out_of_a_budget_but_stay_sources(make_tasks):
     }
     without = rows_of(tasks[1:], ["average-source"], budgets=[3])
     assert (rows[rows["budget"] == 3]["roc_auc"].to_numpy() != without["roc_auc"]).any()
+
+
+def test_who_is_left_out_of_several_budgets_is_named_once(make_tasks):
+    tasks = make_tasks(5)
+    small = [Task(task.X[7:14], task.y[7:14], f"small {task.name}") for task in tasks[:2]]
+    middle = Task(tasks[2].X[5:15], tasks[2].y[5:15], "middle")
+    with pytest.warns(UserWarning, match="left out") as caught:
+        CalibrationStudy([*small, middle, *tasks[3:]], methods=["target"], budgets=[1, 0.9, 4, 5])
+    why = "no window of each class left to test on"
+    assert [str(one.message) for one in caught] == [
+        f"2 tasks are left out of budgets 0.9, 4, 5, since they have {why}: 'small p0', "
+        "'small p1'.",
+        f"1 task is left out of budgets 0.9, 5, since it has {why}: 'middle'.",
+    ]
+    assert {one.filename for one in caught} == {__file__}
 
 
 # -- summary --------------------------------------------------------------------------------------
@@ -613,13 +732,20 @@ def test_a_study_refuses_tasks_that_do_not_go_together(make_tasks):
         ValueError, match=r"two classes are supported; task 'three' has 3, \[0, 1, "
     ):
         CalibrationStudy([*tasks, Task([[1.0] * 4] * 3, [0, 1, 2], "three")])
-    with pytest.raises(ValueError, match=r"at least two groups, .*; got 1 tasks of 1"):
+    with pytest.raises(ValueError, match=r"at least two groups, .*; got 1 task of 1 group\."):
         CalibrationStudy(tasks[:1])
     grouped = [Task(task.X, task.y, task.name, group="all") for task in tasks]
-    with pytest.raises(ValueError, match=r"at least two groups, .*; got 3 tasks of 1"):
+    with pytest.raises(ValueError, match=r"at least two groups, .*; got 3 tasks of 1 group\."):
         CalibrationStudy(grouped)
-    with pytest.raises(ValueError, match=r"at least two groups, .*; got 0 tasks of 0"):
+    with pytest.raises(ValueError, match=r"at least two groups, .*; got 0 tasks of 0 groups\. A"):
         CalibrationStudy([])
+    resting = [Task(task.X[:10], task.y[:10], task.name) for task in tasks]
+    message = (
+        r"got 1 task of 1 group\. 2 tasks are left out of the study, since they have windows of "
+        r"one class only: 'p1', 'p2'\. Add tasks"
+    )
+    with pytest.raises(ValueError, match=message):
+        CalibrationStudy([tasks[0], *resting[1:]])
     with pytest.raises(TypeError, match="A TaskSet holds Task objects"):
         CalibrationStudy([1, 2])
 

@@ -12,7 +12,7 @@ from crossfade.plots._style import looks
 from crossfade.simulate import simulate_tasks
 from crossfade.study import CalibrationStudy
 from crossfade.study.methods import METHODS
-from crossfade.study.statistics import by_task, compare, labels_saved, summarise
+from crossfade.study.statistics import by_task, compare, holm, labels_saved, summarise
 
 
 @pytest.fixture(scope="module")
@@ -170,10 +170,24 @@ def test_alphas_need_methods_that_have_some(counted):
 # -- differences ----------------------------------------------------------------------------------
 
 
+def test_every_method_has_a_look_of_its_own_whoever_else_is_there():
+    alone = {name: looks([name])[name] for name in METHODS}
+    crowded = looks(["mine", "yours", *METHODS])
+    assert {name: crowded[name] for name in METHODS} == alone
+
+
+def test_one_task_is_one_task(rows):
+    drawn = tips(plots.differences(rows, "posterior", "target"))
+    ends = {text.rpartition(", ")[2] for text in drawn}
+    assert "1 task" in ends
+    assert "1 tasks" not in ends
+
+
 def test_differences_count_every_task_on_its_side_of_zero(rows):
     figure = plots.differences(rows, "posterior", "target")
     wide = by_task(rows).pivot(index="task", columns=["budget", "method"])["balanced_accuracy"]
     assert len(figure.axes) == 3
+    ps = []
     for ax, budget in zip(figure.axes, [0.05, 0.1, 0.5], strict=True):
         difference = (wide[budget]["posterior"] - wide[budget]["target"]).to_numpy()
         bars = ax.patches
@@ -184,10 +198,19 @@ def test_differences_count_every_task_on_its_side_of_zero(rows):
             within = difference - bar.get_x()
             assert bar.get_height() == ((within >= 0) & (within < bar.get_width())).sum()
         different = difference.round(12)[difference.round(12) != 0.0]
-        p = wilcoxon(different, alternative="greater").pvalue
+        ps.append(wilcoxon(different, alternative="greater").pvalue)
+    for ax, budget, p in zip(figure.axes, [0.05, 0.1, 0.5], holm(ps), strict=True):
+        difference = (wide[budget]["posterior"] - wide[budget]["target"]).to_numpy()
         title = ax.get_title().split("\n")
         assert title[:2] == [f"{100 * budget:g} %", f"better for {(difference > 0).sum()} of 7"]
-        assert float(title[2].removeprefix("p = ")) == pytest.approx(p, rel=0.06)
+        shown = title[2].removeprefix("p = ").removesuffix(" (Holm)")
+        assert float(shown) == pytest.approx(p, rel=0.06)
+        assert title[2].endswith(" (Holm)")
+
+
+def test_one_test_has_nothing_to_be_corrected_for(rows):
+    one = rows[rows["budget"] == 0.05]
+    assert "Holm" not in plots.differences(one, "posterior", "target").axes[0].get_title()
 
 
 def test_differences_of_either_sign_have_the_colour_of_the_better_method(rows):
@@ -202,7 +225,7 @@ def test_no_difference_at_all_can_be_drawn(rows):
     same = rows[rows["method"] == "target"]
     both = pd.concat([same, same.assign(method="twin")])
     figure = plots.differences(both, "twin", "target")
-    assert figure.axes[0].get_title() == "5 %\nbetter for 0 of 7\np = 1.00"
+    assert figure.axes[0].get_title() == "5 %\nbetter for 0 of 7\np = 1.00 (Holm)"
     assert sum(bar.get_height() for bar in figure.axes[0].patches) == 7
 
 
@@ -337,26 +360,26 @@ def two_bundles(n_features, sizes=(40, 20)):
 def test_bundles_are_clusters_and_the_largest_comes_first(n_features):
     cluster = plots.embed_directions(two_bundles(n_features))["cluster"].to_numpy()
     assert cluster[:40].max() < cluster[40:].min() or set(cluster[:40]).isdisjoint(cluster[40:])
-    counts = np.bincount(cluster)
+    counts = np.bincount(cluster)[1:]
     assert (np.diff(counts) <= 0).all()
 
 
 def test_one_bundle_is_one_cluster(make_directions):
     for n_features in (3, 6):
         W = make_directions(50, n_features, spread=0.05)
-        assert set(plots.embed_directions(W)["cluster"]) == {0}
+        assert set(plots.embed_directions(W)["cluster"]) == {1}
 
 
 @pytest.mark.parametrize("n_tasks", [1, 2, 5])
 @pytest.mark.parametrize("n_features", [1, 2, 3, 4])
 def test_few_directions_can_be_drawn(make_directions, n_tasks, n_features):
     W = make_directions(n_tasks, n_features)
-    assert set(plots.embed_directions(W)["cluster"]) == {0}
+    assert set(plots.embed_directions(W)["cluster"]) == {1}
     assert len(tips(plots.projection_vectors(W))) == n_tasks
 
 
 def test_equal_directions_can_be_drawn():
-    assert set(plots.embed_directions(np.tile([0.6, 0.8, 0.0], (30, 1)))["cluster"]) == {0}
+    assert set(plots.embed_directions(np.tile([0.6, 0.8, 0.0], (30, 1)))["cluster"]) == {1}
 
 
 def test_tasks_have_the_directions_of_their_prior(make_tasks):
@@ -373,8 +396,9 @@ def test_dots_are_where_the_table_says(make_directions):
     W = make_directions(10, 5)
     table = plots.embed_directions(W)
     drawn = tips(plots.projection_vectors(W))
+    assert list(tips(plots.projection_vectors(table))) == list(drawn)
     for place, one in enumerate(table.itertuples()):
-        assert drawn[f"task {place + 1}: cluster {one.cluster + 1}"].get_data() == (
+        assert drawn[f"task {place + 1}: cluster {one.cluster}"].get_data() == (
             [one.x],
             [one.y],
         )

@@ -70,7 +70,22 @@ def test_a_random_alpha_is_worse_than_the_chosen_one(means):
 
 def test_the_posterior_blend_beats_the_papers_optimum(means):
     assert (means["posterior"] >= POSTERIOR).all()
-    assert (means["posterior"] > means["paper"] + 0.005).all()
+    margin = means["posterior"] - means["paper"]
+    assert (margin[BUDGETS[:3]] >= 0.02).all()
+    assert margin[0.5] > 0
+
+
+def test_the_posterior_blend_beats_lda_with_few_labels(result):
+    # Half of the windows are not few: there the two are level within the error of 100 splits.
+    few = BUDGETS[:3]
+    # Fits are one by one, so that fewer splits must do: the first of those of the others.
+    study = CalibrationStudy(
+        load_mental_math(), methods=["lda"], budgets=few, n_splits=20, random_state=0
+    )
+    rows = (study.run(n_jobs=2) + result).rows
+    rows = rows[(rows["split"] < 20) & rows["budget"].isin(few)]
+    means = rows.groupby(["method", "budget"])["balanced_accuracy"].mean()
+    assert (means["posterior"] > means["lda"]).all()
 
 
 def test_directions_are_as_concentrated_as_in_the_paper():

@@ -217,7 +217,7 @@ def test_what_the_keyboard_reads_stays_beside_its_point(read, report):
 def test_every_table_can_be_downloaded(read, report, tmp_path):
     page = read(report)
     buttons = page.locator("#numbers button.file").all()
-    assert len(buttons) == 8
+    assert len(buttons) == 9
     for button in buttons:
         with page.expect_download() as event:
             button.click()

@@ -17,13 +17,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from crossfade._files import write_whole
+from crossfade.report.write import FORMATS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-FORMATS = ("png", "pdf", "svg")
+#: A folder to write to, made if need be.
+FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def terminal() -> Console:
@@ -68,9 +70,8 @@ def repeat_options(default: int) -> Decorator:
     )
 
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
 out_options = together(
-    option("--out", _FOLDER, Path("results"), "Folder for table and picture; made if need be."),
+    option("--out", FOLDER, Path("results"), "Folder for table and picture; made if need be."),
     click.option(
         "--format",
         "image_format",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,8 @@ import pandas as pd
 from rich.markup import escape
 from rich.table import Table
 
-from crossfade.cli._output import narrow_table, option, study_of, terminal
+from crossfade.cli._output import FOLDER, narrow_table, option, study_of, terminal
+from crossfade.report.write import FORMATS
 from crossfade.study.methods import METHODS
 from crossfade.study.splits import KINDS
 
@@ -21,17 +24,13 @@ if TYPE_CHECKING:
     from crossfade.study import StudyResult
     from crossfade.tasks import TaskSet
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
-#: Names of the paper's rules where ours are others.
-_PRINTED = {"optimal": "paper"}
-
 
 @click.command()
 @click.argument("tasks", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "-o",
     "--out",
-    type=_FOLDER,
+    type=FOLDER,
     default=Path("study"),
     show_default=True,
     help="Folder for rows, tables, figures and report.html; a study that was stopped there goes "
@@ -63,7 +62,7 @@ _PRINTED = {"optimal": "paper"}
 @click.option(
     "--format",
     "formats",
-    type=click.Choice(["png", "pdf", "svg"]),
+    type=click.Choice(FORMATS),
     multiple=True,
     default=("png",),
     show_default=True,
@@ -111,7 +110,7 @@ def study(
 
 
 def run_study(
-    load: Any,
+    load: Callable[[], TaskSet],
     out: Path,
     *,
     methods: Sequence[str],
@@ -130,21 +129,28 @@ def run_study(
     from crossfade.study import CalibrationStudy
     from crossfade.study.verdict import verdict
 
+    new = [folder for folder in (out, *out.parents) if not os.path.exists(folder)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        with study_of("Study", out, "The same command goes on from here.") as on_progress:
-            tasks: TaskSet = load()
-            plan = CalibrationStudy(
-                tasks,
-                methods=methods,
-                budgets=[_budget(text) for text in budgets.split(",")],
-                n_splits=n_splits,
-                splits=kind,
-                random_state=seed,
-            )
-            result = plan.run(n_jobs=jobs, folder=out, dask=dask, on_progress=on_progress)
-    for one in caught:
-        click.echo(f"Note: {one.message}", err=True)
+        try:
+            with study_of("Study", out, "The same command goes on from here.") as on_progress:
+                tasks = load()
+                plan = CalibrationStudy(
+                    tasks,
+                    methods=methods,
+                    budgets=[_budget(text) for text in budgets.split(",")],
+                    n_splits=n_splits,
+                    splits=kind,
+                    random_state=seed,
+                )
+                result = plan.run(n_jobs=jobs, folder=out, dask=dask, on_progress=on_progress)
+        finally:
+            for one in caught:
+                click.echo(f"Note: {one.message}", err=True)
+            # A study that was refused has put nothing there.
+            for folder in new:
+                with suppress(OSError):
+                    folder.rmdir()
     about = {"seed": seed, "splits": kind}
     try:
         written = write_report(
@@ -169,19 +175,17 @@ def _budget(text: str) -> float:
 
 def accuracies(result: StudyResult, paper: pd.DataFrame | None = None) -> Table:
     """Mean balanced accuracy by budget and method; the paper's values in brackets."""
+    from crossfade.study.published import published
     from crossfade.study.statistics import summarise
 
     table = summarise(result.rows)
-    printed: Mapping[Any, float] = {}
-    if paper is not None:
-        names = paper["classifier"].replace(_PRINTED)
-        printed = dict(
-            zip(zip(names, paper["proportion"], strict=True), paper["value"], strict=True)
-        )
+    printed = published(paper).set_index(["classifier", "proportion"])["value"].to_dict()
     budgets = list(dict.fromkeys(table["budget"]))
-    found = table.set_index(["method", "budget"])["mean"]
-    # The oracle has seen the answers.
-    rivals = table[table["method"] != "oracle"].groupby("budget")["mean"].max()
+    found = {(one["method"], one["budget"]): one for one in table.to_dict("records")}
+    # The oracle has seen the answers, and means over fewer tasks are of something else.
+    fair = table[(table["method"] != "oracle") & (table["n_left_out"] == 0)]
+    best = fair.groupby("budget")["mean"].max().to_dict()
+    has_stars = any(map(_has_star, found.values()))
     view = narrow_table("Mean balanced accuracy")
     view.add_column("labelled")
     for budget in budgets:
@@ -189,16 +193,41 @@ def accuracies(result: StudyResult, paper: pd.DataFrame | None = None) -> Table:
     for method in dict.fromkeys(table["method"]):
         cells = []
         for budget in budgets:
-            value = found.get((method, budget), np.nan)
-            text = f"{value:.3f}"
-            if budget in rivals and text == f"{rivals[budget]:.3f}":
-                text = f"[bold]{text}[/]"
+            one = found.get((method, budget))
+            text = _cell(one, best.get(budget, np.nan))
+            # Digits stand below digits.
+            text += "*" if one and _has_star(one) else " " * has_stars
             if printed:
                 value = printed.get((method, budget), np.nan)
                 text += "        " if np.isnan(value) else f" ({value:.3f})"
             cells.append(text)
         view.add_row(escape(method), *cells)
-    view.caption = f"{table['n_tasks'].max()} tasks, {result.rows['split'].nunique()} splits each."
+    view.caption = _caption(table, result.rows["split"].nunique())
     if printed:
         view.caption += " In brackets: the paper's."
+    if has_stars:
+        view.caption += "\n* Over fewer tasks or splits than others: on the rest it failed."
+    if "posterior-unlabelled" in set(table["method"]):
+        view.caption += "\nposterior-unlabelled sees the test windows, too, without labels."
     return view
+
+
+def _cell(one: Mapping[Hashable, Any] | None, best: float) -> str:
+    """A mean, bold if it is the best."""
+    if one is None or not one["n_tasks"]:
+        return "–"
+    text = f"{one['mean']:.3f}"
+    is_best = not one["n_left_out"] and text == f"{best:.3f}"
+    return f"[bold]{text}[/]" if is_best else text
+
+
+def _has_star(one: Mapping[Hashable, Any]) -> bool:
+    """Whether a mean is over fewer tasks or splits than it could be."""
+    return bool(one["n_tasks"] and (one["n_left_out"] or one["n_failed"]))
+
+
+def _caption(table: pd.DataFrame, n_splits: int) -> str:
+    n_tasks = table.groupby("budget")["n_tasks"].max()
+    least, most = int(n_tasks.min()), int(n_tasks.max())
+    count = f"{most}" if least == most else f"{least} to {most}"
+    return f"{count} task{'s' * (most != 1)}, {n_splits} split{'s' * (n_splits != 1)} each."

@@ -20,7 +20,12 @@ ONE_COLUMN, TWO_COLUMNS = 3.5, 7.2
 #: Sizes of letters, in points.
 LETTERS, SMALL_LETTERS = 8.0, 7.0
 
-_MORE = {"oracle": "#7f7f7f", "random-alpha": "#b0a08a", "pooled": "#882255"}
+_MORE = {
+    "oracle": "#7f7f7f",
+    "random-alpha": "#b0a08a",
+    "posterior-unlabelled": "#332288",
+    "pooled": "#882255",
+}
 _MARKERS = {
     "target": "v",
     "average-source": "^",
@@ -30,12 +35,13 @@ _MARKERS = {
     "target-shrunk": "<",
     "convex": "D",
     "posterior": "o",
+    "posterior-unlabelled": "p",
     "lda": "P",
     "pooled": "*",
 }
 #: For methods of the user's own, and for whatever else has to differ.
-_SPARE = ("#332288", "#999933", "#44aa99", "#aa4499", "#661100", "#117733")
-_SPARE_MARKERS = ("p", "h", "X", "d", "8", ">")
+_SPARE = ("#a65628", "#999933", "#44aa99", "#aa4499", "#661100", "#117733")
+_SPARE_MARKERS = ("h", "X", "d", "8", ">", "H")
 
 
 class Look(NamedTuple):

@@ -28,16 +28,14 @@ from crossfade.plots._style import (
     tip,
 )
 from crossfade.plots.simulation import COLOURS
-from crossfade.study.statistics import by_task, compare, forecast_errors, summarise
+from crossfade.study.published import published
+from crossfade.study.statistics import by_task, compare, forecast_errors, p_text, summarise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
-
-#: Names of the paper's classifiers that are not ours.
-_PRINTED_NAMES = {"optimal": "paper"}
 
 
 def accuracy_by_budget(rows: pd.DataFrame, *, reference: pd.DataFrame | None = None) -> Figure:
@@ -64,7 +62,7 @@ def accuracy_by_budget(rows: pd.DataFrame, *, reference: pd.DataFrame | None = N
     table["x"] = table["budget"] if by_share else table["n_labelled"]
     figure, [ax] = panels(1, ONE_COLUMN, 2.4)
     step = _dodge(table["x"].to_numpy(), len(names))
-    printed = _printed(reference)
+    printed = published(reference)
     for place, (name, look) in enumerate(looks(names).items()):
         line = table[table["method"] == name].sort_values("x")
         x = line["x"].to_numpy() * np.exp(step * (place - (len(names) - 1) / 2.0))
@@ -118,27 +116,6 @@ def _by_share(table: pd.DataFrame) -> bool:
 
 def _labelled(by_share: bool) -> str:
     return "labelled share of the smaller class" if by_share else "labelled windows"
-
-
-def _printed(reference: pd.DataFrame | None) -> pd.DataFrame:
-    columns = ["proportion", "classifier", "value"]
-    if reference is None:
-        return pd.DataFrame(columns=columns)
-    missing = [name for name in columns if name not in reference]
-    if missing:
-        raise ValueError(
-            f"reference must have the columns {', '.join(columns)}; {', '.join(missing)} not found "
-            f"among {', '.join(map(str, reference.columns))}."
-        )
-    printed = reference[columns].replace({"classifier": _PRINTED_NAMES})
-    twice = printed.duplicated(["proportion", "classifier"])
-    if twice.any():
-        first = printed[twice].iloc[0]
-        raise ValueError(
-            f"reference has several values of {first['classifier']} at {first['proportion']:g}. "
-            "Keep those of one study and one statistic."
-        )
-    return printed
 
 
 def _dodge(x: Array, n_lines: int) -> float:
@@ -259,7 +236,7 @@ def differences(rows: pd.DataFrame, method: str, against: str) -> Figure:
     -------
     Figure
         One panel for each budget, with the tasks on which the first is better and the p-value of
-        Wilcoxon's signed-rank test, one-sided.
+        Wilcoxon's signed-rank test, one-sided, after Holm's correction if there are several.
     """
     table = compare(rows, against, [method])
     same = ["task", "group", "budget"]
@@ -270,6 +247,7 @@ def differences(rows: pd.DataFrame, method: str, against: str) -> Figure:
     both = (own - other).dropna()
     shades = looks([method, against])
     edges = _edges(both.to_numpy())
+    corrected = " (Holm)" if table["p_holm"].notna().sum() > 1 else ""
     width = max(ONE_COLUMN, 1.8 * min(len(table), 4))
     figure, axes = panels(len(table), width, 1.9, sharex=True, sharey=True)
     for ax, line in zip(axes, records(table), strict=True):
@@ -282,11 +260,11 @@ def differences(rows: pd.DataFrame, method: str, against: str) -> Figure:
         for bar, low, high, count in zip(bars, edges, edges[1:], counts, strict=False):
             better = low > -1e-9
             bar.set(facecolor=shades[method if better else against].colour, alpha=0.8)
-            bar.set_gid(f"tip:{method}, {label}: {low:+.3g} to {high:+.3g}, {count} tasks")
+            bar.set_gid(f"tip:{method}, {label}: {low:+.3g} to {high:+.3g}, {_tasks(count)}")
         ax.axvline(0.0, color="black", linestyle="--", linewidth=0.9)
         title = f"{label}\nbetter for {line.wins} of {line.n_tasks}"
-        if not np.isnan(line.p_value):
-            title += f"\n{_p_text(line.p_value)}"
+        if not np.isnan(line.p_holm):
+            title += f"\np {p_text(line.p_holm, '= ')}{corrected}"
         ax.set_title(title, size=SMALL_LETTERS)
         ax.locator_params(axis="x", nbins=5)
         ax.locator_params(axis="y", integer=True)
@@ -306,8 +284,8 @@ def _edges(values: Array) -> Array:
     return edges
 
 
-def _p_text(p: float) -> str:
-    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}" if p < 0.1 else f"p = {p:.2f}"
+def _tasks(count: int) -> str:
+    return f"{count} task" if count == 1 else f"{count} tasks"
 
 
 def labels_saved(table: pd.DataFrame) -> Figure:

@@ -56,21 +56,23 @@ def embed_directions(directions: ArrayLike | TaskSet) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        For each task `x`, `y`, in three dimensions also `z`, and `cluster`, from 0 for the largest.
+        For each `task` its `x`, `y`, in three dimensions also `z`, and `cluster`, from 1 for the
+        largest.
 
     Examples
     --------
     >>> from crossfade.plots import embed_directions
     >>> embed_directions([[1.0, 0.0, 0.0], [0.0, 0.6, 0.8]])
-         x    y    z  cluster
-    0  1.0  0.0  0.0        0
-    1  0.0  0.6  0.8        0
+         task    x    y    z  cluster
+    0  task 1  1.0  0.0  0.0        1
+    1  task 2  0.0  0.6  0.8        1
     """
     W = _directions(directions)
     embedding = _spectral_embedding(W)
     points = W if W.shape[1] == 3 else embedding
     table = pd.DataFrame(points, columns=list("xyz")[: points.shape[1]])
-    return table.assign(cluster=_clusters(embedding))
+    table.insert(0, "task", _names(directions, len(table)))
+    return table.assign(cluster=_clusters(embedding) + 1)
 
 
 def _directions(directions: ArrayLike | TaskSet) -> Array:
@@ -120,21 +122,23 @@ def _clusters(points: Array) -> NDArray[np.intp]:
     return found
 
 
-def projection_vectors(directions: ArrayLike | TaskSet) -> Figure:
+def projection_vectors(directions: ArrayLike | TaskSet | pd.DataFrame) -> Figure:
     """Directions of all tasks, coloured by cluster: dots in a plane, or arrows on a sphere.
 
     Parameters
     ----------
-    directions : array-like of shape (n_tasks, n_features) or TaskSet
-        Unit vectors, or tasks, as in :func:`embed_directions`, which says what is drawn.
+    directions : array-like of shape (n_tasks, n_features), TaskSet or DataFrame
+        Unit vectors, or tasks, as in :func:`embed_directions`, or what that returns of them.
 
     Returns
     -------
     Figure
         One panel; of three features it is a sphere.
     """
-    table = embed_directions(directions)
-    names = _names(directions, len(table))
+    if isinstance(directions, pd.DataFrame) and "cluster" in directions:
+        table = directions
+    else:
+        table = embed_directions(directions)
     if "z" in table:
         W = table[["x", "y", "z"]].to_numpy()
         figure, ax = _sphere(W.mean(0), np.linalg.svd(W - W.mean(0))[2][0])
@@ -142,9 +146,9 @@ def projection_vectors(directions: ArrayLike | TaskSet) -> Figure:
         figure, [ax] = panels(1, ONE_COLUMN, 2.8)
         ax.set_xlabel("first component", size=LETTERS)
         ax.set_ylabel("second component", size=LETTERS)
-    for name, one in zip(names, records(table), strict=True):
-        colour, marker = _CLUSTERS[one.cluster]
-        gid = f"tip:{name}: cluster {one.cluster + 1}"
+    for one in records(table):
+        colour, marker = _CLUSTERS[one.cluster - 1]
+        gid = f"tip:{one.task}: cluster {one.cluster}"
         if "z" in table:
             _arrow(ax, np.array([one.x, one.y, one.z]), colour, gid=gid)
         else:
@@ -152,9 +156,9 @@ def projection_vectors(directions: ArrayLike | TaskSet) -> Figure:
                 [one.x], [one.y], marker, color=colour, markersize=4.5, alpha=0.75, mew=0, gid=gid
             )
     for cluster, size in table["cluster"].value_counts().sort_index().items():
-        colour, marker = _CLUSTERS[int(str(cluster))]
+        colour, marker = _CLUSTERS[int(str(cluster)) - 1]
         style = "-" if "z" in table else marker
-        label = f"cluster {int(str(cluster)) + 1} ({size})"
+        label = f"cluster {cluster} ({size})"
         ax.plot([], [], style, color=colour, markersize=4.5, label=label)
     legend_below(figure, ax)
     return figure

@@ -141,7 +141,7 @@ def _of_directions(findings: Findings) -> Drawing:
         "projection-vectors",
         f"Directions of the discriminants of {findings.count(len(findings.participants))}.",
         "What points the same way is near each other.",
-        plots.projection_vectors(findings.participants),
+        plots.projection_vectors(findings.tables["directions"]),
     )
 
 

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 
 from crossfade.plots._style import budget_label
+from crossfade.plots.vectors import embed_directions
 from crossfade.study.resampling import check_rows
 from crossfade.study.result import StudyResult
 from crossfade.study.splits import windows_of_each_class
 from crossfade.study.statistics import (
+    SAVED,
     by_task,
     compare,
     forecast_errors,
@@ -20,7 +22,8 @@ from crossfade.study.statistics import (
     reliability,
     summarise,
 )
-from crossfade.study.verdict import _rivals, verdict
+from crossfade.study.verdict import rivals as rivals_among
+from crossfade.study.verdict import verdict
 from crossfade.tasks import Task, TaskSet
 
 if TYPE_CHECKING:
@@ -61,7 +64,7 @@ class Findings:
         Who is compared with whom; None where no method has an accuracy.
     tables : dict of str to DataFrame
         `summary`, `comparison`, `labels_saved`, `forecast`, `reliability`, `participants`,
-        `left_out` and `failures`.
+        `directions`, `left_out` and `failures`.
     """
 
     rows: pd.DataFrame
@@ -98,13 +101,15 @@ class Findings:
                 f"{missing[0]!r}. Pass the tasks that it was run on."
             )
         rivals = _rivals_of(rows)
+        means = by_task(rows)
         tables = {
             "summary": summarise(rows),
             "comparison": _comparison(rows, rivals),
             "labels_saved": _labels_saved(rows, rivals),
             "forecast": forecast_errors(rows),
             "reliability": reliability(rows),
-            "participants": by_task(rows),
+            "participants": means,
+            "directions": embed_directions(_taking_part(means, named)),
             "left_out": _left_out(rows, named),
             "failures": result.failures,
         }
@@ -124,10 +129,7 @@ class Findings:
     @property
     def participants(self) -> TaskSet:
         """Tasks that have rows, all of them with a name."""
-        there = set(self.tables["participants"]["task"])
-        return TaskSet(
-            replace(task, name=name) for name, task in self.tasks.items() if name in there
-        )
+        return _taking_part(self.tables["participants"], self.tasks)
 
     @property
     def nouns(self) -> str:
@@ -151,11 +153,16 @@ class Findings:
         return f"{number} {self.nouns if number != 1 else self.nouns[:-1]}"
 
 
+def _taking_part(means: pd.DataFrame, tasks: dict[str, Task]) -> TaskSet:
+    there = set(means["task"])
+    return TaskSet(replace(task, name=name) for name, task in tasks.items() if name in there)
+
+
 def _rivals_of(rows: pd.DataFrame) -> Rivals | None:
     found = list(dict.fromkeys(rows.loc[rows["balanced_accuracy"].notna(), "method"]))
     if not found:
         return None
-    method, usual = _rivals(found)
+    method, usual = rivals_among(found)
     against = [name for name in _USUAL if name in found and name != method]
     return Rivals(method, tuple(against or ([usual] if usual else [])))
 
@@ -170,9 +177,7 @@ def _comparison(rows: pd.DataFrame, rivals: Rivals | None) -> pd.DataFrame:
 
 def _labels_saved(rows: pd.DataFrame, rivals: Rivals | None) -> pd.DataFrame:
     if rivals is None or not rivals.against:
-        columns = ["method", "against", "budget", "n_labelled", "n_tasks", "n_left_out", "accuracy"]
-        more = ["needed", "bound", "saved", "share_saved", "low", "high"]
-        return pd.DataFrame(columns=[*columns, *more])
+        return pd.DataFrame(columns=SAVED)
     parts = [labels_saved(rows, rivals.method, name) for name in rivals.against]
     return pd.concat(parts, ignore_index=True)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from crossfade import __version__
 from crossfade.plots._style import looks
 from crossfade.report.figures import Drawing, inline, slug, with_alpha
 from crossfade.report.findings import Findings
-from crossfade.report.text import bounded, boxed, html_table, number
+from crossfade.report.text import NOTHING, bounded, boxed, html_table, number
 
 #: What each table holds, by the name of its file.
 CONTENTS = {
@@ -27,6 +28,7 @@ CONTENTS = {
     "forecast": "forecasts against outcomes, for each method and budget",
     "reliability": "forecasts against outcomes, for splits with like forecasts",
     "participants": "means over splits, for each task, method and budget",
+    "directions": "where the figure of directions has each task, and its cluster",
     "left_out": "tasks that are left out, and why",
     "failures": "splits that failed, and why",
 }
@@ -47,10 +49,18 @@ _METHODS = {
     "posterior": "The crowd as a distribution: its mean direction plus a matrix times (own "
     "direction − mean direction). The matrix is the scatter between people, divided by the sum of "
     "that scatter and the noise of the own direction.",
+    "posterior-unlabelled": "The posterior blend, with its threshold moved to where the scores of "
+    "the test windows, without their labels, suggest it: half-way between two normals of one "
+    "variance, fitted to the scores of labelled and unlabelled windows.",
     "lda": "scikit-learn's linear discriminant analysis with automatic shrinkage, fitted to the "
     "labelled windows: what one would take otherwise.",
     "pooled": "scikit-learn's linear discriminant analysis, fitted to the windows of all sources "
     "and to none of the person's.",
+}
+#: What a method is given besides the labelled windows and the crowd.
+_GIVEN = {
+    "oracle": "knows the answers",
+    "posterior-unlabelled": "sees unlabelled test windows",
 }
 _SPLITS = {
     "consecutive": "Labelled windows are consecutive and start at random.",
@@ -247,22 +257,19 @@ def _accuracies(findings: Findings, printed: pd.DataFrame) -> str:
     summary = findings.tables["summary"]
     found = {(one["method"], one["budget"]): one for one in summary.to_dict("records")}
     values = printed.set_index(["classifier", "proportion"])["value"].to_dict()
-    # Nobody could have had the oracle's alpha.
-    rivals = summary[summary["method"] != "oracle"]
+    # Nobody could have had the oracle's alpha, and means over fewer tasks are of something else.
+    rivals = summary[(summary["method"] != "oracle") & (summary["n_left_out"] == 0)]
     highest = rivals.groupby("budget")["mean"].max().round(3).to_dict()
     lines, best = [], set()
     for place, method in enumerate(findings.methods):
-        cells = [method]
+        cells = [f"{method}\n{_GIVEN[method]}" if method in _GIVEN else method]
         for column, budget in enumerate(findings.budgets, 1):
-            one = found.get((method, budget), {"mean": np.nan, "low": np.nan})
-            cell = number(one["mean"])
-            if np.isfinite(one["low"]):
-                cell += f"\n{one['low']:.2f}–{one['high']:.2f}"
-            if (method, budget) in values:
-                cell += f"\npublished {values[method, budget]:.3f}"
-            if method != "oracle" and round(one["mean"], 3) == highest.get(budget):
+            one = found.get((method, budget))
+            cells.append(NOTHING if one is None else _accuracy(one, values.get((method, budget))))
+            if one is None or method == "oracle" or one["n_left_out"]:
+                continue
+            if round(one["mean"], 3) == highest.get(budget):
                 best.add((place, column))
-            cells.append(cell)
         lines.append(cells)
     return boxed(
         ["method", *findings.budgets.values()],
@@ -271,6 +278,21 @@ def _accuracies(findings: Findings, printed: pd.DataFrame) -> str:
         [True] + [False] * len(findings.budgets),
         best=best,
     )
+
+
+def _accuracy(one: Mapping[Hashable, Any], published: float | None) -> str:
+    """A mean, and below it what it is of, where that is not what the others are of."""
+    parts = [number(one["mean"])]
+    if np.isfinite(one["low"]):
+        parts.append(f"{one['low']:.2f}–{one['high']:.2f}")
+    n_tasks, n_failed = one["n_tasks"], one["n_failed"]
+    if one["n_left_out"]:
+        parts.append(f"{n_tasks} of {n_tasks + one['n_left_out']} tasks" if n_tasks else "failed")
+    elif n_failed:
+        parts.append(f"{n_failed} split{'s' * (n_failed > 1)} failed")
+    if published is not None:
+        parts.append(f"published {published:.3f}")
+    return "\n".join(parts)
 
 
 def _gains(findings: Findings, figures: Mapping[str, str]) -> str:
@@ -361,7 +383,9 @@ def _forecast(findings: Findings, figures: Mapping[str, str]) -> str:
         return _paragraph("None of the methods forecasts its accuracy.")
     parts = [
         _paragraph(
-            "Before any test window is seen, the labelled ones say how accurate the rule will be."
+            "Before any test window is seen, the labelled ones say how accurate the rule will be. "
+            "Where neighbouring windows are correlated more than the crowd's were, the labelled "
+            "ones say less than their number, and the forecast is too high."
         )
     ]
     for method in dict.fromkeys(table["method"]):
@@ -398,9 +422,9 @@ def _bias(method: str, table: pd.DataFrame, bins: pd.DataFrame) -> str:
 
 def _vectors(figures: Mapping[str, str]) -> str:
     if "projection-vectors" not in figures:
-        return _paragraph("There is no figure: matplotlib was not installed.")
+        return _paragraph("There is no figure: matplotlib was not installed.") + _file("directions")
     text = "The crowd helps where people agree. Each mark is the direction of one discriminant."
-    return _paragraph(text) + figures["projection-vectors"]
+    return _paragraph(text) + figures["projection-vectors"] + _file("directions")
 
 
 def _left_out(findings: Findings) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfade.plots._style import budget_label
+from crossfade.study.statistics import p_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,24 +66,6 @@ def number(value: float, digits: int = 3, *, signed: bool = False) -> str:
     # What rounds to zero has no sign.
     rounded = round(float(value), digits) + 0.0
     return f"{rounded:{'+' if signed and rounded else ''}.{digits}f}".replace("-", "−")
-
-
-def p_text(p: float) -> str:
-    """A p-value with two digits that mean something.
-
-    Parameters
-    ----------
-    p : float
-        The value.
-
-    Returns
-    -------
-    str
-        Its text.
-    """
-    if not np.isfinite(p):
-        return NOTHING
-    return "< 0.0001" if p < 1e-4 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
 
 
 def cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:

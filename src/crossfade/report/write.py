@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 
 from crossfade._checks import check_choice
 from crossfade._files import write_whole
+from crossfade.study.published import published
 from crossfade.study.result import StudyResult
 from crossfade.tasks import Task
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMATS = ("png", "pdf", "svg")
+#: Formats of figures.
+FORMATS = ("png", "pdf", "svg")
 #: Tables that are written for people, too.
 _READ = ("summary", "comparison", "labels_saved", "forecast")
 
@@ -35,8 +37,8 @@ def write_report(
     """Write all that a study found: rows, tables, figures and ``report.html``.
 
     The page needs nothing but itself. All files but ``rows``, which has the seconds that each split
-    took, are the same whenever they are written. Without matplotlib there are no figures, without
-    pyarrow the rows are in a CSV file.
+    took, are the same whenever they are written; those that are there already are left alone.
+    Without matplotlib there are no figures, without pyarrow the rows are in a CSV file.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ def write_report(
     Returns
     -------
     list of Path
-        What was written, the page last.
+        What there is now, the page last.
 
     Examples
     --------
@@ -81,9 +83,9 @@ def write_report(
     from crossfade.report.text import markdown
 
     for one in formats:
-        check_choice("formats", one, _FORMATS)
+        check_choice("formats", one, FORMATS)
     findings = Findings.of(result, tasks)
-    printed = _printed_accuracies(paper)
+    printed = published(paper)
     files: dict[str, bytes] = dict([_rows(result.rows)])
     rows_name = next(iter(files))
     tables = {
@@ -116,7 +118,8 @@ def write_report(
     out = Path(folder)
     for name, content in files.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
-        write_whole(out / name, content)
+        if not (out / name).is_file() or (out / name).read_bytes() != content:
+            write_whole(out / name, content)
     return [out / name for name in files]
 
 
@@ -126,12 +129,3 @@ def _rows(rows: pd.DataFrame) -> tuple[str, bytes]:
     content = io.BytesIO()
     rows.to_parquet(content, engine="pyarrow", index=False)
     return "rows.parquet", content.getvalue()
-
-
-def _printed_accuracies(paper: pd.DataFrame | None) -> pd.DataFrame:
-    """Mean accuracies of the paper, by our names; a table of all its numbers has others too."""
-    from crossfade.plots.study import _printed
-
-    if paper is not None and "statistic" in paper:
-        paper = paper[paper["statistic"] == "mean_balanced_accuracy"]
-    return _printed(paper)

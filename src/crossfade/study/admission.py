@@ -41,7 +41,6 @@ def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]
             )
         named[name] = task
     both = {name: task for name, task in named.items() if len(task.classes) > 1}
-    _leave_out([name for name in named if name not in both], "they have windows of one class only")
     classes: NDArray[Any] = np.empty(0)
     participants: list[Participant] = []
     alike: list[Participant] = []
@@ -61,14 +60,24 @@ def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]
             )
         one = _participant(name, task)
         (participants if moments_of(one.X, one.label).half_gap.any() else alike).append(one)
-    _leave_out([one.name for one in alike], "their classes do not differ in any feature")
+    left_out = [
+        *_left_out([name for name in named if name not in both], "windows of one class only"),
+        *_left_out([one.name for one in alike], "no feature in which the classes differ"),
+    ]
     groups = {one.group for one in participants}
     if len(groups) < 2:
+        found = f"{_count(len(participants), 'task')} of {_count(len(groups), 'group')}"
         raise ValueError(
-            "A study needs tasks of at least two groups, since sources are of another group than "
-            f"their target; got {len(participants)} tasks of {len(groups)}. Add tasks, or check "
-            "their groups."
+            " ".join(
+                [
+                    "A study needs tasks of at least two groups, since sources are of another "
+                    f"group than their target; got {found}.",
+                    *left_out,
+                    "Add tasks, or check their groups.",
+                ]
+            )
         )
+    _warn(left_out)
     return classes, participants
 
 
@@ -178,32 +187,45 @@ def check_sizes(participants: Sequence[Participant], budgets: Sequence[float]) -
     list of Participant
         Those with a window of each class left to test on, for at least one budget.
     """
-    targets: dict[str, Participant] = {}
+    too_large = {
+        one.name: [
+            budget
+            for budget in budgets
+            if windows_of_each_class(budget, one.counts) >= min(one.counts)
+        ]
+        for one in participants
+    }
     for budget in budgets:
-        small = []
-        for one in participants:
-            if windows_of_each_class(budget, one.counts) < min(one.counts):
-                targets[one.name] = one
-            else:
-                small.append(one.name)
-        if len(small) == len(participants):
+        if all(budget in some for some in too_large.values()):
             most = max(min(one.counts) for one in participants)
             raise ValueError(
                 f"Budget {budget} leaves no task a window of each class to test on; the largest "
                 f"has {most} of its smaller class. Take a smaller budget."
             )
-        _leave_out(small, f"budget {budget} leaves them no window of each class to test on", budget)
-    return [one for one in participants if one.name in targets]
+    left_out = []
+    for some in dict.fromkeys(map(tuple, too_large.values())):
+        if some:
+            names = [name for name, budgets_of in too_large.items() if tuple(budgets_of) == some]
+            of_what = f"budget{'s' * (len(some) > 1)} {', '.join(map(str, some))}"
+            left_out += _left_out(names, "no window of each class left to test on", of_what)
+    _warn(left_out)
+    return [one for one in participants if len(too_large[one.name]) < len(budgets)]
 
 
-def _leave_out(names: Sequence[str], why: str, budget: float | None = None) -> None:
+def _left_out(names: Sequence[str], what: str, of_what: str = "the study") -> list[str]:
+    """A sentence that says who is left out for having `what`, if anybody is."""
     if not names:
-        return
+        return []
     shown = ", ".join(repr(name) for name in names[:10]) + (", ..." if len(names) > 10 else "")
-    of_what = "the study" if budget is None else f"budget {budget}"
-    noun = "task is" if len(names) == 1 else "tasks are"
-    warnings.warn(
-        f"{len(names)} {noun} left out of {of_what}, since {why}: {shown}.",
-        UserWarning,
-        stacklevel=4,
-    )
+    are, have = ("is", "it has") if len(names) == 1 else ("are", "they have")
+    count = _count(len(names), "task")
+    return [f"{count} {are} left out of {of_what}, since {have} {what}: {shown}."]
+
+
+def _warn(sentences: Sequence[str]) -> None:
+    for sentence in sentences:
+        warnings.warn(sentence, UserWarning, stacklevel=4)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from signal import SIG_IGN, SIGINT, signal
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,7 @@ class CalibrationStudy:
         first, as a real session goes; or any.
     random_state : int or None, default=None
         Seed. A split depends on it, on the name of the task, on the budget and on its own number.
+        None draws one; a study that goes on in a folder takes the one that it was begun with.
 
     Examples
     --------
@@ -90,6 +92,7 @@ class CalibrationStudy:
         tasks = TaskSet(tasks)
         self._classes, self._participants = check_tasks(tasks)
         self._feature_names = tasks.feature_names
+        self._seed_is_drawn = random_state is None
         if random_state is None:
             seed = int(np.random.default_rng().integers(2**63))
         else:
@@ -143,8 +146,13 @@ class CalibrationStudy:
             Rows and their summary.
         """
         n_jobs = check_integer("n_jobs", n_jobs, 1)
+        plan = self._plan
+        if self._seed_is_drawn and folder is not None:
+            begun = Record.find(Path(folder))
+            if begun is not None:
+                plan = plan._replace(seed=begun.content["random_state"])
         record = Record.of(
-            self._plan,
+            plan,
             self._participants,
             self._targets,
             self._classes,
@@ -157,7 +165,7 @@ class CalibrationStudy:
         if finished and on_progress is not None:
             on_progress(len(finished), len(shards))
         missing = [shard for shard in shards if shard not in finished]
-        with closing(self._outcomes(missing, n_jobs, dask)) as outcomes:
+        with closing(self._outcomes(plan, missing, n_jobs, dask)) as outcomes:
             for shard, outcome in outcomes:
                 if store is not None:
                     store.write(*shard, outcome)
@@ -167,12 +175,12 @@ class CalibrationStudy:
         in_order = [finished[shard] for shard in shards]
         result = StudyResult.of(in_order, record.drawn_from())
         notes = [note for outcome in in_order for note in outcome.notes]
-        for message in _messages(notes, len(result.rows) // len(self._plan.methods)):
+        for message in _messages(notes, len(result.rows) // len(plan.methods)):
             warnings.warn(message, UserWarning, stacklevel=2)
         return result
 
     def _outcomes(
-        self, shards: Sequence[tuple[str, str]], n_jobs: int, dask: str | Client | None
+        self, plan: Plan, shards: Sequence[tuple[str, str]], n_jobs: int, dask: str | Client | None
     ) -> Generator[tuple[tuple[str, str], Outcome]]:
         """Shards as they are finished, in any order."""
         if not shards:
@@ -180,14 +188,14 @@ class CalibrationStudy:
         sources = Sources.of(
             self._participants,
             self._classes,
-            self._plan.seed,
-            keep_windows=METHODS["pooled"] in self._plan.methods.values(),
+            plan.seed,
+            keep_windows=METHODS["pooled"] in plan.methods.values(),
         )
         targets = {target.name: target for target in self._targets}
         work = {}
         for task, method in shards:
-            plan = self._plan._replace(methods={method: self._plan.methods[method]})
-            work[task, method] = (targets[task], plan)
+            part = plan._replace(methods={method: plan.methods[method]})
+            work[task, method] = (targets[task], part)
         if dask is None:
             yield from _in_processes(work, sources, n_jobs)
         else:

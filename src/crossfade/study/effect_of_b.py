@@ -19,6 +19,7 @@ from crossfade._least_risk import least_risk
 from crossfade.study.admission import check_budgets, check_sizes, check_tasks
 from crossfade.study.batch import Batch
 from crossfade.study.calibration import CalibrationStudy
+from crossfade.study.methods import GRID
 from crossfade.study.sources import Participant, Sources
 from crossfade.study.splits import draw_splits, generator_for, windows_of_each_class
 from crossfade.study.statistics import by_task
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_GRID = np.linspace(0.0, 1.0, 11)
 #: The paper's "unrealistic" number of draws, and its proportion for the choice of a session.
 _MANY_DRAWS, _TYPICAL = 10_000, 0.1
 
@@ -106,7 +106,7 @@ def effect_of_b(
         own = batch.describe(None, np.ones(target.X.shape[1]), form="minus")
         psi = prior.psi_parts("authors")
         law = BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, psi)
-        exact = least_risk(law, _GRID).alpha
+        exact = least_risk(law, GRID).alpha
         means, roots = _visible(law)
         rng = generator_for(seed, target.name, share, "effect of B")
         # Errors against many draws and against none, by training set and number of draws.
@@ -169,11 +169,11 @@ def _visible(law: BlendLaw) -> tuple[Array, Array]:
     own = noise.inverse[:, None, None] * sigma.inverse().dense()
     own = own + noise.radial[:, None, None] * (omega @ omega.mT)
     crowd = np.asarray(law.psi.identity) * np.eye(law.mu.size)
-    alphas = _GRID[:, None, None]
+    alphas = GRID[:, None, None]
     covariance = alphas**2 * own[:, None] + (1.0 - alphas) ** 2 * crowd
     values, vectors = np.linalg.eigh(seen.mT[:, None] @ covariance @ seen[:, None])
     roots = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
-    blends = _GRID[:, None] * noise.omega[:, None, :] + (1.0 - _GRID)[:, None] * law.mu
+    blends = GRID[:, None] * noise.omega[:, None, :] + (1.0 - GRID)[:, None] * law.mu
     means: Array = blends @ seen
     return means, roots
 
@@ -182,7 +182,7 @@ def _drawn_alphas(
     means: Array, roots: Array, n_draws: int, n_repeats: int, rng: np.random.Generator
 ) -> Array:
     """Alphas that so many runs of Algorithm 1 choose."""
-    risks = np.empty((_GRID.size, n_repeats))
+    risks = np.empty((GRID.size, n_repeats))
     for place, (mean, root) in enumerate(zip(means, roots, strict=True)):
         drawn = rng.standard_normal((n_repeats * n_draws, mean.size)) @ root.T + mean
         variance = np.vecdot(drawn[:, :-1], drawn[:, :-1])
@@ -191,5 +191,5 @@ def _drawn_alphas(
         score = np.where(np.isnan(score), 0.0, score)
         risks[place] = ndtr(-score).reshape(n_repeats, n_draws).mean(1)
     # Between equals the last, the person's own, as elsewhere.
-    chosen: Array = _GRID[_GRID.size - 1 - risks[::-1].argmin(0)]
+    chosen: Array = GRID[GRID.size - 1 - risks[::-1].argmin(0)]
     return chosen

@@ -34,7 +34,7 @@ from crossfade.study.sources import Crowd
 Array = NDArray[np.float64]
 
 #: The paper's grid of alphas, and its draws at each.
-_GRID = np.linspace(0.0, 1.0, 11)
+GRID = np.linspace(0.0, 1.0, 11)
 _N_DRAWS = 100
 #: Steepest slope of a probability.
 _STEEPEST = 1e12
@@ -82,13 +82,20 @@ def _fitted_verdicts(estimator: Any, batch: Batch) -> Verdicts:
     [labelled], [test] = batch.splits.labelled, batch.splits.test
     estimator.fit(batch.X[labelled], batch.y[labelled])
     X = batch.X[test]
-    positive = np.asarray(estimator.predict(X) == batch.classes[1])
+    label = _output(estimator, "predict", X)
+    negative, positive = (np.asarray(label == name) for name in batch.classes)
+    strange = label[~(negative | positive)].tolist()
+    if strange:
+        raise ValueError(
+            f"predict returned {strange[0]!r}, which is none of the classes "
+            f"{batch.classes.tolist()}. A method of a study must be a classifier."
+        )
     probability = np.full(test.size, np.nan)
     scores = positive.astype(np.float64)
     if hasattr(estimator, "predict_proba"):
-        scores = probability = estimator.predict_proba(X)[:, 1]
+        scores = probability = _output(estimator, "predict_proba", X, 2).astype(np.float64)[:, 1]
     if hasattr(estimator, "decision_function"):
-        scores = estimator.decision_function(X)
+        scores = _output(estimator, "decision_function", X).astype(np.float64)
     # Others have an alpha_ too, of other meaning.
     blend = isinstance(estimator, BlendClassifier)
     alpha = estimator.alpha_ if blend else np.nan
@@ -96,6 +103,18 @@ def _fitted_verdicts(estimator: Any, batch: Batch) -> Verdicts:
     return Verdicts(
         scores[None], positive[None], probability[None], np.array([alpha]), np.array([expected])
     )
+
+
+def _output(estimator: Any, name: str, X: Array, *n_columns: int) -> NDArray[Any]:
+    """What an estimator's function returns; numpy would broadcast a wrong shape to a score."""
+    values = np.asarray(getattr(estimator, name)(X))
+    shape = (len(X), *n_columns)
+    if values.shape != shape:
+        raise ValueError(
+            f"{name} must return an array of shape {shape} for {len(X)} windows of two classes; "
+            f"got {values.shape}."
+        )
+    return values
 
 
 # -- the paper's five: pseudo-inverse, raw units, balanced sources, grid of 0.1 -------------------
@@ -124,7 +143,7 @@ def _paper(crowd: Crowd) -> Judge:
     def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
         own = _as_printed(batch)
         law = _within_reach(BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, psi))
-        alpha = least_risk(law, _GRID, "monte_carlo", _N_DRAWS, rng).alpha
+        alpha = least_risk(law, GRID, "monte_carlo", _N_DRAWS, rng).alpha
         return _printed_verdicts(batch, _blend(own, prior, alpha), alpha)
 
     return judge
@@ -135,12 +154,12 @@ def _oracle(crowd: Crowd) -> Judge:
 
     def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
         own = _as_printed(batch)
-        blends = _blend(own, prior, np.tile(_GRID, (len(own.nu), 1)))
+        blends = _blend(own, prior, np.tile(GRID, (len(own.nu), 1)))
         scores = batch.scores(blends, batch.midpoint())
         first, second = class_accuracies(scores > 0.0, batch.n_first)
         # The largest alpha among the best.
-        best = _GRID.size - 1 - (first + second)[:, ::-1].argmax(1)
-        return _printed_verdicts(batch, blends[np.arange(len(best)), best], _GRID[best])
+        best = GRID.size - 1 - (first + second)[:, ::-1].argmax(1)
+        return _printed_verdicts(batch, blends[np.arange(len(best)), best], GRID[best])
 
     return judge
 
@@ -149,7 +168,7 @@ def _random_alpha(crowd: Crowd) -> Judge:
     prior = crowd.paper_prior
 
     def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
-        alpha = rng.choice(_GRID, len(batch.splits.test))
+        alpha = rng.choice(GRID, len(batch.splits.test))
         return _printed_verdicts(batch, _blend(_as_printed(batch), prior, alpha), alpha)
 
     return judge

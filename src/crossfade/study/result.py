@@ -137,8 +137,10 @@ class StudyResult:
             if self.drawn_from[name] != other.drawn_from[name]:
                 raise ValueError(
                     f"Task {name!r} has other splits in the one study than in the other: its "
-                    "windows, random_state or the kind of splits differ, so that methods cannot "
-                    "be compared. Rename the task, or run both studies with the same arguments."
+                    "windows, its group, random_state or the kind of splits differ, so that "
+                    "methods cannot be compared. Run both studies with the same arguments, or, if "
+                    "it is not the same task, give it another name; tasks without one are called "
+                    "'task 1', 'task 2' and so on in every study."
                 )
         mine, theirs = (rows.set_index(_CELL) for rows in (self.rows, other.rows))
         shared = mine.index.intersection(theirs.index)
@@ -151,11 +153,12 @@ class StudyResult:
             equal_nan=True,
         ).all(1)
         if not same.all():
+            task, method, budget, split = shared[int(same.argmin())]
             raise ValueError(
-                f"The two studies disagree about {(~same).sum()} rows, the first of which is "
-                f"{dict(zip(_CELL, shared[int(same.argmin())], strict=True))}: its sources, or the "
-                "method of this name, are not the same. Rename the task or the method, or leave "
-                "it out of one of them."
+                f"The two studies disagree about {(~same).sum()} of {len(shared)} rows that both "
+                f"have. The first is of task {task!r}, method {method!r}, budget {budget:g}, split "
+                f"{split}: its sources, or the method of this name, are not the same. Rename the "
+                "task or the method, or leave it out of one of them."
             )
         failures = pd.concat([self.failures, other.failures], ignore_index=True)
         return StudyResult(
@@ -171,23 +174,15 @@ class StudyResult:
         -------
         DataFrame
             `n_tasks`, the mean and the median over tasks of the mean over splits, and, if `target`
-            is among the methods, `wins`: the tasks on which a method has the higher mean.
+            is among the methods, `wins`: the tasks on which a method has the higher mean. The
+            functions of :mod:`crossfade.study.statistics`, which this is from, say more.
         """
-        import pandas as pd
+        from crossfade.study.statistics import compare, summarise
 
         keys = ["method", "budget"]
-        means = self.rows.groupby([*keys, "task"], sort=False)["balanced_accuracy"].mean()
-        grouped = means.groupby(keys, sort=False)
-        table = pd.DataFrame(
-            {
-                "n_tasks": grouped.count(),
-                "mean_balanced_accuracy": grouped.mean(),
-                "median_balanced_accuracy": grouped.median(),
-            }
-        )
-        if (self.rows["method"] == "target").any():
-            target = means.loc["target"].rename("target")
-            both = means.reset_index().merge(target.reset_index(), on=["budget", "task"])
-            both["wins"] = both["balanced_accuracy"] > both["target"]
-            table["wins"] = both.groupby(keys, sort=False)["wins"].sum()
-        return table.reset_index()
+        names = {"mean": "mean_balanced_accuracy", "median": "median_balanced_accuracy"}
+        table = summarise(self.rows)[[*keys, "n_tasks", *names]].rename(columns=names)
+        if (table["method"] == "target").any():
+            wins = compare(self.rows, "target").set_index(keys)["wins"]
+            table = table.join(wins, on=keys).fillna({"wins": 0}).astype({"wins": int})
+        return table

@@ -28,11 +28,18 @@ __all__ = [
     "forecast_errors",
     "holm",
     "labels_saved",
+    "p_text",
     "reliability",
     "summarise",
 ]
 
 Array = NDArray[np.float64]
+
+#: Columns of :func:`labels_saved`.
+SAVED = [
+    *("method", "against", "budget", "n_labelled", "n_tasks", "n_left_out", "accuracy"),
+    *("needed", "bound", "saved", "share_saved", "low", "high"),
+]
 
 
 def summarise(rows: pd.DataFrame, *, random_state: RandomState = 0) -> pd.DataFrame:
@@ -49,7 +56,8 @@ def summarise(rows: pd.DataFrame, *, random_state: RandomState = 0) -> pd.DataFr
     -------
     DataFrame
         For each `method` and `budget`: the median `n_labelled` over tasks; `n_tasks`, those with a
-        split that did not fail; `n_failed`, the splits that did; `mean` and `median` over tasks of
+        split that did not fail, and `n_left_out`, those with which only other methods have one;
+        `n_failed`, the splits that did fail; `mean` and `median` over tasks of
         the mean over splits; `low` and `high`, the 95 % interval of the mean, from 2,000 draws
         of as many participants, each with all of their tasks (NaN with fewer than five); the mean
         `alpha` and the mean `expected_accuracy`.
@@ -73,8 +81,11 @@ def summarise(rows: pd.DataFrame, *, random_state: RandomState = 0) -> pd.DataFr
     """
     import pandas as pd
 
+    means = by_task(rows)
+    able = means[means["balanced_accuracy"].notna()].drop_duplicates(["task", "group", "budget"])
+    n_able = able["budget"].value_counts()
     lines: list[dict[str, Any]] = []
-    for method, budget, part in cells(by_task(rows)):
+    for method, budget, part in cells(means):
         found = part[part["balanced_accuracy"].notna()]
         accuracy = found["balanced_accuracy"]
         low, high = mean_limits(accuracy.to_numpy(), found["group"].to_numpy(), random_state)
@@ -84,6 +95,7 @@ def summarise(rows: pd.DataFrame, *, random_state: RandomState = 0) -> pd.DataFr
                 "budget": budget,
                 "n_labelled": part["n_labelled"].median(),
                 "n_tasks": len(found),
+                "n_left_out": int(n_able.get(budget, 0)) - len(found),
                 "n_failed": int(part["n_failed"].sum()),
                 "mean": accuracy.mean(),
                 "median": accuracy.median(),
@@ -239,6 +251,32 @@ def holm(p: ArrayLike) -> Array:
     return corrected
 
 
+def p_text(p: float, equals: str = "") -> str:
+    """A p-value with two digits that mean something, as people read it.
+
+    Parameters
+    ----------
+    p : float
+        The value.
+    equals : str, default=""
+        What stands before a number that has no sign of its own.
+
+    Returns
+    -------
+    str
+        Its text; a dash where there is none.
+
+    Examples
+    --------
+    >>> from crossfade.study.statistics import p_text
+    >>> p_text(0.01234), p_text(1e-9), f"p {p_text(0.5, '= ')}"
+    ('0.012', '< 0.0001', 'p = 0.50')
+    """
+    if not np.isfinite(p):
+        return "–"
+    return "< 0.0001" if p < 1e-4 else f"{equals}{p:.2g}" if p < 0.1 else f"{equals}{p:.2f}"
+
+
 def labels_saved(
     rows: pd.DataFrame,
     method: str = "posterior",
@@ -296,11 +334,9 @@ def labels_saved(
             "n_labelled": their_windows,
             "n_tasks": len(accuracies),
             "n_left_out": len(tasks) - len(accuracies),
-            **dict.fromkeys(("accuracy", "needed"), np.nan),
             "bound": "",
-            **dict.fromkeys(("saved", "share_saved", "low", "high"), np.nan),
         }
-    )
+    ).reindex(columns=SAVED)
     if accuracies.empty or not own.any():
         return table
     values, groups = accuracies.to_numpy(), accuracies.index.get_level_values("group").to_numpy()

@@ -130,6 +130,22 @@ class Record:
             raise ValueError(f"{path} is not the plan of a study: {reason}.") from reason
         return cls(content)
 
+    @classmethod
+    def find(cls, folder: Path) -> Record | None:
+        """Record of the study in a folder, if there is one.
+
+        Parameters
+        ----------
+        folder : Path
+            Where a study may have been run.
+
+        Returns
+        -------
+        Record or None
+            Its record.
+        """
+        return cls.read(folder) if (folder / "study.json").exists() else None
+
     def shards(self) -> list[tuple[str, str]]:
         """Names of the task and the method of each shard, in the order of the rows."""
         tasks: Mapping[str, Any] = self.content["tasks"]
@@ -139,7 +155,11 @@ class Record:
     def drawn_from(self) -> dict[str, str]:
         """For each task a digest of what its splits are drawn from."""
         how = [self.content["splits"], self.content["random_state"]]
-        return {name: _digest([how, task]) for name, task in self.content["tasks"].items()}
+        # Whether a task is a target depends on the budgets, and its splits do not.
+        return {
+            name: _digest([how, task["group"], task["windows"]])
+            for name, task in self.content["tasks"].items()
+        }
 
     def differences(self, other: Record) -> list[str]:
         """How another plan differs from this one, but for methods that only one of them has.
@@ -218,8 +238,8 @@ class Store:
         store = cls(Path(folder), record)
         path = store._folder / "study.json"
         known: dict[str, Any] = {}
-        if path.exists():
-            there = Record.read(store._folder)
+        there = Record.find(store._folder)
+        if there is not None:
             differences = there.differences(record)
             if differences:
                 raise ValueError(
@@ -229,9 +249,16 @@ class Store:
             known = there.content["methods"]
         methods = {**known, **record.content["methods"]}
         if methods != known:
-            (store._folder / "shards").mkdir(parents=True, exist_ok=True)
             text = json.dumps({**record.content, "methods": methods}, indent=1)
-            write_whole(path, text.encode())
+            try:
+                (store._folder / "shards").mkdir(parents=True, exist_ok=True)
+                write_whole(path, text.encode())
+            except OSError as reason:
+                raise OSError(
+                    reason.errno,
+                    f"A study cannot be kept in {folder}: {reason.strerror}. "
+                    "Choose another folder.",
+                ) from reason
         return store
 
     def finished(self) -> dict[tuple[str, str], Outcome]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crossfade.study.resampling import by_task, check_rows
-from crossfade.study.statistics import compare, labels_saved, summarise
+from crossfade.study.statistics import compare, labels_saved, p_text, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: Methods of which the first that has an accuracy is spoken of, before the user's own estimators.
-_OURS = ("posterior", "convex", "paper")
+_OURS = ("posterior", "posterior-unlabelled", "convex", "paper")
 #: Methods of which the first that has one is what it is compared with.
 _USUAL = ("lda", "target", "target-shrunk", "pooled", "average-source", "random-alpha")
 _NAMES = {"lda": "scikit-learn's LDA"}
@@ -22,9 +23,10 @@ _NAMES = {"lda": "scikit-learn's LDA"}
 def verdict(rows: pd.DataFrame) -> str:
     """Sum up a study in one sentence.
 
-    It is about the smallest budget, and about the first of "posterior", "convex", "paper" and the
-    user's own estimators, next to the first of "lda", "target" and the others, but not the oracle.
-    All numbers are of the tasks on which both have an accuracy.
+    It is about the first of "posterior", "posterior-unlabelled", "convex", "paper" and the user's
+    own estimators, next to the first of "lda", "target" and the others, but not the oracle, and
+    about the smallest budget at which both have an accuracy; where that is not the smallest of all,
+    it says so. All numbers are of the tasks on which both have one.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ def verdict(rows: pd.DataFrame) -> str:
     found = means[means["balanced_accuracy"].notna()]
     if found.empty:
         return f"No method has an accuracy: all {len(rows)} splits failed."
-    method, against = _rivals(list(dict.fromkeys(found["method"])))
+    method, against = rivals(list(dict.fromkeys(found["method"])))
     own = found[found["method"] == method]
     if against is not None:
         cell = ["task", "group", "budget"]
@@ -63,6 +65,7 @@ def verdict(rows: pd.DataFrame) -> str:
     budget = float(windows.index[int(windows.argmin())])
     own = own[own["budget"] == budget]
     both = means[means["method"].isin([method, against])]
+    lacking = _lacking(both, method, against, float(windows.min()))
     n_left_out = len(both[both["budget"] == budget].drop_duplicates(["task", "group"])) - len(own)
     used = rows.merge(own[["task", "group"]], on=["task", "group"])
     used = used[used["method"].isin([method, against])]
@@ -76,20 +79,47 @@ def verdict(rows: pd.DataFrame) -> str:
     )
     left_out = f", {n_left_out} left out" if n_left_out else ""
     if against is None:
-        return f"{sentence} over {len(own)} {noun}{left_out}."
+        return f"{sentence} over {len(own)} {noun}{left_out}{lacking}."
     return (
         f"{sentence}, {_difference(used, method, against, budget, noun + left_out)}"
-        f"{_labels(used, method, against, budget)}."
+        f"{_labels(used, method, against, budget)}{lacking}."
     )
 
 
-def _rivals(names: list[str]) -> tuple[str, str | None]:
-    """Whom a sentence is about, and whom they are compared with if there is anybody."""
+def rivals(names: Sequence[str]) -> tuple[str, str | None]:
+    """Whom a sentence is about, and whom they are compared with.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Methods that have an accuracy, at least one.
+
+    Returns
+    -------
+    method : str
+        The first of our methods, or else of the user's own.
+    against : str or None
+        The first of the usual ones, if there is anybody.
+    """
     theirs = [name for name in names if name not in (*_OURS, *_USUAL, "oracle")]
     order = [name for name in (*_OURS, *theirs, *_USUAL, "oracle") if name in names]
     method = order[0]
     usual = [name for name in (*_USUAL, *_OURS, *theirs) if name in names and name != method]
     return method, usual[0] if usual else None
+
+
+def _lacking(both: pd.DataFrame, method: str, against: str | None, n_labelled: float) -> str:
+    """Who has no accuracy with fewer windows, where somebody was given fewer."""
+    windows = both.groupby("budget")["n_labelled"].median()
+    fewer = both[both["budget"].isin(windows.index[windows < n_labelled])]
+    if fewer.empty:
+        return ""
+    able = set(fewer.loc[fewer["balanced_accuracy"].notna(), "method"])
+    names = [_NAMES.get(name, name) for name in (method, against) if name and name not in able]
+    if not names:
+        return "; with fewer windows there is no task on which both have an accuracy"
+    has = "has" if len(names) == 1 else "have"
+    return f"; with fewer windows {' and '.join(names)} {has} no accuracy"
 
 
 def _line(table: pd.DataFrame, budget: float) -> pd.Series:
@@ -114,10 +144,9 @@ def _difference(
     how_much = f"{abs(more):.3f} {'more' if more > 0.0 else 'less'} than" if more else "as much as"
     test = ""
     if np.isfinite(line["p_holm"]):
-        p = "< 0.0001" if line["p_holm"] < 1e-4 else f"= {line['p_holm']:.2g}"
         n_tests = int(table["p_value"].notna().sum())
         corrected = f" after Holm's correction for {n_tests} budgets" if n_tests > 1 else ""
-        test = f"; one-sided p {p}{corrected}"
+        test = f"; one-sided p {p_text(line['p_holm'], '= ')}{corrected}"
     equal = f", equal for {line['ties']}" if line["ties"] else ""
     return (
         f"{how_much} {_NAMES.get(against, against)} "
