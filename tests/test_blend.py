@@ -636,9 +636,13 @@ def test_refuses_other_features_than_the_priors(make_target, make_prior, blend):
 def test_refuses_what_is_no_prior(make_target, make_directions, blend):
     X, y = make_target()
     for call in ("fit", "partial_fit"):
-        with pytest.raises(TypeError, match="prior must be a TaskPrior, a MixturePrior or None; got ndarray"):
+        with pytest.raises(
+            TypeError, match="prior must be a TaskPrior, a MixturePrior or None; got ndarray"
+        ):
             getattr(blend(make_directions()), call)(X, y)
-    with pytest.raises(TypeError, match="prior must be a TaskPrior, a MixturePrior or None; got str"):
+    with pytest.raises(
+        TypeError, match="prior must be a TaskPrior, a MixturePrior or None; got str"
+    ):
         blend("prior.npz").fit(X, y, sample_domain=np.full(16, -1))
 
 

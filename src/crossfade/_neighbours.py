@@ -14,6 +14,7 @@ N_LAGS = 30
 #: Correlations from the first that is below this on are taken for none; above that for less.
 _LEAST, _MOST = 0.02, 0.95
 
+
 class Worth(NamedTuple):
     """What runs of neighbouring samples are worth beside independent ones (equation 48).
 

@@ -170,8 +170,9 @@ def autocorrelation(X: ArrayLike, label: NDArray[np.intp]) -> Array:
     if alike[0] <= 0.0:
         return np.zeros(N_LAGS)
     told = pairs[1:] >= _FEWEST_PAIRS
-    correlation: Array = np.where(told, alike[1:] / np.maximum(pairs[1:], 1.0), 0.0)
-    return correlation * pairs[0] / alike[0]
+    whole = alike[0] / pairs[0]
+    correlation: Array = np.where(told, alike[1:] / np.maximum(pairs[1:], 1.0) / whole, 0.0)
+    return correlation
 
 
 def halves(label: NDArray[np.intp]) -> NDArray[np.intp] | None:

@@ -204,7 +204,7 @@ def _worth(correlation: Array | None, budgets: Array) -> tuple[Array, Array]:
 
 
 def _noise(target: Target, square: Array, of_gap: float, freedom: float) -> Array:
-    """Noise a of the direction (equation 5) at such a noise of the gap, its squared length given."""
+    """Noise a of the direction (equation 5), given that of the gap and the squared length."""
     length = np.where(target.noise.length > 0.0, target.noise.length, np.inf)
     along = np.vecdot(target.nu, target.noise.omega) / length
     means = of_gap / np.maximum(square, 1e-200)

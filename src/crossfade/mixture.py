@@ -211,8 +211,35 @@ class MixturePrior:
         known = TaskPrior.from_tasks(
             tasks, discriminant, feature_scale, isotropic=isotropic, keep_directions=True
         )
-        directions = np.asarray(known.directions)
-        return cls._of(replace(known, directions=None), directions, n_components, random_state)
+        return cls.from_prior(known, n_components, random_state=random_state)
+
+    @classmethod
+    def from_prior(
+        cls, prior: TaskPrior, n_components: int | None = None, *, random_state: RandomState = 0
+    ) -> Self:
+        """Prior from one that keeps its directions; single directions are then given up.
+
+        Parameters
+        ----------
+        prior : TaskPrior
+            A prior that was built with ``keep_directions=True``.
+        n_components : int or None, default=None
+            Number of components, see :meth:`from_projections`.
+        random_state : int, Generator or None, default=0
+            Seed of the starting points.
+
+        Returns
+        -------
+        MixturePrior
+            The prior, its largest component first.
+        """
+        if prior.directions is None:
+            raise ValueError(
+                "A mixture needs the single directions, and this prior has only their sums. Build "
+                "it with keep_directions=True."
+            )
+        pooled = replace(prior, directions=None)
+        return cls._of(pooled, prior.directions, n_components, random_state)
 
     @classmethod
     def _of(

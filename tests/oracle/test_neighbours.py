@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy.linalg import toeplitz
 
-from crossfade import CalibrationStudy, FisherDiscriminant, PosteriorBlendClassifier, Task, TaskPrior
+from crossfade import (
+    CalibrationStudy,
+    FisherDiscriminant,
+    PosteriorBlendClassifier,
+    Task,
+    TaskPrior,
+)
 from crossfade._neighbours import worth_of_runs
 from crossfade._task_directions import autocorrelation
 
@@ -40,7 +46,9 @@ def test_autocorrelation_is_that_of_the_process(correlation):
     turn = rng.standard_normal((4, 4)) * [1.0, 10.0, 100.0, 0.1]
     found = np.mean(
         [
-            autocorrelation(autoregressive(rng, (800, 4), correlation) @ turn + label[:, None], label)
+            autocorrelation(
+                autoregressive(rng, (800, 4), correlation) @ turn + label[:, None], label
+            )
             for _ in range(20)
         ],
         axis=0,

@@ -8,7 +8,7 @@ import click
 
 from crossfade.cli._output import option
 from crossfade.cli.study import run_study
-from crossfade.study.methods import METHODS
+from crossfade.study.methods import COMPARED
 
 
 @click.command()
@@ -40,7 +40,7 @@ def demo(splits: int, jobs: int, seed: int, out: Path) -> None:
     run_study(
         load_mental_math,
         out,
-        methods=list(METHODS),
+        methods=list(COMPARED),
         n_splits=splits,
         jobs=jobs,
         seed=seed,

@@ -25,6 +25,11 @@ _MORE = {
     "random-alpha": "#b0a08a",
     "posterior-unlabelled": "#332288",
     "pooled": "#882255",
+    "mixture": "#0b6e4f",
+    "convex-mixture": "#c07a00",
+    "per-task": "#b3446c",
+    "private": "#4b4b9a",
+    "posterior-proportions": "#6f8faf",
 }
 _MARKERS = {
     "target": "v",
@@ -38,6 +43,11 @@ _MARKERS = {
     "posterior-unlabelled": "p",
     "lda": "P",
     "pooled": "*",
+    "mixture": "$M$",
+    "convex-mixture": "$m$",
+    "per-task": "$w$",
+    "private": "$p$",
+    "posterior-proportions": "$%$",
 }
 #: For methods of the user's own, and for whatever else has to differ.
 _SPARE = ("#a65628", "#999933", "#44aa99", "#aa4499", "#661100", "#117733")

@@ -56,11 +56,22 @@ _METHODS = {
     "labelled windows: what one would take otherwise.",
     "pooled": "scikit-learn's linear discriminant analysis, fitted to the windows of all sources "
     "and to none of the person's.",
+    "mixture": "The posterior blend with a crowd of several kinds of people: a mixture of "
+    "von Mises-Fisher laws, its components weighed by how well they explain the own direction.",
+    "convex-mixture": "The convex blend with such a mixture.",
+    "per-task": "A convex blend of the own direction with every single source, each with a weight "
+    "of its own; sources have to share their directions for it.",
+    "private": "The posterior blend with a prior that was released under differential privacy, "
+    "epsilon = 1 and delta = 0.00001; its noise is drawn anew for every person and budget.",
+    "posterior-proportions": "The posterior blend, with its threshold moved for the proportions of "
+    "the classes that the scores of the test windows, without their labels, suggest. It is meant "
+    "for plain accuracy; balanced accuracy pays for it.",
 }
 #: What a method is given besides the labelled windows and the crowd.
 _GIVEN = {
     "oracle": "knows the answers",
     "posterior-unlabelled": "sees unlabelled test windows",
+    "posterior-proportions": "sees unlabelled test windows",
 }
 _SPLITS = {
     "consecutive": "Labelled windows are consecutive and start at random.",

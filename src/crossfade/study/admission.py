@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade.study.batch import Method
-from crossfade.study.methods import METHODS, EstimatorMethod
+from crossfade.study.judging import EstimatorMethod
+from crossfade.study.methods import METHODS
 from crossfade.study.sources import Participant, moments_of
 from crossfade.study.splits import windows_of_each_class
 from crossfade.tasks import Task, TaskSet

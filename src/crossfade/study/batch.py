@@ -108,9 +108,7 @@ class Batch:
         numbers = max(n_features * max(n_labelled, _AT_ONCE), n_windows * 11)
         return max(1, _LARGEST // int(numbers))
 
-    def describe(
-        self, shrinkage: str | None, scale: Array | None, *, form: str = "unit"
-    ) -> Target:
+    def describe(self, shrinkage: str | None, scale: Array | None, *, form: str = "unit") -> Target:
         """What the labelled windows of each split say on their own.
 
         Parameters

@@ -7,114 +7,33 @@ with batches of splits; so whatever depends on the sources alone is done once.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from crossfade._blend_base import BlendClassifier
 from crossfade._blend_law import BlendLaw
 from crossfade._least_risk import least_risk
 from crossfade._posterior import scattered_blend
-from crossfade._rule import FLATTEST
 from crossfade._spectrum import Spectrum, outside
-from crossfade._target import Target, forecast
+from crossfade._target import Target
 from crossfade._threshold import threshold_of
 from crossfade.blend import ConvexBlendClassifier, PosteriorBlendClassifier
 from crossfade.fisher import FisherDiscriminant
 from crossfade.prior import TaskPrior
 from crossfade.study.batch import Batch, Judge, Method, Verdicts
+from crossfade.study.judging import EstimatorMethod, forecast_verdicts, mended, verdicts_of
 from crossfade.study.scores import class_accuracies
 from crossfade.study.sources import Crowd
+from crossfade.study.variants import VARIANTS
 
 Array = NDArray[np.float64]
 
 #: The paper's grid of alphas, and its draws at each.
 GRID = np.linspace(0.0, 1.0, 11)
 _N_DRAWS = 100
-#: Steepest slope of a probability.
-_STEEPEST = 1e12
-
-
-@dataclass(frozen=True)
-class EstimatorMethod:
-    """A scikit-learn estimator, fitted to the labelled windows of each split and to nothing else.
-
-    Attributes
-    ----------
-    estimator : estimator
-        A classifier with `fit` and `predict`; it is cloned, and a `random_state` of None seeded.
-    """
-
-    estimator: Any
-
-    def __call__(self, crowd: Crowd) -> Judge:
-        """Judge that fits the estimator; the sources are not used.
-
-        Parameters
-        ----------
-        crowd : Crowd
-            The target's sources.
-
-        Returns
-        -------
-        callable
-            For batches of one split.
-        """
-        return self._judge
-
-    def _judge(self, batch: Batch, rng: np.random.Generator) -> Verdicts:
-        fitted = clone(self.estimator)
-        seeds = {
-            name: int(rng.integers(2**31))
-            for name, value in sorted(fitted.get_params().items())
-            if value is None and name.split("__")[-1] == "random_state"
-        }
-        return _fitted_verdicts(fitted.set_params(**seeds), batch)
-
-
-def _fitted_verdicts(estimator: Any, batch: Batch) -> Verdicts:
-    """Verdicts of an estimator that is fitted to the only split of a batch."""
-    [labelled], [test] = batch.splits.labelled, batch.splits.test
-    estimator.fit(batch.X[labelled], batch.y[labelled])
-    X = batch.X[test]
-    label = _output(estimator, "predict", X)
-    negative, positive = (np.asarray(label == name) for name in batch.classes)
-    strange = label[~(negative | positive)].tolist()
-    if strange:
-        raise ValueError(
-            f"predict returned {strange[0]!r}, which is none of the classes "
-            f"{batch.classes.tolist()}. A method of a study must be a classifier."
-        )
-    probability = np.full(test.size, np.nan)
-    scores = positive.astype(np.float64)
-    if hasattr(estimator, "predict_proba"):
-        scores = probability = _output(estimator, "predict_proba", X, 2).astype(np.float64)[:, 1]
-    if hasattr(estimator, "decision_function"):
-        scores = _output(estimator, "decision_function", X).astype(np.float64)
-    # Others have an alpha_ too, of other meaning.
-    blend = isinstance(estimator, BlendClassifier)
-    alpha = estimator.alpha_ if blend else np.nan
-    expected = estimator.expected_accuracy_ if blend else np.nan
-    return Verdicts(
-        scores[None], positive[None], probability[None], np.array([alpha]), np.array([expected])
-    )
-
-
-def _output(estimator: Any, name: str, X: Array, *n_columns: int) -> NDArray[Any]:
-    """What an estimator's function returns; numpy would broadcast a wrong shape to a score."""
-    values = np.asarray(getattr(estimator, name)(X))
-    shape = (len(X), *n_columns)
-    if values.shape != shape:
-        raise ValueError(
-            f"{name} must return an array of shape {shape} for {len(X)} windows of two classes; "
-            f"got {values.shape}."
-        )
-    return values
 
 
 # -- the paper's five: pseudo-inverse, raw units, balanced sources, grid of 0.1 -------------------
@@ -230,8 +149,8 @@ def _target_shrunk(crowd: Crowd) -> Judge:
         omega = own.noise.omega
         gap, variance = np.vecdot(omega, own.nu), np.vecdot(omega, own.sigma.apply(omega))
         none = np.full(len(omega), np.nan)
-        verdicts = _verdicts(batch, own, omega, gap, variance, none, none.copy())
-        return _mended(verdicts, batch, own, estimator)._replace(alpha=np.ones(len(omega)))
+        verdicts = verdicts_of(batch, own, omega, gap, variance, none, none.copy())
+        return mended(verdicts, batch, own, estimator)._replace(alpha=np.ones(len(omega)))
 
     return judge
 
@@ -255,8 +174,8 @@ def _convex(crowd: Crowd) -> Judge:
             law = BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, psi)
             alpha = least_risk(law, None).alpha
         omega = _blend(own, prior, alpha)
-        verdicts = _forecast_verdicts(batch, own, omega, alpha * own.rank, alpha)
-        return _mended(verdicts, batch, own, estimator)
+        verdicts = forecast_verdicts(batch, own, omega, alpha * own.rank, alpha)
+        return mended(verdicts, batch, own, estimator)
 
     return judge
 
@@ -278,8 +197,8 @@ def _posterior(crowd: Crowd) -> Judge:
             estimator.strength,
         )
         alpha = blend.trace / prior.n_features
-        verdicts = _forecast_verdicts(batch, own, blend.omega, blend.trace, alpha)
-        return _mended(verdicts, batch, own, estimator)
+        verdicts = forecast_verdicts(batch, own, blend.omega, blend.trace, alpha)
+        return mended(verdicts, batch, own, estimator)
 
     return judge
 
@@ -309,46 +228,8 @@ def _pooled(crowd: Crowd) -> Judge:
     return judge
 
 
-def _forecast_verdicts(
-    batch: Batch, own: Target, omega: Array, trace: Array, alpha: Array
-) -> Verdicts:
-    """Verdicts of blends, with probabilities and accuracies that follow from the forecast."""
-    promise = forecast(own, omega, trace)
-    return _verdicts(batch, own, omega, promise.gap, promise.variance, alpha, promise.accuracy)
-
-
-def _verdicts(
-    batch: Batch,
-    own: Target,
-    omega: Array,
-    gap: Array,
-    variance: Array,
-    alpha: Array,
-    expected: Array,
-) -> Verdicts:
-    """Verdicts of directions in scaled units; probabilities are those of equation 27."""
-    scores = batch.scores(omega / own.scale, own.midpoint)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.where(variance > 0.0, 2.0 * gap / variance, np.where(gap > 0.0, np.inf, 0.0))
-    slope = np.clip(slope, FLATTEST, _STEEPEST)
-    return Verdicts(scores, scores > 0.0, expit(slope[:, None] * scores), alpha, expected)
-
-
-def _mended(verdicts: Verdicts, batch: Batch, own: Target, estimator: Any) -> Verdicts:
-    """The same, with the estimator's own verdicts where a split has no direction of its own.
-
-    Such a split is one whose classes do not differ, or only where nothing varies; estimators know
-    what to do with it.
-    """
-    for place in np.flatnonzero(own.noise.length == 0.0).tolist():
-        mended = _fitted_verdicts(clone(estimator), batch.part(place, place + 1))
-        for all_of_them, one in zip(verdicts, mended, strict=True):
-            all_of_them[place] = one[0]
-    return verdicts
-
-
-#: All methods that have a name.
-METHODS: dict[str, Method] = {
+#: The paper's methods, ours, and what one would take otherwise: what a study compares by default.
+COMPARED: dict[str, Method] = {
     "target": _target,
     "average-source": _average_source,
     "paper": _paper,
@@ -361,3 +242,5 @@ METHODS: dict[str, Method] = {
     "lda": EstimatorMethod(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")),
     "pooled": _pooled,
 }
+#: All methods that have a name.
+METHODS: dict[str, Method] = COMPARED | VARIANTS

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade.study.batch import Batch, Judge, Method, Verdicts
-from crossfade.study.methods import EstimatorMethod
+from crossfade.study.judging import EstimatorMethod
 from crossfade.study.scores import brier, class_accuracies, roc_auc
 from crossfade.study.sources import Crowd, Participant, Sources
 from crossfade.study.splits import draw_splits, generator_for, windows_of_each_class

@@ -99,7 +99,10 @@ class Moments(NamedTuple):
         Moments
             Theirs alone.
         """
-        return Moments(*(part[tasks] for part in self))
+        half_gap, within, size, n_varying, n_windows = self
+        return Moments(
+            half_gap[tasks], within[tasks], size[tasks], n_varying[tasks], n_windows[tasks]
+        )
 
 
 def moments_of(X: Array, label: NDArray[np.intp]) -> Moments:
@@ -309,7 +312,9 @@ class Crowd:
             scale_learnt=True,
             directions=directions,
             autocorrelation=self.sources.autocorrelation[self.kept].mean(0),
-            direction_noise=direction_noise(*(_shrunk_directions(half, scale) for half in halves_of)),
+            direction_noise=direction_noise(
+                *(_shrunk_directions(half, scale) for half in halves_of)
+            ),
         )
 
     def pooled_rule(self) -> LinearDiscriminantAnalysis:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._files import write_whole
-from crossfade.study.methods import EstimatorMethod
+from crossfade.study.judging import EstimatorMethod
 from crossfade.study.shard import Note, Outcome, Plan
 from crossfade.study.sources import Participant
 

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Methods of which the first that has an accuracy is spoken of, before the user's own estimators.
-_OURS = ("posterior", "posterior-unlabelled", "convex", "paper")
+_OURS = (
+    "posterior",
+    "posterior-unlabelled",
+    "convex",
+    "paper",
+    "mixture",
+    "convex-mixture",
+    "per-task",
+    "private",
+    "posterior-proportions",
+)
 #: Methods of which the first that has one is what it is compared with.
 _USUAL = ("lda", "target", "target-shrunk", "pooled", "average-source", "random-alpha")
 _NAMES = {"lda": "scikit-learn's LDA"}
@@ -23,10 +33,10 @@ _NAMES = {"lda": "scikit-learn's LDA"}
 def verdict(rows: pd.DataFrame) -> str:
     """Sum up a study in one sentence.
 
-    It is about the first of "posterior", "posterior-unlabelled", "convex", "paper" and the user's
-    own estimators, next to the first of "lda", "target" and the others, but not the oracle, and
-    about the smallest budget at which both have an accuracy; where that is not the smallest of all,
-    it says so. All numbers are of the tasks on which both have one.
+    It is about the first of "posterior", "posterior-unlabelled", "convex", "paper", the variants of
+    these and the user's own estimators, next to the first of "lda", "target" and the others, but
+    not the oracle, and about the smallest budget at which both have an accuracy; where that is not
+    the smallest of all, it says so. All numbers are of the tasks on which both have one.
 
     Parameters
     ----------

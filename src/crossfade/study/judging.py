@@ -1,0 +1,137 @@
+"""An estimator or directions in, verdicts on the test windows of a batch of splits out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import clone
+
+from crossfade._blend_base import BlendClassifier
+from crossfade._rule import FLATTEST
+from crossfade._target import Target, forecast
+from crossfade.study.batch import Batch, Judge, Verdicts
+from crossfade.study.sources import Crowd
+
+Array = NDArray[np.float64]
+
+#: Steepest slope of a probability.
+_STEEPEST = 1e12
+
+
+@dataclass(frozen=True)
+class EstimatorMethod:
+    """A scikit-learn estimator, fitted to the labelled windows of each split and to nothing else.
+
+    Attributes
+    ----------
+    estimator : estimator
+        A classifier with `fit` and `predict`; it is cloned, and a `random_state` of None seeded.
+    """
+
+    estimator: Any
+
+    def __call__(self, crowd: Crowd) -> Judge:
+        """Judge that fits the estimator; the sources are not used.
+
+        Parameters
+        ----------
+        crowd : Crowd
+            The target's sources.
+
+        Returns
+        -------
+        callable
+            For batches of one split.
+        """
+        return self._judge
+
+    def _judge(self, batch: Batch, rng: np.random.Generator) -> Verdicts:
+        fitted = clone(self.estimator)
+        seeds = {
+            name: int(rng.integers(2**31))
+            for name, value in sorted(fitted.get_params().items())
+            if value is None and name.split("__")[-1] == "random_state"
+        }
+        return fitted_verdicts(fitted.set_params(**seeds), batch)
+
+
+def fitted_verdicts(estimator: Any, batch: Batch) -> Verdicts:
+    """Verdicts of an estimator that is fitted to the only split of a batch."""
+    [labelled], [test] = batch.splits.labelled, batch.splits.test
+    estimator.fit(batch.X[labelled], batch.y[labelled])
+    X = batch.X[test]
+    label = _output(estimator, "predict", X)
+    negative, positive = (np.asarray(label == name) for name in batch.classes)
+    strange = label[~(negative | positive)].tolist()
+    if strange:
+        raise ValueError(
+            f"predict returned {strange[0]!r}, which is none of the classes "
+            f"{batch.classes.tolist()}. A method of a study must be a classifier."
+        )
+    probability = np.full(test.size, np.nan)
+    scores = positive.astype(np.float64)
+    if hasattr(estimator, "predict_proba"):
+        scores = probability = _output(estimator, "predict_proba", X, 2).astype(np.float64)[:, 1]
+    if hasattr(estimator, "decision_function"):
+        scores = _output(estimator, "decision_function", X).astype(np.float64)
+    # Others have an alpha_ too, of other meaning.
+    blend = isinstance(estimator, BlendClassifier)
+    alpha = estimator.alpha_ if blend else np.nan
+    expected = estimator.expected_accuracy_ if blend else np.nan
+    return Verdicts(
+        scores[None], positive[None], probability[None], np.array([alpha]), np.array([expected])
+    )
+
+
+def _output(estimator: Any, name: str, X: Array, *n_columns: int) -> NDArray[Any]:
+    """What an estimator's function returns; numpy would broadcast a wrong shape to a score."""
+    values = np.asarray(getattr(estimator, name)(X))
+    shape = (len(X), *n_columns)
+    if values.shape != shape:
+        raise ValueError(
+            f"{name} must return an array of shape {shape} for {len(X)} windows of two classes; "
+            f"got {values.shape}."
+        )
+    return values
+
+
+def forecast_verdicts(
+    batch: Batch, own: Target, omega: Array, trace: Array, alpha: Array
+) -> Verdicts:
+    """Verdicts of blends, with probabilities and accuracies that follow from the forecast."""
+    promise = forecast(own, omega, trace)
+    return verdicts_of(batch, own, omega, promise.gap, promise.variance, alpha, promise.accuracy)
+
+
+def verdicts_of(
+    batch: Batch,
+    own: Target,
+    omega: Array,
+    gap: Array,
+    variance: Array,
+    alpha: Array,
+    expected: Array,
+) -> Verdicts:
+    """Verdicts of directions in scaled units; probabilities are those of equation 27."""
+    scores = batch.scores(omega / own.scale, own.midpoint)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(variance > 0.0, 2.0 * gap / variance, np.where(gap > 0.0, np.inf, 0.0))
+    slope = np.clip(slope, FLATTEST, _STEEPEST)
+    return Verdicts(scores, scores > 0.0, expit(slope[:, None] * scores), alpha, expected)
+
+
+def mended(verdicts: Verdicts, batch: Batch, own: Target, estimator: Any) -> Verdicts:
+    """The same, with the estimator's own verdicts where a split has no direction of its own.
+
+    Such a split is one whose classes do not differ, or only where nothing varies; estimators know
+    what to do with it.
+    """
+    for place in np.flatnonzero(own.noise.length == 0.0).tolist():
+        mended = fitted_verdicts(clone(estimator), batch.part(place, place + 1))
+        for all_of_them, one in zip(verdicts, mended, strict=True):
+            all_of_them[place] = one[0]
+    return verdicts
