@@ -72,6 +72,25 @@ def make_tasks():
     return make
 
 
+@pytest.fixture
+def make_many():
+    """Tasks of three classes or more, their means near those of the crowd."""
+
+    def make(n_tasks=6, n_features=4, n_each=(8, 10, 9)):
+        crowd = 2.0 * np.random.default_rng(0).standard_normal((len(n_each), n_features))
+        names = np.array([f"class {place}" for place in range(len(n_each))])
+        label = np.repeat(np.arange(len(n_each)), n_each)
+        tasks = []
+        for seed in range(n_tasks):
+            rng = np.random.default_rng([7, seed])
+            means = crowd + 0.7 * rng.standard_normal(crowd.shape)
+            X = means[label] + rng.standard_normal((label.size, n_features))
+            tasks.append(Task(X, names[label], f"p{seed}"))
+        return tasks
+
+    return make
+
+
 @pytest.fixture(scope="session")
 def recordings():
     """Folder of real recordings; where it is missing, tests that need it skip."""

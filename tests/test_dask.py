@@ -57,6 +57,11 @@ def test_rows_are_those_of_the_local_run(cluster, study):
     same(result, study.run())
 
 
+def test_rows_of_many_classes_are_those_of_the_local_run(cluster, make_many):
+    study = make_study(make_many(4), ["pairwise", "one-vs-rest", "pooled", ("mine", GaussianNB())])
+    same(study.run(dask=cluster.scheduler_address), study.run())
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("n_killed", [1, 2])
 def test_a_lost_worker_costs_only_its_shards(cluster, study, tmp_path, n_killed):

@@ -549,7 +549,7 @@ def test_a_verdict_on_proportions_that_come_to_unlike_numbers():
     rows = two_methods().replace({"budget": {1.0: 0.05, 2.0: 0.1}})
     rows.loc[rows["task"] == "p0", "n_labelled"] += 2
     assert verdict(rows).startswith(
-        "With 2 to 4 labelled windows (5 % of the smaller class, and as many of the other), "
+        "With 2 to 4 labelled windows (of each class as many as 5 % of the smallest), "
     )
 
 

@@ -41,6 +41,7 @@ class BlendClassifier(LinearRule):
     shrinkage: str | float | None
     on_missing_class: str
     classes: Any
+    in_a_row: bool
     class_prior: ArrayLike | None
     alpha_: float
     class_prior_: Array
@@ -62,6 +63,9 @@ class BlendClassifier(LinearRule):
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn the blend from a few labelled samples of the target.
+
+        A prior from tasks knows how far samples are alike that follow each other, and takes those
+        of each class here for such a run (equation 48), unless `in_a_row` is False.
 
         Parameters
         ----------
@@ -272,7 +276,8 @@ class BlendClassifier(LinearRule):
         fallback = None if prior is None else prior.within_spectrum
         form = self._noise_form()
         # The paper takes samples for independent.
-        known = None if prior is None or form != "unit" else prior.neighbour_correlation
+        alike = self.in_a_row and form == "unit"
+        known = prior.neighbour_correlation if alike and prior is not None else None
         samples = samples.among(self._bystanders)
         target = describe_target(samples, shrinkage, scale, fallback, form, known)
         self._target = target
@@ -363,7 +368,7 @@ class BlendClassifier(LinearRule):
             check_shrinkage(self.shrinkage),
             oriented.feature_scale,
             oriented.within_spectrum,
-            correlation=oriented.neighbour_correlation,
+            correlation=oriented.neighbour_correlation if self.in_a_row else None,
         )
         self._target = target
         self.midpoint_, self.alpha_ = midpoint, 0.0
@@ -428,6 +433,8 @@ class BlendClassifier(LinearRule):
 
     def _check_parameters(self) -> None:
         check_choice("on_missing_class", self.on_missing_class, MISSING_CLASS)
+        if not isinstance(self.in_a_row, (bool, np.bool_)):
+            raise TypeError(f"in_a_row must be True or False; got {self.in_a_row!r}.")
         check_class_prior(self.class_prior)
 
     def _noise_form(self) -> str:

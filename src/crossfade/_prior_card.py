@@ -118,6 +118,8 @@ def data_of(prior: TaskPrior) -> dict[str, Any]:
             "sum of outer products": prior.outer_sum is not None,
             "average covariance within classes": prior.within_covariance is not None,
             "average half gap": prior.half_gap is not None,
+            "likeness of neighbouring samples": prior.autocorrelation is not None,
+            "noise of the directions": prior.direction_noise is not None,
             **({} if prior.directions is None else {"the direction of every single task": True}),
         },
         "privacy": privacy_of(prior),

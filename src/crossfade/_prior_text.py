@@ -30,6 +30,10 @@ def describe(prior: TaskPrior) -> str:
         kept.append("average covariance within classes")
     if prior.half_gap is not None:
         kept.append("average half gap")
+    if prior.autocorrelation is not None:
+        kept.append("likeness of neighbouring samples")
+    if prior.direction_noise is not None:
+        kept.append("noise of the directions")
     if prior.directions is not None:
         kept.append("the direction of every single task")
     classes = "not given"

@@ -176,7 +176,7 @@ def describe_target(
         scale = np.where(varies, deviation, 1.0)
     rows /= (scale * np.sqrt(freedom))[..., None, :]
     if correlation is not None and correlation.size:
-        worth = worth_of_runs(correlation, np.bincount(label, minlength=2))
+        worth = worth_of_runs(correlation, np.maximum(np.rint(in_class), 1.0).astype(np.intp))
         counts = counts[0] / worth.crowding[0], counts[1] / worth.crowding[1]
         freedom = max(freedom * worth.freedom, 1.0)
         rows /= np.sqrt(worth.shown)

@@ -64,7 +64,11 @@ class ConvexBlendClassifier(BlendClassifier):
         The target's labels in the order of the prior's classes, if they have other names.
     class_prior : pair of floats or None, default=None
         Probabilities of the two classes among new samples, in the order of `classes_`; None is
-        equal. Others move the threshold, the choice of alpha and the forecast.
+        equal. Others move the threshold, the forecast and, but with ``weights="per-task"``, the
+        choice of alpha.
+    in_a_row : bool, default=True
+        Whether the labelled samples of a class follow each other in time, as in a calibration;
+        False for samples from all over a session.
     random_state : int, Generator or None, default=None
         Seed of "monte_carlo".
 
@@ -127,6 +131,7 @@ class ConvexBlendClassifier(BlendClassifier):
         on_missing_class: str = "error",
         classes: Any = None,
         class_prior: ArrayLike | None = None,
+        in_a_row: bool = True,
         random_state: RandomState = None,
     ) -> None:
         self.prior = prior
@@ -141,6 +146,7 @@ class ConvexBlendClassifier(BlendClassifier):
         self.on_missing_class = on_missing_class
         self.classes = classes
         self.class_prior = class_prior
+        self.in_a_row = in_a_row
         self.random_state = random_state
 
     @classmethod
@@ -324,6 +330,9 @@ class PosteriorBlendClassifier(BlendClassifier):
     class_prior : pair of floats or None, default=None
         Probabilities of the two classes among new samples, in the order of `classes_`; None is
         equal. Others move the threshold and the forecast.
+    in_a_row : bool, default=True
+        Whether the labelled samples of a class follow each other in time, as in a calibration;
+        False for samples from all over a session.
 
     Attributes
     ----------
@@ -374,6 +383,7 @@ class PosteriorBlendClassifier(BlendClassifier):
         on_missing_class: str = "error",
         classes: Any = None,
         class_prior: ArrayLike | None = None,
+        in_a_row: bool = True,
     ) -> None:
         self.prior = prior
         self.strength = strength
@@ -381,6 +391,7 @@ class PosteriorBlendClassifier(BlendClassifier):
         self.on_missing_class = on_missing_class
         self.classes = classes
         self.class_prior = class_prior
+        self.in_a_row = in_a_row
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

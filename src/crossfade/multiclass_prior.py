@@ -78,6 +78,15 @@ class MulticlassPrior:
         ordered = {pair: self.priors[pair] for pair in possible if pair in self.priors}
         first = next(iter(ordered.values()))
         for pair, prior in ordered.items():
+            if not isinstance(prior, TaskPrior):
+                raise TypeError(
+                    f"The prior of the pair {pair} must be a TaskPrior; got {type(prior).__name__}."
+                )
+            if None not in (pair[0], prior.classes) and prior.classes != pair:
+                raise ValueError(
+                    f"The prior of the pair {pair} is of the classes {prior.classes}. Give each "
+                    "pair its own."
+                )
             if not np.array_equal(prior.feature_scale, first.feature_scale):
                 raise ValueError(
                     f"The pair {pair} has another feature scale than the others: directions would "
@@ -162,7 +171,11 @@ class MulticlassPrior:
                     isotropic=isotropic,
                     keep_directions=keep_directions,
                 )
-                priors[pair] = replace(prior, scale_learnt=isinstance(feature_scale, str))
+                prior = replace(prior, scale_learnt=isinstance(feature_scale, str))
+                if pair[0] is None:
+                    # Neighbours in the rest are alike because they are of one class.
+                    prior = replace(prior, autocorrelation=None, direction_noise=None)
+                priors[pair] = prior
         return cls(strategy, classes, priors)
 
     def __add__(self, other: MulticlassPrior) -> MulticlassPrior:

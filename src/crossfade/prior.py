@@ -216,6 +216,8 @@ class TaskPrior(Described, Releasable, DirectionSums):
     ) -> Self:
         """Prior from tasks: one discriminant each, in common units.
 
+        Samples are taken to be in the order of time: it matters how far neighbours are alike.
+
         Parameters
         ----------
         tasks : iterable of Task

@@ -80,7 +80,8 @@ def conditional_risk(
     .. math:: R(\omega) = \Phi(-\omega^T\nu / \sqrt{\omega^T\Sigma\omega})
 
     On classes of unequal proportions the threshold is the best one for the direction (equations 20
-    and 41); a direction without a positive gap then answers the likelier class always.
+    and 41); a direction without a positive gap then answers the likelier class always. That of
+    :func:`expected_risk` belongs to the mean direction, so that it is no average of this.
 
     Parameters
     ----------

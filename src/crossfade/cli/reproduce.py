@@ -16,6 +16,7 @@ from crossfade.cli.simulate import figure2, figure3
 from crossfade.cli.study import run_study
 
 if TYPE_CHECKING:
+    from crossfade.mixture import MixturePrior
     from crossfade.tasks import TaskSet
 
 _FIVE = ("target", "average-source", "paper", "oracle", "random-alpha")
@@ -238,12 +239,13 @@ def _vectors(out: Path, matb: Path | None, wesad: Path | None, jobs: int) -> Non
     from crossfade._repeats import reference
     from crossfade.datasets import load_mental_math
     from crossfade.fisher import FisherDiscriminant
+    from crossfade.mixture import MixturePrior
     from crossfade.prior import TaskPrior
 
     numbers = reference("applications.csv")
     kappas = numbers[numbers["statistic"] == "kappa"].set_index("study")["value"]
     view = narrow_table("Directions of all windows of a task, in brackets the paper's")
-    for head in ("of", "directions", "kappa", "clusters"):
+    for head in ("of", "directions", "kappa", "clusters", "mixture"):
         view.add_column(head, justify="left" if head in ("of", "directions") else "right")
     written = []
     for study, (name, load) in {
@@ -260,15 +262,26 @@ def _vectors(out: Path, matb: Path | None, wesad: Path | None, jobs: int) -> Non
             ours = plots.embed_directions(tasks)
             table = plots.embed_directions(theirs).assign(task=ours["task"])
             our_kappa = TaskPrior.from_tasks(tasks).concentration
+            kinds = MixturePrior.from_projections(theirs), MixturePrior.from_tasks(tasks)
         # The paper's text says no more of its clusters than that they are two or more.
         shown = f"{kappa:.2f} ({kappas[study]:g})", f"{_clusters(table)} (2 or more)"
-        view.add_row(name, "as the paper's authors had them", *shown)
-        view.add_row("", "ours, shrunk and scaled", f"{our_kappa:.2f}", f"{_clusters(ours)}")
+        view.add_row(name, "as the paper's authors had them", *shown, _shares(kinds[0]))
+        found = f"{our_kappa:.2f}", f"{_clusters(ours)}"
+        view.add_row("", "ours, shrunk and scaled", *found, _shares(kinds[1]))
         for file, one in ((f"vectors-{name}-authors", table), (f"vectors-{name}", ours)):
             draw = partial(plots.projection_vectors, one)
             written.append(write_results(one, draw, out, file, "png"))
+    view.caption = (
+        "Clusters: a Gaussian mixture of the embedding, as in the paper. Mixture: components of "
+        "von Mises-Fisher laws of the directions themselves, with their shares; both by BIC."
+    )
     terminal().print(view)
     click.echo("\n".join(written))
+
+
+def _shares(prior: MixturePrior) -> str:
+    shares = ", ".join(f"{share:.0%}" for share in prior.shares)
+    return f"{prior.n_components}: {shares}" if prior.n_components > 1 else "1"
 
 
 def _clusters(table: pd.DataFrame) -> int:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     "--budgets",
     default="0.05,0.1,0.2,0.5",
     show_default=True,
-    help="What is labelled: proportions of the smaller class, or windows of each class.",
+    help="What is labelled: proportions of the smallest class, or windows of each class.",
 )
 @option("--splits", click.IntRange(1), 100, "Splits of each task and budget.")
 @option(
@@ -90,6 +90,7 @@ def study(
     Examples:
       crossfade study tasks.parquet --jobs 2
       crossfade study tasks.csv -o few --budgets 1,2,4,8 --methods lda,posterior
+      crossfade study three.csv --methods pairwise,lda --budgets 2,4,8
       crossfade study tasks.parquet --kind chronological --dask tcp://10.0.0.1:8786
     """
     from crossfade.tasks import read_tasks

@@ -30,6 +30,8 @@ _MORE = {
     "per-task": "#b3446c",
     "private": "#4b4b9a",
     "posterior-proportions": "#6f8faf",
+    "pairwise": "#1b7837",
+    "one-vs-rest": "#8c510a",
 }
 _MARKERS = {
     "target": "v",
@@ -43,11 +45,13 @@ _MARKERS = {
     "posterior-unlabelled": "p",
     "lda": "P",
     "pooled": "*",
-    "mixture": "$M$",
-    "convex-mixture": "$m$",
-    "per-task": "$w$",
-    "private": "$p$",
-    "posterior-proportions": "$%$",
+    "mixture": "1",
+    "convex-mixture": "2",
+    "per-task": "3",
+    "private": "4",
+    "posterior-proportions": "|",
+    "pairwise": "X",
+    "one-vs-rest": ">",
 }
 #: For methods of the user's own, and for whatever else has to differ.
 _SPARE = ("#a65628", "#999933", "#44aa99", "#aa4499", "#661100", "#117733")
@@ -77,7 +81,7 @@ def looks(methods: Iterable[str]) -> dict[str, Look]:
 
 
 def budget_label(budget: float, n_labelled: float) -> str:
-    """What a budget is called: a share of the smaller class, or windows of both."""
+    """What a budget is called: a share of the smallest class, or windows of all."""
     return f"{100.0 * budget:.3g} %" if budget < 1.0 else f"{n_labelled:g} windows"
 
 

@@ -115,7 +115,7 @@ def _by_share(table: pd.DataFrame) -> bool:
 
 
 def _labelled(by_share: bool) -> str:
-    return "labelled share of the smaller class" if by_share else "labelled windows"
+    return "labelled share of the smallest class" if by_share else "labelled windows"
 
 
 def _dodge(x: Array, n_lines: int) -> float:

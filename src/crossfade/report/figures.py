@@ -83,7 +83,7 @@ def draw(findings: Findings, paper: pd.DataFrame | None) -> list[Drawing]:
         In the order of the report.
     """
     with _settings():
-        return [*_of_methods(findings, paper), _of_directions(findings)]
+        return [*_of_methods(findings, paper), *_of_directions(findings)]
 
 
 def _of_methods(findings: Findings, paper: pd.DataFrame | None) -> Iterator[Drawing]:
@@ -136,8 +136,10 @@ def _of_methods(findings: Findings, paper: pd.DataFrame | None) -> Iterator[Draw
         )
 
 
-def _of_directions(findings: Findings) -> Drawing:
-    return Drawing(
+def _of_directions(findings: Findings) -> Iterator[Drawing]:
+    if findings.tables["directions"].empty:
+        return
+    yield Drawing(
         "projection-vectors",
         f"Directions of the discriminants of {findings.count(len(findings.participants))}.",
         "What points the same way is near each other.",

@@ -109,7 +109,7 @@ class Findings:
             "forecast": forecast_errors(rows),
             "reliability": reliability(rows),
             "participants": means,
-            "directions": embed_directions(_taking_part(means, named)),
+            "directions": _directions(_taking_part(means, named)),
             "left_out": _left_out(rows, named),
             "failures": result.failures,
         }
@@ -130,6 +130,11 @@ class Findings:
     def participants(self) -> TaskSet:
         """Tasks that have rows, all of them with a name."""
         return _taking_part(self.tables["participants"], self.tasks)
+
+    @property
+    def n_classes(self) -> int:
+        """Classes of the study; targets have all of them."""
+        return max(len(task.classes) for task in self.participants)
 
     @property
     def nouns(self) -> str:
@@ -156,6 +161,13 @@ class Findings:
 def _taking_part(means: pd.DataFrame, tasks: dict[str, Task]) -> TaskSet:
     there = set(means["task"])
     return TaskSet(replace(task, name=name) for name, task in tasks.items() if name in there)
+
+
+def _directions(tasks: TaskSet) -> pd.DataFrame:
+    """Where the directions are; with more than two classes a task has several, and no place."""
+    if any(len(task.classes) > 2 for task in tasks):
+        return pd.DataFrame(columns=["task", "x", "y", "cluster"])
+    return embed_directions(tasks)
 
 
 def _rivals_of(rows: pd.DataFrame) -> Rivals | None:
@@ -186,9 +198,12 @@ def _left_out(rows: pd.DataFrame, tasks: dict[str, Task]) -> pd.DataFrame:
     """Tasks that have no rows of some budget, and why."""
     budgets = sorted(set(rows["budget"]))
     there = rows.groupby("task")["budget"].unique().to_dict()
+    n_classes = max(len(task.classes) for task in tasks.values())
     lines = []
     for name, task in tasks.items():
         counts = np.unique(np.asarray(task.y), return_counts=True)[1].tolist()
+        if 1 < len(counts) < n_classes:
+            counts.append(0)
         for budget in budgets:
             if budget not in there.get(name, ()):
                 lines.append((name, budget, min(counts), _reason(counts, budget)))
@@ -198,7 +213,9 @@ def _left_out(rows: pd.DataFrame, tasks: dict[str, Task]) -> pd.DataFrame:
 def _reason(counts: list[int], budget: float) -> str:
     if len(counts) < 2:
         return "windows of one class only"
+    if not min(counts):
+        return "no windows of some class; it is a source"
     whole = int(budget) if budget >= 1.0 else budget
-    if windows_of_each_class(whole, (counts[0], counts[1])) >= min(counts):
+    if windows_of_each_class(whole, tuple(counts)) >= min(counts):
         return "no window of each class left to test on"
     return "not in the rows: its classes do not differ in any feature, or it was not run"

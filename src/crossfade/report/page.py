@@ -66,6 +66,10 @@ _METHODS = {
     "posterior-proportions": "The posterior blend, with its threshold moved for the proportions of "
     "the classes that the scores of the test windows, without their labels, suggest. It is meant "
     "for plain accuracy; balanced accuracy pays for it.",
+    "pairwise": "The posterior blend of each pair of classes, their probabilities coupled; of two "
+    "classes there is one pair.",
+    "one-vs-rest": "The posterior blend of each class against all others together, their "
+    "probabilities coupled; of two classes it is the posterior blend.",
 }
 #: What a method is given besides the labelled windows and the crowd.
 _GIVEN = {
@@ -129,6 +133,8 @@ def page(
         "verdict": escape(_kept_together(findings.verdict)),
         "facts": escape(_facts(findings, n_splits)),
         "nouns": findings.nouns,
+        "chance": "a half" if findings.n_classes == 2 else f"1/{findings.n_classes}",
+        "shares": _shares(findings.n_classes),
         "run": _pairs(_run(findings, n_splits, about, rows_name)),
         "bars": _bars(findings, printed),
         "toggles": _toggles(findings.methods),
@@ -145,7 +151,7 @@ def page(
         "saved": _saved(findings, figures),
         "alpha": _alpha(findings, figures),
         "forecast": _forecast(findings, figures),
-        "vectors": _vectors(figures),
+        "vectors": _vectors(findings, figures),
         "left_out": _left_out(findings),
         "splits": _splits(n_splits, about),
         "methods": _pairs(
@@ -385,6 +391,8 @@ def _alpha(findings: Findings, figures: Mapping[str, str]) -> str:
     )
     if "posterior" in chosen:
         text += " That of posterior is the average weight over all directions."
+    if findings.n_classes > 2:
+        text += f" Of {findings.n_classes} classes it is the average over their rules."
     return _paragraph(text) + figures.get("alphas", "")
 
 
@@ -431,7 +439,18 @@ def _bias(method: str, table: pd.DataFrame, bins: pd.DataFrame) -> str:
     return text
 
 
-def _vectors(figures: Mapping[str, str]) -> str:
+def _shares(n_classes: int) -> str:
+    """What balanced accuracy is the mean of."""
+    if n_classes == 2:
+        return "two shares: that of the first class that is recognised, and that of the second"
+    return f"{n_classes} shares: that of each class that is recognised"
+
+
+def _vectors(findings: Findings, figures: Mapping[str, str]) -> str:
+    if findings.n_classes > 2:
+        return _paragraph(
+            f"There is no figure: with {findings.n_classes} classes a task has several directions."
+        )
     if "projection-vectors" not in figures:
         return _paragraph("There is no figure: matplotlib was not installed.") + _file("directions")
     text = "The crowd helps where people agree. Each mark is the direction of one discriminant."
@@ -444,7 +463,8 @@ def _left_out(findings: Findings) -> str:
     if left_out.empty:
         parts.append(_paragraph(f"No task is left out: all {len(findings.tasks)} took part."))
     else:
-        parts.append(html_table(left_out, "Tasks that are left out"))
+        called = left_out["budget"].map(findings.budgets)
+        parts.append(html_table(left_out.assign(budget=called), "Tasks that are left out"))
         parts.append(_file("left_out"))
     n_failed = int(findings.tables["summary"]["n_failed"].sum())
     if not n_failed:
@@ -453,6 +473,7 @@ def _left_out(findings: Findings) -> str:
         parts.append(_paragraph(f"{n_failed} splits failed; the study does not say why."))
     else:
         keys = ["method", "budget", "message"]
+        failures = failures.assign(budget=failures["budget"].map(findings.budgets))
         some = failures.groupby(keys, sort=False).agg(n_tasks=("task", "nunique"), n=("n", "sum"))
         columns = ["method", "budget", "n_tasks", "n", "message"]
         parts.append(

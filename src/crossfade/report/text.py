@@ -30,7 +30,7 @@ _HEADS = {
     "expected_accuracy": "forecast",
     "at_least": "forecast from",
     "below": "up to",
-    "smaller_class": "windows of the smaller class",
+    "smaller_class": "windows of the smallest class",
     "min_difference": "lowest",
     "max_difference": "highest",
 }
@@ -93,7 +93,7 @@ def _cell(name: Any, line: Mapping[Any, Any]) -> str:
     if isinstance(value, str):
         return value
     if name == "budget":
-        return budget_label(value, line.get("n_labelled", 2.0 * value))
+        return budget_label(value, line["n_labelled"])
     if name.startswith("p_"):
         return p_text(value)
     if name == "share_saved":

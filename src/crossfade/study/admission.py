@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from crossfade.study.batch import Method
 from crossfade.study.judging import EstimatorMethod
+from crossfade.study.many_classes import MANY
 from crossfade.study.methods import METHODS
 from crossfade.study.sources import Participant, moments_of
 from crossfade.study.splits import windows_of_each_class
@@ -18,7 +20,7 @@ from crossfade.tasks import Task, TaskSet
 
 
 def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]:
-    """Tasks that can take part; those of one class, or of two that are alike, cannot.
+    """Tasks that can take part; those of one class, or with two that are alike, cannot.
 
     Parameters
     ----------
@@ -27,10 +29,10 @@ def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]
 
     Returns
     -------
-    classes : ndarray of shape (2,)
+    classes : ndarray of shape (n_classes,)
         The labels.
     participants : list of Participant
-        Tasks with windows of both.
+        Tasks with windows of both or, of more than two, of some of them.
     """
     named: dict[str, Task] = {}
     for place, task in enumerate(TaskSet(tasks)):
@@ -42,25 +44,20 @@ def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]
             )
         named[name] = task
     both = {name: task for name, task in named.items() if len(task.classes) > 1}
-    classes: NDArray[Any] = np.empty(0)
+    # The first of those with the most classes.
+    fullest = max(both, key=lambda name: len(both[name].classes), default=None)
+    classes: NDArray[Any] = np.empty(0) if fullest is None else both[fullest].classes
     participants: list[Participant] = []
     alike: list[Participant] = []
     for name, task in both.items():
-        if not participants and not alike:
-            classes = task.classes
-        if len(task.classes) > 2:
+        if not set(task.classes.tolist()) <= set(classes.tolist()):
             raise ValueError(
-                f"Only two classes are supported; task {name!r} has {len(task.classes)}, "
-                f"{task.classes.tolist()[:5]}. Keep the windows of two."
+                "All tasks must have the same classes, or, where there are more than two, some of "
+                f"them; those of task {name!r} are {task.classes.tolist()}, those of task "
+                f"{fullest!r} are {classes.tolist()}. Rename the labels."
             )
-        if not np.array_equal(task.classes, classes):
-            raise ValueError(
-                f"All tasks must have the same classes; those of task {name!r} are "
-                f"{task.classes.tolist()}, those before it have {classes.tolist()}. Rename the "
-                "labels."
-            )
-        one = _participant(name, task)
-        (participants if moments_of(one.X, one.label).half_gap.any() else alike).append(one)
+        one = _participant(name, task, classes)
+        (participants if _differ(one) else alike).append(one)
     left_out = [
         *_left_out([name for name in named if name not in both], "windows of one class only"),
         *_left_out([one.name for one in alike], "no feature in which the classes differ"),
@@ -82,29 +79,43 @@ def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]
     return classes, participants
 
 
-def _participant(name: str, task: Task) -> Participant:
+def _participant(name: str, task: Task, classes: NDArray[Any]) -> Participant:
     X, y = np.asarray(task.X, dtype=np.float64), np.asarray(task.y)
     if task.start is not None:
         order = np.argsort(np.asarray(task.start), kind="stable")
         X, y = X[order], y[order]
-    label = (y == task.classes[1]).astype(np.intp)
-    return Participant(name, task.group if task.group is not None else name, X, label)
+    label = np.searchsorted(classes, y)
+    group = task.group if task.group is not None else name
+    return Participant(name, group, X, label, len(classes))
 
 
-def check_methods(methods: object) -> dict[str, Method]:
+def _differ(one: Participant) -> bool:
+    """Whether any two classes that a task has differ in a feature."""
+    for pair in combinations(np.unique(one.label), 2):
+        mine = np.isin(one.label, pair)
+        moments = moments_of(one.X[mine], (one.label[mine] == pair[1]).astype(np.intp))
+        if not moments.half_gap.any():
+            return False
+    return True
+
+
+def check_methods(methods: object, n_classes: int = 2) -> dict[str, Method]:
     """Methods by name.
 
     Parameters
     ----------
     methods : sequence of str and (str, estimator) pairs
         Names of the study's own methods, and estimators with names of their own.
+    n_classes : int, default=2
+        How many classes the tasks have.
 
     Returns
     -------
     dict
         Methods in the order given.
     """
-    words = ", ".join(repr(name) for name in METHODS)
+    known = METHODS if n_classes == 2 else MANY
+    words = ", ".join(repr(name) for name in known)
     if isinstance(methods, str) or not isinstance(methods, Sequence) or not methods:
         raise ValueError(
             f"methods must be a list with at least one of {words}, or of (name, estimator) pairs; "
@@ -113,12 +124,18 @@ def check_methods(methods: object) -> dict[str, Method]:
     found: dict[str, Method] = {}
     for method in methods:
         if isinstance(method, str):
-            if method not in METHODS:
+            if method not in known:
+                what = f"There is no method {method!r}. There are"
+                if method in METHODS:
+                    what = (
+                        f"Method {method!r} is for two classes, and the tasks have {n_classes}. "
+                        "Keep the windows of two, or take"
+                    )
                 raise ValueError(
-                    f"There is no method {method!r}. There are {words}; an estimator of your own "
-                    "is given as a (name, estimator) pair."
+                    f"{what} {words}; an estimator of your own is given as a (name, estimator) "
+                    "pair."
                 )
-            name, made = method, METHODS[method]
+            name, made = method, known[method]
         else:
             name, made = _check_pair(method)
         if name in found:
@@ -201,12 +218,17 @@ def check_sizes(participants: Sequence[Participant], budgets: Sequence[float]) -
             most = max(min(one.counts) for one in participants)
             raise ValueError(
                 f"Budget {budget} leaves no task a window of each class to test on; the largest "
-                f"has {most} of its smaller class. Take a smaller budget."
+                f"has {most} of its smallest class. Take a smaller budget."
             )
-    left_out = []
+    lacking = [one.name for one in participants if not min(one.counts)]
+    left_out = _left_out(lacking, "no windows of some class", "the targets")
     for some in dict.fromkeys(map(tuple, too_large.values())):
         if some:
-            names = [name for name, budgets_of in too_large.items() if tuple(budgets_of) == some]
+            names = [
+                name
+                for name, budgets_of in too_large.items()
+                if tuple(budgets_of) == some and name not in lacking
+            ]
             of_what = f"budget{'s' * (len(some) > 1)} {', '.join(map(str, some))}"
             left_out += _left_out(names, "no window of each class left to test on", of_what)
     _warn(left_out)

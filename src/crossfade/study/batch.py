@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from crossfade._target import Samples, Target, describe_target
 from crossfade.prior import TaskPrior
-from crossfade.study.sources import Crowd
 from crossfade.study.splits import Splits
 
 Array = NDArray[np.float64]
@@ -22,6 +21,9 @@ _LARGEST, _AT_ONCE = 2_000_000, 100
 
 class Verdicts(NamedTuple):
     """What a method says about the test windows of each split, NaN where it says nothing.
+
+    With more than two classes the first three have a last axis for the classes: scores that are
+    higher for each, whether a window is taken for one of it, and its probability.
 
     Attributes
     ----------
@@ -42,21 +44,37 @@ class Verdicts(NamedTuple):
     expected: Array
 
     @classmethod
-    def none(cls, n_splits: int, n_test: int) -> Verdicts:
+    def none(cls, *shape: int) -> Verdicts:
         """Verdicts of a method that failed.
 
         Parameters
         ----------
-        n_splits, n_test : int
-            How many of them.
+        *shape : int
+            Splits, test windows, and, if they are more than two, classes.
 
         Returns
         -------
         Verdicts
             NaN, and False.
         """
-        nothing, nowhere = np.full((n_splits, n_test), np.nan), np.full(n_splits, np.nan)
-        return cls(nothing, np.zeros((n_splits, n_test), bool), nothing, nowhere, nowhere)
+        nothing, nowhere = np.full(shape, np.nan), np.full(shape[0], np.nan)
+        return cls(nothing, np.zeros(shape, bool), nothing, nowhere, nowhere)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Verdicts]) -> Verdicts:
+        """Verdicts on splits one after the other.
+
+        Parameters
+        ----------
+        parts : sequence of Verdicts
+            At least one.
+
+        Returns
+        -------
+        Verdicts
+            All of them.
+        """
+        return cls(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +87,8 @@ class Batch:
         All windows of the target.
     y : ndarray of shape (n_windows,)
         Their labels, of which a method may look at those of labelled windows only.
-    classes : ndarray of shape (2,)
-        Both labels.
+    classes : ndarray of shape (n_classes,)
+        The labels.
     splits : Splits
         Which windows are labelled, and which are to be judged.
     n_first : int
@@ -182,5 +200,6 @@ class Batch:
 
 #: What judges a batch of splits, given a generator of its own.
 Judge = Callable[[Batch, np.random.Generator], Verdicts]
-#: What makes such a judge out of the target's sources.
-Method = Callable[[Crowd], Judge]
+#: What makes such a judge out of the target's sources: a ``Crowd``, or a ``ManyCrowd`` where there
+#: are more than two classes.
+Method = Callable[[Any], Judge]

@@ -15,6 +15,7 @@ import numpy as np
 
 from crossfade._checks import check_choice, check_integer
 from crossfade.study.admission import check_budgets, check_methods, check_sizes, check_tasks
+from crossfade.study.many_classes import ManySources
 from crossfade.study.methods import METHODS
 from crossfade.study.result import StudyResult
 from crossfade.study.shard import Note, Outcome, Plan, run_shard
@@ -36,17 +37,20 @@ class CalibrationStudy:
     Parameters
     ----------
     tasks : TaskSet or iterable of Task
-        Participants or sessions with the same features and the same two classes, their windows in
-        the order of time, or of `start` where they have it.
+        Participants or sessions with the same features and the same two classes or more, their
+        windows in the order of time, or of `start` where they have it. Those that lack one of more
+        than two classes are sources only.
     methods : sequence of str and (str, estimator) pairs, optional
         The paper's five, all as its authors had them: "target", "average-source", "paper"
         (Algorithm 1), "oracle" (the best alpha on the test windows) and "random-alpha". Ours:
         "target-shrunk", "convex", "posterior", and "posterior-unlabelled", whose threshold looks at
         the test windows without their labels. Others: "lda" (scikit-learn's, with automatic
-        shrinkage) and "pooled" (the same, of the sources' windows). A pair of a name and an
-        estimator of scikit-learn is fitted to the labelled windows.
+        shrinkage) and "pooled" (the same, of the sources' windows). For more than two classes there
+        are these two, and "pairwise" and "one-vs-rest", the posterior blend of all pairs of classes
+        or of each against the rest. A pair of a name and an estimator of scikit-learn is fitted to
+        the labelled windows.
     budgets : sequence of float or int, default=(0.05, 0.1, 0.2, 0.5)
-        What is labelled: a proportion of the smaller class, rounded up, or a whole number of
+        What is labelled: a proportion of the smallest class, rounded up, or a whole number of
         windows, of each class. All other windows are for testing.
     n_splits : int, default=100
         Splits for each task and budget; "chronological" knows but one.
@@ -100,7 +104,7 @@ class CalibrationStudy:
         n_splits = check_integer("n_splits", n_splits, 1)
         kind = check_choice("splits", splits, KINDS)
         self._plan = Plan(
-            methods=check_methods(methods),
+            methods=check_methods(methods, len(self._classes)),
             budgets=check_budgets(budgets),
             n_splits=1 if kind == "chronological" else n_splits,
             kind=kind,
@@ -185,12 +189,16 @@ class CalibrationStudy:
         """Shards as they are finished, in any order."""
         if not shards:
             return
-        sources = Sources.of(
-            self._participants,
-            self._classes,
-            plan.seed,
-            keep_windows=METHODS["pooled"] in plan.methods.values(),
-        )
+        sources: Sources | ManySources
+        if len(self._classes) > 2:
+            sources = ManySources(self._classes, self._participants)
+        else:
+            sources = Sources.of(
+                self._participants,
+                self._classes,
+                plan.seed,
+                keep_windows=METHODS["pooled"] in plan.methods.values(),
+            )
         targets = {target.name: target for target in self._targets}
         work = {}
         for task, method in shards:
@@ -205,7 +213,9 @@ class CalibrationStudy:
 
 
 def _in_processes(
-    work: Mapping[tuple[str, str], tuple[Participant, Plan]], sources: Sources, n_jobs: int
+    work: Mapping[tuple[str, str], tuple[Participant, Plan]],
+    sources: Sources | ManySources,
+    n_jobs: int,
 ) -> Generator[tuple[tuple[str, str], Outcome]]:
     import joblib
 
@@ -227,7 +237,11 @@ def _in_processes(
 
 
 def _named(
-    shard: tuple[str, str], target: Participant, sources: Sources, plan: Plan, parent: int
+    shard: tuple[str, str],
+    target: Participant,
+    sources: Sources | ManySources,
+    plan: Plan,
+    parent: int,
 ) -> tuple[tuple[str, str], Outcome]:
     # A Ctrl-C reaches workers too; one that it ends while it hands over a result would leave the
     # parent waiting for ever. The parent ends them.

@@ -9,6 +9,7 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from crossfade.study.many_classes import ManySources
 from crossfade.study.shard import Outcome, Plan, run_shard
 from crossfade.study.sources import Participant, Sources
 
@@ -28,7 +29,9 @@ _ONE_AT_A_TIME = Lock()
 
 
 def on_workers(
-    work: Mapping[Shard, tuple[Participant, Plan]], sources: Sources, dask: str | Client
+    work: Mapping[Shard, tuple[Participant, Plan]],
+    sources: Sources | ManySources,
+    dask: str | Client,
 ) -> Iterator[tuple[Shard, Outcome]]:
     """Compute shards on a cluster; if a worker is lost, others do its shards again.
 
@@ -36,7 +39,7 @@ def on_workers(
     ----------
     work : mapping of (str, str) to (Participant, Plan)
         Target and plan of each shard.
-    sources : Sources
+    sources : Sources or ManySources
         What is known of everybody; it is sent to each worker once.
     dask : str or distributed.Client
         Address of a scheduler, or a client, which stays open.
@@ -90,7 +93,7 @@ def _greet(address: str) -> None:
 
 
 def _results(
-    work: Mapping[Shard, tuple[Participant, Plan]], sources: Sources, client: Client
+    work: Mapping[Shard, tuple[Participant, Plan]], sources: Sources | ManySources, client: Client
 ) -> Iterator[tuple[Shard, Outcome]]:
     left, in_vain = dict(work), 0
     while left:
@@ -108,7 +111,7 @@ def _results(
 
 
 def _results_while_sources_last(
-    work: Mapping[Shard, tuple[Participant, Plan]], sources: Sources, client: Client
+    work: Mapping[Shard, tuple[Participant, Plan]], sources: Sources | ManySources, client: Client
 ) -> Iterator[tuple[Shard, Outcome]]:
     """Shards as they are finished; the rest is left when all workers that had the sources are."""
     from distributed import as_completed
@@ -146,6 +149,6 @@ def _results_while_sources_last(
         client.cancel([everywhere, *shards])
 
 
-def _alone(target: Participant, sources: Sources, plan: Plan) -> Outcome:
+def _alone(target: Participant, sources: Sources | ManySources, plan: Plan) -> Outcome:
     with _ONE_AT_A_TIME:
         return run_shard(target, sources, plan)

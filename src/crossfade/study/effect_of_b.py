@@ -86,6 +86,11 @@ def effect_of_b(
 
     tasks = TaskSet(tasks)
     classes, participants = check_tasks(tasks)
+    if len(classes) > 2:
+        raise ValueError(
+            f"Algorithm 1 is about two classes; the tasks have {len(classes)}, "
+            f"{classes.tolist()[:5]}. Keep the windows of two."
+        )
     seed = check_integer("random_state", random_state, 0)
     n_splits = check_integer("n_splits", n_splits, 1)
     n_repeats = check_integer("n_repeats", n_repeats, 1)

@@ -13,8 +13,8 @@ from sklearn.base import clone
 from crossfade._blend_base import BlendClassifier
 from crossfade._rule import FLATTEST
 from crossfade._target import Target, forecast
+from crossfade.multiclass import MulticlassBlend
 from crossfade.study.batch import Batch, Judge, Verdicts
-from crossfade.study.sources import Crowd
 
 Array = NDArray[np.float64]
 
@@ -34,12 +34,12 @@ class EstimatorMethod:
 
     estimator: Any
 
-    def __call__(self, crowd: Crowd) -> Judge:
+    def __call__(self, crowd: object) -> Judge:
         """Judge that fits the estimator; the sources are not used.
 
         Parameters
         ----------
-        crowd : Crowd
+        crowd : object
             The target's sources.
 
         Returns
@@ -64,27 +64,39 @@ def fitted_verdicts(estimator: Any, batch: Batch) -> Verdicts:
     [labelled], [test] = batch.splits.labelled, batch.splits.test
     estimator.fit(batch.X[labelled], batch.y[labelled])
     X = batch.X[test]
+    many = [len(batch.classes)] if len(batch.classes) > 2 else []
     label = _output(estimator, "predict", X)
-    negative, positive = (np.asarray(label == name) for name in batch.classes)
-    strange = label[~(negative | positive)].tolist()
+    taken = np.stack([np.asarray(label == name) for name in batch.classes], -1)
+    strange = label[~taken.any(-1)].tolist()
     if strange:
         raise ValueError(
             f"predict returned {strange[0]!r}, which is none of the classes "
             f"{batch.classes.tolist()}. A method of a study must be a classifier."
         )
-    probability = np.full(test.size, np.nan)
+    positive = taken if many else taken[:, 1]
+    probability = np.full(positive.shape, np.nan)
     scores = positive.astype(np.float64)
-    if hasattr(estimator, "predict_proba"):
-        scores = probability = _output(estimator, "predict_proba", X, 2).astype(np.float64)[:, 1]
-    if hasattr(estimator, "decision_function"):
-        scores = _output(estimator, "decision_function", X).astype(np.float64)
-    # Others have an alpha_ too, of other meaning.
-    blend = isinstance(estimator, BlendClassifier)
-    alpha = estimator.alpha_ if blend else np.nan
-    expected = estimator.expected_accuracy_ if blend else np.nan
+    has_chances = hasattr(estimator, "predict_proba")
+    if has_chances:
+        chances = _output(estimator, "predict_proba", X, len(batch.classes)).astype(np.float64)
+        scores = probability = chances if many else chances[:, 1]
+    # Of many classes, scores of one against the rest are not those of the others.
+    if hasattr(estimator, "decision_function") and not (many and has_chances):
+        scores = _output(estimator, "decision_function", X, *many).astype(np.float64)
+    alpha, expected = _alpha_and_forecast(estimator)
     return Verdicts(
         scores[None], positive[None], probability[None], np.array([alpha]), np.array([expected])
     )
+
+
+def _alpha_and_forecast(estimator: Any) -> tuple[float, float]:
+    """Those of a blend, NaN for what it lacks; others have an alpha_ too, of other meaning."""
+    if isinstance(estimator, BlendClassifier):
+        return estimator.alpha_, estimator.expected_accuracy_
+    if isinstance(estimator, MulticlassBlend):
+        alphas = [rule.alpha_ for rule in estimator.rules_.values()]
+        return float(np.mean(alphas)), getattr(estimator, "expected_accuracy_", np.nan)
+    return np.nan, np.nan
 
 
 def _output(estimator: Any, name: str, X: Array, *n_columns: int) -> NDArray[Any]:
@@ -93,8 +105,8 @@ def _output(estimator: Any, name: str, X: Array, *n_columns: int) -> NDArray[Any
     shape = (len(X), *n_columns)
     if values.shape != shape:
         raise ValueError(
-            f"{name} must return an array of shape {shape} for {len(X)} windows of two classes; "
-            f"got {values.shape}."
+            f"{name} must return an array of shape {shape} for {len(X)} windows; got "
+            f"{values.shape}."
         )
     return values
 

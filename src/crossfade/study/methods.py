@@ -242,5 +242,7 @@ COMPARED: dict[str, Method] = {
     "lda": EstimatorMethod(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")),
     "pooled": _pooled,
 }
-#: All methods that have a name.
-METHODS: dict[str, Method] = COMPARED | VARIANTS
+#: All methods that have a name; two classes are one pair, and the rest of one is the other.
+METHODS: dict[str, Method] = (
+    COMPARED | VARIANTS | {"pairwise": _posterior, "one-vs-rest": _posterior}
+)

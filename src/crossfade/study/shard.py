@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from crossfade.study.batch import Batch, Judge, Method, Verdicts
 from crossfade.study.judging import EstimatorMethod
-from crossfade.study.scores import brier, class_accuracies, roc_auc
+from crossfade.study.many_classes import ManyCrowd, ManySources
+from crossfade.study.scores import (
+    brier,
+    brier_of_many,
+    class_accuracies,
+    recalls,
+    roc_auc,
+    roc_auc_of_rests,
+)
 from crossfade.study.sources import Crowd, Participant, Sources
 from crossfade.study.splits import draw_splits, generator_for, windows_of_each_class
 
@@ -87,14 +95,14 @@ class Outcome(NamedTuple):
     notes: list[Note]
 
 
-def run_shard(target: Participant, sources: Sources, plan: Plan) -> Outcome:
+def run_shard(target: Participant, sources: Sources | ManySources, plan: Plan) -> Outcome:
     """Rows of one target; they depend on nothing but the arguments.
 
     Parameters
     ----------
     target : Participant
         Who is left out.
-    sources : Sources
+    sources : Sources or ManySources
         What is known of everybody.
     plan : Plan
         Methods, budgets and splits.
@@ -129,7 +137,7 @@ def run_shard(target: Participant, sources: Sources, plan: Plan) -> Outcome:
                         "group": np.full(plan.n_splits, target.group, dtype=object),
                         "method": np.full(plan.n_splits, name, dtype=object),
                         "budget": np.full(plan.n_splits, float(budget)),
-                        "n_labelled": np.full(plan.n_splits, 2 * n_each),
+                        "n_labelled": np.full(plan.n_splits, target.n_classes * n_each),
                         "split": np.arange(plan.n_splits),
                         **columns,
                     }
@@ -157,7 +165,7 @@ def joined(parts: Sequence[Columns]) -> Columns:
 class _Panel:
     """One method and one target: judges its splits, and survives those that cannot be judged."""
 
-    def __init__(self, method: Method, crowd: Crowd) -> None:
+    def __init__(self, method: Method, crowd: Crowd | ManyCrowd) -> None:
         self._one_by_one = isinstance(method, EstimatorMethod)
         self._judge: Judge
         try:
@@ -170,6 +178,7 @@ class _Panel:
     ) -> tuple[Columns, list[tuple[bool, int, str]]]:
         """Scores of all splits of a batch; whether splits failed or warned, how many and why."""
         n_splits, n_test = batch.splits.test.shape
+        many = [len(batch.classes)] if len(batch.classes) > 2 else []
         size = 1 if self._one_by_one else batch.largest_part
         verdicts: list[Verdicts] = []
         seconds = np.empty(n_splits)
@@ -186,11 +195,19 @@ class _Panel:
                     if last - first > 1:
                         pieces[:0] = [(place, place + 1) for place in range(first, last)]
                         continue
-                    verdicts.append(Verdicts.none(1, n_test))
+                    verdicts.append(Verdicts.none(1, n_test, *many))
                     failures[first] = f"{type(reason).__name__}: {reason}"
                 seconds[first:last] = (perf_counter() - start) / (last - first)
-        together = Verdicts(*(np.concatenate(parts) for parts in zip(*verdicts, strict=True)))
-        columns = _columns(together, batch.n_first, list(failures)) | {"seconds": seconds}
+        together = Verdicts.joined(verdicts)
+        if many:
+            # Windows of a class stand together, so that all splits have the same classes in a row.
+            truth = np.searchsorted(batch.classes, batch.y[batch.splits.test[0]])
+            columns = _columns_of_many(together, truth)
+        else:
+            columns = _columns(together, batch.n_first)
+        for name in ("balanced_accuracy", "accuracy"):
+            columns[name][list(failures)] = np.nan
+        columns["seconds"] = seconds
         notes = []
         if failures:
             notes.append((True, len(failures), next(iter(failures.values()))))
@@ -199,10 +216,10 @@ class _Panel:
         return columns, notes
 
 
-def _columns(verdicts: Verdicts, n_first: int, failed: list[int]) -> Columns:
+def _columns(verdicts: Verdicts, n_first: int) -> Columns:
     first, second = class_accuracies(verdicts.positive, n_first)
     n_test = verdicts.positive.shape[1]
-    columns: Columns = {
+    return {
         "balanced_accuracy": (first + second) / 2.0,
         "accuracy": (first * n_first + second * (n_test - n_first)) / n_test,
         "roc_auc": roc_auc(verdicts.scores, n_first),
@@ -210,9 +227,18 @@ def _columns(verdicts: Verdicts, n_first: int, failed: list[int]) -> Columns:
         "alpha": verdicts.alpha,
         "expected_accuracy": verdicts.expected,
     }
-    for name in ("balanced_accuracy", "accuracy"):
-        columns[name][failed] = np.nan
-    return columns
+
+
+def _columns_of_many(verdicts: Verdicts, truth: NDArray[np.intp]) -> Columns:
+    shares = recalls(verdicts.positive, truth)
+    return {
+        "balanced_accuracy": shares.mean(-1),
+        "accuracy": shares @ np.bincount(truth) / truth.size,
+        "roc_auc": roc_auc_of_rests(verdicts.scores, truth),
+        "brier": brier_of_many(verdicts.probability, truth),
+        "alpha": verdicts.alpha,
+        "expected_accuracy": verdicts.expected,
+    }
 
 
 def _refuse(reason: Exception, batch: Batch, rng: np.random.Generator) -> Verdicts:

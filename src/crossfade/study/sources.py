@@ -32,19 +32,21 @@ class Participant(NamedTuple):
     X : ndarray of shape (n_windows, n_features)
         Features.
     label : ndarray of shape (n_windows,)
-        0 for the first class, 1 for the second.
+        0 for the first class of the study, 1 for the second, and so on.
+    n_classes : int, default=2
+        Classes of the study; of more than two, some may have no windows.
     """
 
     name: str
     group: str
     X: Array
     label: NDArray[np.intp]
+    n_classes: int = 2
 
     @property
-    def counts(self) -> tuple[int, int]:
+    def counts(self) -> tuple[int, ...]:
         """Windows of each class."""
-        second = int(self.label.sum())
-        return self.label.size - second, second
+        return tuple(np.bincount(self.label, minlength=self.n_classes).tolist())
 
 
 class Moments(NamedTuple):

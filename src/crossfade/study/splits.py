@@ -18,14 +18,14 @@ KINDS = ("consecutive", "chronological", "random")
 class Splits(NamedTuple):
     """Labelled windows and the rest, for many splits of one task.
 
-    In each row the windows of the first class stand before those of the second, each in the order
-    of time.
+    In each row the windows of the first class stand before those of the second and so on, each in
+    the order of time.
 
     Attributes
     ----------
-    labelled : ndarray of shape (n_splits, 2 * n_each)
+    labelled : ndarray of shape (n_splits, n_classes * n_each)
         Places of the labelled windows.
-    test : ndarray of shape (n_splits, n_windows - 2 * n_each)
+    test : ndarray of shape (n_splits, n_windows - n_classes * n_each)
         Places of all others.
     in_a_row : bool
         Whether the labelled windows of a class follow each other.
@@ -36,14 +36,14 @@ class Splits(NamedTuple):
     in_a_row: bool = True
 
 
-def windows_of_each_class(budget: float, counts: tuple[int, int]) -> int:
+def windows_of_each_class(budget: float, counts: tuple[int, ...]) -> int:
     """Labelled windows of each class that a budget allows.
 
     Parameters
     ----------
     budget : float or int
-        A proportion of the smaller class, which is rounded up, or a whole number.
-    counts : (int, int)
+        A proportion of the smallest class, which is rounded up, or a whole number.
+    counts : tuple of int
         Windows of each class.
 
     Returns
@@ -65,7 +65,7 @@ def draw_splits(
     Parameters
     ----------
     label : ndarray of shape (n_windows,)
-        0 or 1 for each window, in the order of time.
+        Place of each window's class, from 0, in the order of time; none is missing.
     n_each : int
         Labelled windows of each class.
     n_splits : int
@@ -81,8 +81,8 @@ def draw_splits(
         The splits.
     """
     labelled, test = [], []
-    classes = [np.flatnonzero(label == name) for name in (0, 1)]
-    keys = rng.random((n_splits, label.size if kind == "random" else 2))
+    classes = [np.flatnonzero(label == name) for name in range(int(label.max()) + 1)]
+    keys = rng.random((n_splits, label.size if kind == "random" else len(classes)))
     for name, places in enumerate(classes):
         chosen = np.zeros((n_splits, places.size), dtype=bool)
         if kind == "random":

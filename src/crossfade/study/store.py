@@ -62,7 +62,7 @@ class Record:
             What is done to every target.
         participants, targets : sequence of Participant
             All tasks, and those that are left out in turn.
-        classes : ndarray of shape (2,)
+        classes : ndarray of shape (n_classes,)
             The labels.
         feature_names : sequence of str or None
             Names of the features.
@@ -345,7 +345,7 @@ def identity(value: object, where: str) -> Any:
         return _digest_of_array(value)
     if isinstance(value, (list, tuple)):
         return [identity(one, f"{where}[{place}]") for place, one in enumerate(value)]
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {str(name): identity(one, f"{where}[{name!r}]") for name, one in value.items()}
     name = str(getattr(value, "__qualname__", getattr(value, "__name__", "<nameless>")))
     if callable(value) and "<" not in name and not isinstance(value, MethodType):

@@ -24,6 +24,8 @@ _OURS = (
     "per-task",
     "private",
     "posterior-proportions",
+    "pairwise",
+    "one-vs-rest",
 )
 #: Methods of which the first that has one is what it is compared with.
 _USUAL = ("lda", "target", "target-shrunk", "pooled", "average-source", "random-alpha")
@@ -141,7 +143,7 @@ def _windows(n_labelled: pd.Series[float], budget: float) -> str:
     count = f"{least:.0f}" if least == most else f"{least:.0f} to {most:.0f}"
     if budget >= 1.0:
         return f"With {count} labelled windows ({budget:.0f} of each class)"
-    share = f"{100.0 * budget:.3g} % of the smaller class, and as many of the other"
+    share = f"of each class as many as {100.0 * budget:.3g} % of the smallest"
     return f"With {count} labelled windows ({share})"
 
 

@@ -1,0 +1,402 @@
+"""Studies of more than two classes: rows by hand, who may look at what, refusals, the report."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
+
+from crossfade import MulticlassBlend, MulticlassPrior, PosteriorBlendClassifier, Task
+from crossfade.report import write_report
+from crossfade.study import CalibrationStudy, StudyResult
+from crossfade.study.admission import check_tasks
+from crossfade.study.batch import Batch
+from crossfade.study.effect_of_b import effect_of_b
+from crossfade.study.many_classes import MANY, ManySources
+from crossfade.study.scores import brier_of_many, recalls, roc_auc_of_rests
+from crossfade.study.splits import KINDS, draw_splits
+
+STRATEGIES = ["pairwise", "one-vs-rest"]
+SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "brier"]
+
+
+def study_of(tasks, methods, **options):
+    options = {"budgets": [2], "n_splits": 3, "random_state": 0} | options
+    return CalibrationStudy(tasks, methods=methods, **options)
+
+
+def rows_of(tasks, methods, **options):
+    return study_of(tasks, methods, **options).run().rows
+
+
+def same(first, second):
+    """All but the time that it took."""
+    pd.testing.assert_frame_equal(
+        first.drop(columns="seconds").reset_index(drop=True),
+        second.drop(columns="seconds").reset_index(drop=True),
+    )
+
+
+# -- splits and scores ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_splits_take_as_many_of_each_class(kind):
+    label = np.random.default_rng(0).permutation(np.repeat([0, 1, 2, 3], [9, 5, 7, 6]))
+    splits = draw_splits(label, 2, 40, kind, np.random.default_rng(1))
+    for labelled, test in zip(*splits[:2], strict=True):
+        assert sorted([*labelled, *test]) == list(range(27))
+        assert label[labelled].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+        assert label[test].tolist() == [0] * 7 + [1] * 3 + [2] * 5 + [3] * 4
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_scores_are_those_of_scikit_learn(ties):
+    rng = np.random.default_rng(2)
+    truth = np.repeat([0, 1, 2, 3], [5, 9, 3, 6])
+    chances = rng.dirichlet(np.ones(4), (6, truth.size))
+    if ties:
+        chances = (chances * 4).round() + 0.25
+        chances /= chances.sum(-1, keepdims=True)
+    label = chances.argmax(-1)
+    shares = recalls(label[..., None] == np.arange(4), truth)
+    areas, squares = roc_auc_of_rests(chances, truth), brier_of_many(chances, truth)
+    for row in range(6):
+        assert shares[row].mean() == pytest.approx(balanced_accuracy_score(truth, label[row]))
+        area = roc_auc_score(truth, chances[row], multi_class="ovr", average="macro")
+        assert areas[row] == pytest.approx(area)
+        wanted = sum(np.mean((chances[row, :, name] - (truth == name)) ** 2) for name in range(4))
+        assert squares[row] == pytest.approx(wanted)
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+def by_hand(rule, X, y, labelled):
+    """Scores of a rule on all windows that are not labelled."""
+    rest = np.setdiff1d(np.arange(len(y)), labelled)
+    rule.fit(X[labelled], y[labelled])
+    found = {
+        "balanced_accuracy": balanced_accuracy_score(y[rest], rule.predict(X[rest])),
+        "accuracy": rule.score(X[rest], y[rest]),
+    }
+    if hasattr(rule, "predict_proba"):
+        chances = rule.predict_proba(X[rest])
+        found["roc_auc"] = roc_auc_score(y[rest], chances, multi_class="ovr")
+        found["brier"] = ((chances - (y[rest][:, None] == rule.classes_)) ** 2).sum(1).mean()
+    return found
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_rows_are_those_of_the_blend_by_hand(make_many, strategy):
+    tasks = make_many(5)
+    tasks = [
+        Task(one.X, one.y, one.name, group=group) for one, group in zip(tasks, "abbcd", strict=True)
+    ]
+    rows = rows_of(tasks, [strategy], splits="chronological", budgets=[2, 0.5])
+    sources = [tasks[place] for place in (0, 3, 4)]
+    prior = MulticlassPrior.from_tasks(sources, strategy=strategy)
+    for budget, n_each in ((2, 2), (0.5, 4)):
+        row = rows[(rows["task"] == "p1") & (rows["budget"] == budget)].iloc[0]
+        rule = MulticlassBlend(PosteriorBlendClassifier(prior), strategy)
+        labelled = np.r_[0:n_each, 8 : 8 + n_each, 18 : 18 + n_each]
+        wanted = by_hand(rule, tasks[1].X, tasks[1].y, labelled)
+        assert row[SCORES].to_dict() == pytest.approx(wanted)
+        assert row["n_labelled"] == 3 * n_each
+        alphas = [one.alpha_ for one in rule.rules_.values()]
+        assert row["alpha"] == pytest.approx(np.mean(alphas))
+        if strategy == "pairwise":
+            assert row["expected_accuracy"] == pytest.approx(rule.expected_accuracy_)
+        else:
+            assert np.isnan(row["expected_accuracy"])
+
+
+def test_windows_that_are_no_neighbours_are_not_taken_for_such(make_many):
+    """As with two classes: only runs lose by the correlation of neighbours."""
+    tasks = []
+    for task in make_many(4, n_each=(12, 12, 12)):
+        means = np.repeat([task.X[task.y == name].mean(0) for name in np.unique(task.y)], 12, 0)
+        steady = (task.X - means).reshape(18, 2, -1).mean(1).repeat(2, 0)
+        tasks.append(Task(means + steady, task.y, task.name))
+    prior = MulticlassPrior.from_tasks(tasks[1:])
+    assert any(one.neighbour_correlation.size for one in prior.priors.values())
+    classes, participants = check_tasks(tasks)
+    crowd = ManySources(classes, participants).without("p0")
+    target = participants[0]
+    alphas = {}
+    for in_a_row in (True, False):
+        splits = draw_splits(target.label, 6, 1, "chronological", np.random.default_rng(0))
+        splits = splits._replace(in_a_row=in_a_row)
+        batch = Batch(target.X, classes[target.label], classes, splits, 6)
+        alphas[in_a_row] = MANY["pairwise"](crowd)(batch, np.random.default_rng(0)).alpha[0]
+    blend = MulticlassBlend(PosteriorBlendClassifier(prior))
+    blend.fit(tasks[0].X[splits.labelled[0]], tasks[0].y[splits.labelled[0]])
+    assert alphas[True] == pytest.approx(np.mean([one.alpha_ for one in blend.rules_.values()]))
+    assert alphas[True] < alphas[False]
+
+
+def test_rows_of_estimators_are_theirs(make_many):
+    tasks = make_many(3)
+    own = MulticlassBlend(PosteriorBlendClassifier(MulticlassPrior.from_tasks(tasks)))
+    mine = [
+        ("logistic", LogisticRegression()),
+        ("neighbours", KNeighborsClassifier(1)),
+        ("ridge", RidgeClassifier()),
+        ("blend", own),
+    ]
+    rows = rows_of(tasks, ["lda", "pooled", *mine], splits="chronological", budgets=[3])
+    rows = rows[rows["task"] == "p1"].set_index("method")
+    X, y = tasks[1].X, tasks[1].y
+    labelled = np.r_[0:3, 8:11, 18:21]
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    for name, rule in [("lda", lda), *mine]:
+        wanted = by_hand(rule, X, y, labelled)
+        assert rows.loc[name, list(wanted)].to_dict() == pytest.approx(wanted), name
+    rest = np.setdiff1d(np.arange(27), labelled)
+    margins = mine[2][1].decision_function(X[rest])
+    areas = [roc_auc_score(y[rest] == f"class {k}", margins[:, k]) for k in range(3)]
+    assert rows.loc["ridge", "roc_auc"] == pytest.approx(np.mean(areas))
+    assert np.isnan(rows.loc["ridge", "brier"])
+    pooled = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=[1 / 3] * 3)
+    pooled.fit(np.concatenate([tasks[k].X for k in (0, 2)]), np.tile(y, 2))
+    wanted = balanced_accuracy_score(y[rest], pooled.predict(X[rest]))
+    assert rows.loc["pooled", "balanced_accuracy"] == pytest.approx(wanted)
+    assert rows["alpha"].notna().to_dict() == {name: name == "blend" for name in rows.index}
+
+
+def test_an_estimator_with_a_margin_for_each_pair_fails_alone(make_many):
+    def pairs(self, X):
+        return np.zeros((len(X), 6))
+
+    odd = type("Odd", (LinearSVC,), {"decision_function": pairs, "predict": lambda self, X: X})()
+    with pytest.warns(UserWarning, match=r"Method 'odd' failed on 9 of 9 splits.*\(30,\)"):
+        rows = rows_of(make_many(3, n_each=(9, 9, 9, 11)), ["lda", ("odd", odd)])
+    failed = rows["method"] == "odd"
+    assert rows.loc[failed, SCORES].isna().all(axis=None)
+    assert rows.loc[~failed, SCORES].notna().all(axis=None)
+
+
+def test_four_classes_too(make_many):
+    rows = rows_of(make_many(5, n_each=(9, 9, 9, 11)), list(MANY), budgets=[2, 0.5])
+    assert rows.groupby("budget")["n_labelled"].unique().map(list).to_dict() == {2: [8], 0.5: [20]}
+    means = rows.groupby(["method", "budget"])["balanced_accuracy"].mean()
+    for strategy in STRATEGIES:
+        assert means[strategy, 2] > means["lda", 2]
+    assert rows["brier"].between(0, 2).all()
+    assert set(rows.loc[rows["expected_accuracy"].notna(), "method"]) == {"pairwise"}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("kind", ["consecutive", "random"])
+def test_of_two_classes_they_are_the_posterior_blend(make_tasks, strategy, kind):
+    rows = rows_of(make_tasks(4), ["posterior", strategy], splits=kind)
+    first, second = (
+        rows[rows["method"] == name].drop(columns="method") for name in ("posterior", strategy)
+    )
+    same(first, second)
+
+
+def test_a_blend_of_ones_own_has_alpha_and_forecast_of_two_classes_too(make_tasks):
+    tasks = make_tasks(4)
+    mine = MulticlassBlend(PosteriorBlendClassifier(MulticlassPrior.from_tasks(tasks[1:])))
+    rows = rows_of(tasks, ["pairwise", ("mine", mine)], budgets=[3])
+    first, second = (
+        rows[(rows["method"] == name) & (rows["task"] == "p0")] for name in ("pairwise", "mine")
+    )
+    # The engine sums up its sources in another order.
+    for name in ("accuracy", "brier", "alpha", "expected_accuracy"):
+        np.testing.assert_allclose(first[name], second[name], atol=1e-7)
+
+
+# -- what methods may look at ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_a_verdict_depends_on_no_other_test_window(make_many, name):
+    """Neither on labels of test windows, nor on their order, nor on what the others are."""
+    classes, participants = check_tasks(make_many(5))
+    sources = ManySources(classes, participants)
+    for seed, target in enumerate(participants):
+        rng = np.random.default_rng(seed)
+        judge = MANY[name](sources.without(target.group))
+        splits = draw_splits(target.label, 3, 1, "chronological", rng)
+        batch = Batch(target.X, classes[target.label], classes, splits, target.counts[0] - 3)
+        [test] = splits.test
+        order = rng.permutation(test.size)
+        y = batch.y.copy()
+        y[test] = rng.permutation(y[test])
+        told = Batch(batch.X, y, classes, splits._replace(test=test[None, order]), 1)
+        X, others = batch.X.copy(), test[1::2]
+        X[others] = rng.permutation(X[others]) + 5.0
+        moved = Batch(X, batch.y, classes, splits, batch.n_first)
+        before, otherwise, far = (
+            judge(one, np.random.default_rng(seed)) for one in (batch, told, moved)
+        )
+        for one, other in zip(before[:3], otherwise[:3], strict=True):
+            np.testing.assert_allclose(one[:, order], other)
+        for one, other in zip(before[:3], far[:3], strict=True):
+            np.testing.assert_allclose(one[:, ::2], other[:, ::2])
+        for one, other in zip(before[3:] * 2, otherwise[3:] + far[3:], strict=True):
+            np.testing.assert_allclose(one, other)
+
+
+def test_a_giveaway_in_the_test_labels_is_of_no_use(make_many):
+    """With the names of the test windows' classes turned round, what was right is wrong."""
+    tasks = make_many(5)
+    X, y = np.array(tasks[0].X), np.array(tasks[0].y)
+    names = np.unique(y)
+    first = np.concatenate([np.flatnonzero(y == name)[:3] for name in names])
+    order = np.r_[first, np.setdiff1d(np.arange(y.size), first)]
+    X, y = X[order], y[order]
+    turned = y.copy()
+    turned[9:] = names[(np.searchsorted(names, y[9:]) + 1) % 3]
+    before, after = (
+        rows_of([Task(X, labels, "p0"), *tasks[1:]], list(MANY), budgets=[3], splits=KINDS[1])
+        .query("task == 'p0'")
+        .set_index("method")
+        for labels in (y, turned)
+    )
+    for name in MANY:
+        assert before.loc[name, "balanced_accuracy"] > 0.5
+        assert after.loc[name, "accuracy"] <= 1.0 - before.loc[name, "accuracy"]
+        for told in ("alpha", "expected_accuracy"):
+            assert after.loc[name, told] == pytest.approx(before.loc[name, told], nan_ok=True)
+
+
+def test_the_other_session_of_a_target_is_never_seen(make_many):
+    tasks = [
+        Task(one.X, one.y, one.name, group=group)
+        for one, group in zip(make_many(5), "aabcd", strict=True)
+    ]
+    before = rows_of(tasks, list(MANY))
+    other = tasks[1]
+    tasks[1] = Task(1000.0 - 7.0 * other.X[:, ::-1], other.y, other.name, group="a")
+    after = rows_of(tasks, list(MANY))
+    same(*(rows[rows["task"] == "p0"] for rows in (before, after)))
+    for method in ("pairwise", "one-vs-rest", "pooled"):
+        first, second = (
+            rows[(rows["task"] == "p2") & (rows["method"] == method)] for rows in (before, after)
+        )
+        assert (first["roc_auc"].to_numpy() != second["roc_auc"].to_numpy()).any(), method
+
+
+# -- who lacks a class ----------------------------------------------------------------------------
+
+
+def without(task, name):
+    kept = task.y != name
+    return Task(task.X[kept], task.y[kept], task.name)
+
+
+def test_who_lacks_a_class_is_a_source_and_no_target(make_many):
+    tasks = make_many(5)
+    some = [without(tasks[0], "class 1"), *tasks[1:]]
+    message = r"^1 task is left out of the targets, since it has no windows of some class: 'p0'\.$"
+    with pytest.warns(UserWarning, match=message) as caught:
+        rows = rows_of(some, list(MANY), budgets=[2, 0.5])
+    assert len(caught) == 1
+    assert set(rows["task"]) == {"p1", "p2", "p3", "p4"}
+    alone = rows_of(tasks[1:], list(MANY), budgets=[2, 0.5])
+    for method in MANY:
+        first, second = (part[part["method"] == method] for part in (rows, alone))
+        if method in ("pairwise", "pooled"):
+            assert (first["roc_auc"].to_numpy() != second["roc_auc"].to_numpy()).any()
+        else:
+            same(first, second)
+
+
+def test_a_pair_that_no_source_has_fails_with_its_name(make_many):
+    tasks = make_many(3)
+    tasks = [tasks[0], *(without(task, "class 1") for task in tasks[1:])]
+    with pytest.warns(UserWarning, match="2 tasks are left out of the targets"):
+        study = study_of(tasks, ["pairwise", "lda"])
+    with pytest.warns(UserWarning, match="Method 'pairwise' failed on 3 of 3 .* 'class 1'"):
+        rows = study.run().rows
+    assert rows.groupby("method")["accuracy"].count().to_dict() == {"lda": 3, "pairwise": 0}
+
+
+def test_tasks_of_one_class_or_with_two_alike_are_left_out(make_many):
+    tasks = make_many(4)
+    X = np.array(tasks[0].X)
+    X[tasks[0].y == "class 0"] = X[0]
+    X[tasks[0].y == "class 1"] = X[0]
+    one = Task([[1.0] * 4] * 3, ["class 2"] * 3, "resting")
+    with pytest.warns(UserWarning, match="left out of the study") as caught:
+        rows = rows_of([Task(X, tasks[0].y, "flat"), *tasks[1:], one], ["pairwise"])
+    assert [str(each.message).rpartition(": ")[2] for each in caught] == ["'resting'.", "'flat'."]
+    same(rows, rows_of(tasks[1:], ["pairwise"]))
+
+
+# -- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["target", "posterior", "oracle", "mixture"])
+def test_a_method_for_two_classes_is_refused(make_many, method):
+    message = (
+        f"Method '{method}' is for two classes, and the tasks have 3. Keep the windows of two, or "
+        "take 'pairwise', 'one-vs-rest', 'lda', 'pooled'; an estimator"
+    )
+    with pytest.raises(ValueError, match=message):
+        study_of(make_many(3), ["lda", method])
+
+
+def test_a_study_of_many_classes_refuses(make_many):
+    tasks = make_many(3)
+    with pytest.raises(ValueError, match=r"no method 'tarqet'\. There are 'pairwise', 'one-vs"):
+        study_of(tasks, ["tarqet"])
+    with pytest.raises(ValueError, match=r"Budget 8 leaves no task .* has 8 of its smallest class"):
+        study_of(tasks, ["lda"], budgets=[8])
+    stranger = Task(tasks[0].X[:16], np.repeat(["class 0", "typo"], 8), "p9")
+    with pytest.raises(ValueError, match=r"some of them; those of task 'p9' .*task 'p0' are \['cl"):
+        study_of([*tasks, stranger], ["lda"])
+    with pytest.raises(ValueError, match=r"two classes; the tasks have 3, \['class 0', "):
+        effect_of_b(tasks)
+
+
+# -- folders, sums and reports --------------------------------------------------------------------
+
+
+def test_studies_go_on_and_add_up(make_many, tmp_path):
+    tasks = make_many(4)
+    mine = [*MANY, ("logistic", LogisticRegression())]
+    whole = study_of(tasks, mine).run()
+    study_of(tasks, ["pairwise"]).run(folder=tmp_path)
+    seen = []
+    again = study_of(tasks, mine).run(
+        folder=tmp_path, n_jobs=2, on_progress=lambda *numbers: seen.append(numbers)
+    )
+    assert seen[0] == (4, 20)
+    same(again.rows, whole.rows)
+    same(StudyResult.load(tmp_path).rows, whole.rows)
+    parts = [study_of(tasks, [method]).run() for method in mine]
+    total = sum(parts[1:], parts[0])
+    keys = ["task", "method", "budget", "split"]
+    same(total.rows.sort_values(keys), whole.rows.sort_values(keys))
+
+
+def test_the_report_of_many_classes_opens(make_many, tmp_path):
+    pytest.importorskip("matplotlib")
+    tasks = make_many(6)
+    tasks[0] = without(tasks[0], "class 1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = study_of(tasks, list(MANY), budgets=[1, 3]).run()
+    written = write_report(result, tasks, tmp_path)
+    text = written[-1].read_text()
+    assert "1/3 is chance" in text
+    assert "the mean of 3 shares" in text
+    assert "There is no figure: with 3 classes a task has several directions." in text
+    names = {path.name for path in written}
+    assert {"accuracy.png", "forecast.png", "alphas.png", "differences-lda.png"} <= names
+    assert "projection-vectors.png" not in names
+    left_out = pd.read_csv(tmp_path / "left_out.csv")
+    assert left_out["task"].tolist() == ["p0", "p0"]
+    assert left_out["reason"].str.startswith("no windows of some class").all()
+    # LDA cannot be fitted to one window of each class.
+    assert '<th scope="row">lda</th><td>3 windows</td>' in text
+    assert "2 windows" not in text

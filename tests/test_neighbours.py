@@ -1,0 +1,126 @@
+"""Labelled samples that follow each other in time, and those that do not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from crossfade import (
+    ConvexBlendClassifier,
+    MixturePrior,
+    MulticlassPrior,
+    PosteriorBlendClassifier,
+    Task,
+    TaskPrior,
+)
+from crossfade._neighbours import cut_off
+
+BLENDS = [ConvexBlendClassifier, PosteriorBlendClassifier]
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    """Tasks whose neighbouring samples are alike."""
+    rng = np.random.default_rng(0)
+    label = np.repeat([0, 1], 30)
+    made = []
+    for place in range(9):
+        rows = rng.standard_normal((60, 4))
+        for row in range(1, 60):
+            rows[row] = 0.7 * rows[row - 1] + np.sqrt(0.51) * rows[row]
+        gap = np.array([1.0, 0.5, 0.0, 0.0]) + 0.3 * rng.standard_normal(4)
+        made.append(Task(rows + np.where(label == 1, 1.0, -1.0)[:, None] * gap, label, f"p{place}"))
+    return made
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+def test_samples_from_all_over_a_session_are_taken_for_independent(tasks, blend):
+    prior = TaskPrior.from_tasks(tasks[1:])
+    few = np.r_[0:4, 30:34]
+    X, y = tasks[0].X[few], tasks[0].y[few]
+    apart = blend(prior, in_a_row=False).fit(X, y)
+    unknown = blend(replace(prior, autocorrelation=None)).fit(X, y)
+    in_a_row = blend(prior).fit(X, y)
+    assert apart.expected_accuracy_ == unknown.expected_accuracy_
+    np.testing.assert_array_equal(apart.coef_, unknown.coef_)
+    # A run says less than its number: the crowd counts for more, and less is promised.
+    assert in_a_row.alpha_ < apart.alpha_
+    assert in_a_row.expected_accuracy_ < apart.expected_accuracy_
+    with pytest.raises(TypeError, match="in_a_row must be True or False"):
+        blend(prior, in_a_row="yes").fit(X, y)
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+def test_weights_are_frequencies_of_a_run(tasks, blend):
+    prior = TaskPrior.from_tasks(tasks[1:])
+    few = np.r_[0:3, 30:33]
+    X, y = tasks[0].X[few], tasks[0].y[few]
+    weight = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 1.0])
+    weighted = blend(prior).fit(X, y, sample_weight=weight)
+    times = weight.astype(int)
+    repeated = blend(prior).fit(np.repeat(X, times, 0), np.repeat(y, times))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_)
+    assert weighted.expected_accuracy_ == pytest.approx(repeated.expected_accuracy_)
+    blend(prior).fit(X, y, sample_weight=np.where(y == 0, 0.1, 1.0))
+
+
+def test_the_paper_takes_samples_for_independent(tasks):
+    prior = TaskPrior.from_tasks(tasks[1:], feature_scale=None)
+    few = np.r_[0:6, 30:36]
+    X, y = tasks[0].X[few], tasks[0].y[few]
+    rules = [
+        ConvexBlendClassifier.paper(one, random_state=0).fit(X, y)
+        for one in (prior, replace(prior, autocorrelation=None))
+    ]
+    assert rules[0].alpha_ == rules[1].alpha_
+    np.testing.assert_array_equal(rules[0].risks_, rules[1].risks_)
+
+
+def test_likeness_is_cut_off_at_the_first_that_may_be_chance():
+    np.testing.assert_array_equal(cut_off(np.array([0.4, 0.1, 0.01, 0.3])), [0.4, 0.1])
+    np.testing.assert_array_equal(cut_off(np.array([1.2, 0.5])), [0.95, 0.5])
+    assert cut_off(np.array([-0.1, 0.5])).size == 0
+
+
+def test_what_is_known_of_neighbours_is_merged_and_kept_in_files(tasks, tmp_path):
+    prior = TaskPrior.from_tasks(tasks)
+    scale = prior.feature_scale
+    both = TaskPrior.from_tasks(tasks[:4], feature_scale=scale)
+    both = both + TaskPrior.from_tasks(tasks[4:], feature_scale=scale)
+    np.testing.assert_allclose(both.autocorrelation, prior.autocorrelation)
+    assert both.direction_noise == pytest.approx(prior.direction_noise)
+    prior.save(tmp_path / "prior.npz")
+    assert TaskPrior.load(tmp_path / "prior.npz") == prior
+    more = prior.update(np.eye(4)[:1])
+    assert more.autocorrelation is None
+    assert more.direction_noise is None
+    with pytest.raises(ValueError, match="direction_noise"):
+        replace(prior, direction_noise=-0.1)
+    with pytest.raises(ValueError, match="autocorrelation must be of shape"):
+        replace(prior, autocorrelation=np.zeros(3))
+
+
+def test_tasks_too_short_for_halves_have_no_noise():
+    rng = np.random.default_rng(1)
+    tasks = [Task(rng.standard_normal((6, 3)), [0, 0, 0, 1, 1, 1]) for _ in range(4)]
+    assert TaskPrior.from_tasks(tasks).direction_noise is None
+
+
+def test_neighbours_in_the_rest_are_not_alike(tasks):
+    rng = np.random.default_rng(2)
+    label = np.repeat([0, 1, 2], 20)
+    made = [Task(rng.standard_normal((60, 3)) + 3.0 * label[:, None], label) for _ in range(4)]
+    prior = MulticlassPrior.from_tasks(made, strategy="one-vs-rest")
+    assert all(one.autocorrelation is None for one in prior.priors.values())
+
+
+def test_pairs_have_priors_of_their_own(tasks):
+    rng = np.random.default_rng(3)
+    label = np.repeat(["a", "b", "c"], 20)
+    made = [Task(rng.standard_normal((60, 3)), label) for _ in range(4)]
+    prior = MulticlassPrior.from_tasks(made)
+    with pytest.raises(ValueError, match=r"is of the classes \('b', 'c'\)"):
+        MulticlassPrior("pairwise", ("a", "b", "c"), {("a", "b"): prior["b", "c"]})
+    mixed = MixturePrior.from_tasks([Task(t.X[:40], t.y[:40]) for t in made], n_components=1)
+    with pytest.raises(TypeError, match="must be a TaskPrior; got MixturePrior"):
+        MulticlassPrior("pairwise", ("a", "b", "c"), {("a", "b"): mixed})
