@@ -4,6 +4,7 @@ Run as ``python examples/federation.py [picture.png]``.
 """
 
 import io
+import logging
 import multiprocessing
 import socket
 import sys
@@ -16,6 +17,7 @@ import numpy as np
 from crossfade import TaskPrior, load_mental_math
 from crossfade.federated import Agreement, join, serve
 
+logging.disable(logging.WARNING)  # Flower's own log; each process reads this line
 SITES = {"A": (4, 11), "B": (11, 18), "C": (18, 24), "D": (24, 30), "E": (30, 36)}
 
 

@@ -9,6 +9,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import norm
+from sklearn.base import clone
 
 import crossfade as cf
 from crossfade.simulate import draw_directions
@@ -83,8 +84,8 @@ def mental_math():
             X, y = task.X[rest], task.y[rest]
             second = float(y.mean())
             own = (task.X[few], task.y[few])
-            ignores = cf.PosteriorBlendClassifier(prior).fit(*own)
-            knows = cf.PosteriorBlendClassifier(prior, class_prior=(1.0 - second, second)).fit(*own)
+            ignores = cf.PosteriorBlendClassifier(prior, in_a_row=False).fit(*own)
+            knows = clone(ignores).set_params(class_prior=(1.0 - second, second)).fit(*own)
             row = [ignores.score(X, y)]
             row += [ignores.estimate_proportions(X).score(X, y), knows.score(X, y)]
             scores.append([*row, knows.expected_accuracy_, 1.0 - second])

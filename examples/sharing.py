@@ -26,7 +26,8 @@ for person, task in enumerate(tasks):
         test = np.concatenate([one[BUDGETS[-1] :] for one in pair])
         for place, budget in enumerate(BUDGETS):
             few = np.concatenate([one[:budget] for one in pair])
-            blend = PosteriorBlendClassifier(prior).fit(task.X[few], task.y[few])
+            blend = PosteriorBlendClassifier(prior, in_a_row=False)
+            blend.fit(task.X[few], task.y[few])
             right = blend.predict(task.X[test]) == task.y[test]
             shares = [right[task.y[test] == label].mean() for label in task.classes]
             hits[person, split, place] = np.mean(shares)

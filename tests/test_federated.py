@@ -4,31 +4,37 @@ import socket
 import subprocess
 import sys
 from copy import deepcopy
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from crossfade import Task, TaskPrior
+from crossfade import Task, TaskPrior, cli
 from crossfade.cli import main
 
 pytest.importorskip("flwr")
 
-from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Context, Message, RecordDict
 from flwr.common import bytes_to_ndarray
+from flwr.common.secure_aggregation.crypto.shamir import combine_shares
+from flwr.common.secure_aggregation.crypto.symmetric_encryption import generate_shared_key
 from flwr.common.secure_aggregation.secaggplus_utils import pseudo_rand_gen
+from flwr.supercore.primitives.asymmetric import bytes_to_private_key, bytes_to_public_key
 from flwr.supercore.task_identity import TaskIdentity
 
 from crossfade.federated import (
     Agreement,
     FederationError,
+    _apps,
     client_app,
     join,
+    read_scale,
     serve,
     server_app,
     sites_needed,
+    write_scale,
 )
-from crossfade.federated._agreement import read_scale, write_scale
 from crossfade.federated._secure import CONFIGS, RESIDUES, client_protocol, masks, whole_steps
 from crossfade.federated._site import _reply
 from crossfade.federated._sums import local_prior, packed, rounding, unpacked
@@ -219,16 +225,30 @@ def test_a_task_is_as_good_as_its_direction(make_target):
 def test_tasks_with_other_classes_or_features_are_refused(make_target):
     with pytest.raises(ValueError, match=r"classes: \('a', 'b'\) here, \('rest', 'task'\) there"):
         client_app(tasks_of(make_target, ("a", "b")), agreed(), "A")
-    with pytest.raises(ValueError, match=r"feature names: .* here, .* there"):
+    with pytest.raises(ValueError, match="in another order: 'delta' stands where"):
         client_app(tasks_of(make_target, names=NAMES[::-1]), agreed(), "A")
+    with pytest.raises(ValueError, match="feature names: None here"):
+        client_app(tasks_of(make_target, names=None), agreed(), "A")
     X, y = make_target(5)
-    with pytest.raises(ValueError, match="5"):
+    with pytest.raises(ValueError, match="There are 5 features; the agreed scale has 4"):
         client_app(Task(X, np.array(["rest", "task"])[y]), agreed(), "A")
 
 
-def test_a_site_has_a_name():
-    with pytest.raises(ValueError, match="empty"):
-        client_app(draw_directions(2), agreed(), " ")
+def test_a_scale_of_other_features_is_refused_by_their_names(make_target):
+    other = agreed(feature_scale=np.ones(3), feature_names=("alpha", "beta", "theta"))
+    with pytest.raises(ValueError, match="not what the federation agreed on") as refused:
+        client_app(tasks_of(make_target), other, "A")
+    assert "Features of the agreed scale are missing: 'theta'." in str(refused.value)
+    assert "does not know: 'gamma', 'delta'." in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [(" ", "empty"), ("A\x1b[2J", "can be seen"), ("A" * 81, "at most 80 characters")],
+)
+def test_a_site_has_a_name(name, words):
+    with pytest.raises(ValueError, match=words):
+        client_app(draw_directions(2), agreed(), name)
 
 
 # -- sums -------------------------------------------------------------------------------------
@@ -307,9 +327,10 @@ def test_flower_itself_is_left_alone():
     assert sys.modules[secaggplus_mod.__module__].pseudo_rand_gen is pseudo_rand_gen
 
 
-def test_nothing_is_clipped():
-    with pytest.raises(FederationError, match="would be clipped"):
-        whole_steps([np.array([1.5])], 1.0, 2**40)
+@pytest.mark.parametrize("number", [1.5, -1.5, np.nan, np.inf])
+def test_nothing_is_clipped(number):
+    with pytest.raises(FederationError, match="not finite, or exceeds its bound"):
+        whole_steps([np.array([0.5, number])], 1.0, 2**40)
 
 
 # -- the secure sum ---------------------------------------------------------------------------
@@ -418,8 +439,6 @@ def test_no_masked_vector_resembles_a_site():
 
 def test_all_that_the_server_gets_cannot_unmask_one_site():
     """Lift every mask whose seed the server can have; the pairwise ones stay."""
-    from flwr.common.secure_aggregation.crypto.shamir import combine_shares
-
     agreement = agreed()
     sites = sites_of(draw_directions(5))
     *_, grid = federation(sites, agreement)
@@ -496,6 +515,103 @@ def test_a_site_sends_once():
         again(grid, Context(1, 1, {}, RecordDict(), {}))
 
 
+def test_a_site_sends_once_in_whatever_run():
+    agreement = agreed()
+    *_, grid = federation(sites_of(draw_directions(8), 4), agreement)
+    fewer = LocalGrid({node: app for node, app in grid.apps.items() if node != 13})
+    again = server_app(agreement, 3, print, wait=0.0, timeout=1.0)
+    with pytest.raises(FederationError, match=r"0 of 3 sites answered.*has sent its sums already"):
+        again(fewer, Context(2, 1, {}, RecordDict(), {}))
+
+
+@pytest.mark.parametrize("change", [lambda v: np.append(v, 0.1), lambda v: v[:-1]])
+def test_a_vector_of_the_wrong_length_ends_the_sum_and_all_are_told(monkeypatch, change):
+    sites = sites_of(draw_directions(11))
+
+    def pack(prior, most):
+        vector = packed(prior, most)
+        return change(vector) if prior.n_tasks == 3 else vector
+
+    # Of eleven tasks the first site has three, the others two each.
+    monkeypatch.setattr(_apps, "packed", pack)
+    prior, ends, lines, _ = federation(sites, agreed())
+    assert prior is None
+    assert "failed at the collection of masked sums, on an answer of the wrong length" in lines[-1]
+    assert set(ends) == set(sites)
+    assert all(str(end) == lines[-1] for end in ends.values())
+
+
+def test_a_site_that_is_not_finite_sends_nothing(monkeypatch):
+    sites = sites_of(draw_directions(15))
+    spoilt = sites["B"].sum(0)
+
+    def pack(prior, most):
+        mine = np.array_equal(prior.direction_sum, spoilt)
+        return packed(prior, most) * (np.nan if mine else 1.0)
+
+    monkeypatch.setattr(_apps, "packed", pack)
+    prior, _, lines, _ = federation(sites, agreed())
+    assert "dropped out, and not in the prior: B" in lines
+    assert prior.n_tasks == 12
+
+
+class Answers:
+    """A node that answers every message with the same records, whatever it is asked."""
+
+    def __init__(self, **records):
+        self.records = RecordDict({name: ConfigRecord(told) for name, told in records.items()})
+
+    def __call__(self, message, context):
+        return Message(deepcopy(self.records), reply_to=message)
+
+
+def beside_a_stranger(stranger):
+    """Five are awaited: four sites, and a node that answers as it likes."""
+    W, agreement = draw_directions(8), agreed()
+    lines, priors = [], []
+    apps = {11 + k: client_app(W[2 * k : 2 * k + 2], agreement, "ABCD"[k]) for k in range(4)}
+    app = server_app(agreement, 5, priors.append, wait=0.0, timeout=1.0, report=lines.append)
+    try:
+        app(LocalGrid({**apps, 15: stranger}), Context(1, 1, {}, RecordDict(), {}))
+    except FederationError as reason:
+        return None, [*lines, str(reason)]
+    return priors[0], lines
+
+
+@pytest.mark.parametrize(
+    "records",
+    [{}, {"crossfade": {}}, {"crossfade": {"place": "A"}}, {"other": {"site": "A"}}],
+    ids=["nothing", "an empty record", "no name", "another record"],
+)
+def test_a_node_that_answers_otherwise_has_not_joined(records):
+    prior, lines = beside_a_stranger(Answers(**records))
+    assert "1 connected, and did not answer as a site does" in lines
+    assert prior.n_tasks == 8
+
+
+def test_a_site_that_answers_otherwise_in_the_sum_is_named_as_a_failure():
+    prior, lines = beside_a_stranger(Answers(crossfade={"site": "E"}))
+    assert prior is None
+    assert "failed at the exchange of public keys" in lines[-1]
+
+
+def test_names_and_reasons_cannot_steer_the_terminal():
+    steering = "E\x1b[2J\r\u202ename" + "!" * 5000
+    for told in ({"site": steering}, {"site": "E", "refused": steering}):
+        _, lines = beside_a_stranger(Answers(crossfade=told))
+        assert any("E\ufffd[2J\ufffd\ufffdname" in line for line in lines)
+        assert all(line.isprintable() for line in lines)
+        assert max(map(len, lines)) <= 2000
+    ends = []
+    app = client_app(draw_directions(2), agreed(), "A", ends.append)
+    content = RecordDict({"crossfade": ConfigRecord({"failed": steering})})
+    app(
+        Message(content, dst_node_id=11, message_type="query"),
+        Context(1, 11, {}, RecordDict(), {}),
+    )
+    assert str(ends[0]).isprintable()
+
+
 def test_too_few_that_came_are_refused_and_told():
     prior, ends, lines, _ = federation(sites_of(draw_directions(6), 3), agreed(), n_sites=5)
     assert prior is None
@@ -549,6 +665,145 @@ def test_a_secure_sum_of_two_is_refused_by_the_site():
 def test_nobody_gets_both_secrets_of_a_site():
     with pytest.raises(FederationError, match="both secrets of 1 sites"):
         asked(stage="unmask", active_nids=[1, 2, 3, 4], dead_nids=[4])
+
+
+# -- a server that does not follow the protocol -------------------------------------------------
+
+
+class DishonestServer:
+    """Asks five sites for what it likes; keeps keys, encrypted shares and refusals."""
+
+    def __init__(self):
+        self.sites = sites_of(draw_directions(15))
+        self.nodes = [11, 12, 13, 14, 15]
+        apps = [client_app(W, agreed(), name) for name, W in self.sites.items()]
+        self.grid = LocalGrid(dict(zip(self.nodes, apps, strict=True)))
+        self.refusals = {}
+        keys = self.ask(dict.fromkeys(self.nodes, SETUP))
+        self.keys = {str(node): [told["pk1"], told["pk2"]] for node, told in keys.items()}
+        request = {"stage": "share_keys", **self.keys}
+        shared = self.ask(dict.fromkeys(self.nodes, request))
+        self.encrypted = {
+            (node, other): content
+            for node, told in shared.items()
+            for other, content in zip(told["dsts"], told["ctxts"], strict=True)
+        }
+
+    def ask(self, requests):
+        messages = []
+        for node, request in requests.items():
+            content = RecordDict({CONFIGS: ConfigRecord(dict(request))})
+            content["fitins.parameters"] = ArrayRecord()
+            content["fitins.config"] = ConfigRecord()
+            messages.append(Message(content, dst_node_id=node, message_type="train"))
+        answers = {}
+        for reply in self.grid.send_and_receive(messages, timeout=1.0):
+            node = reply.metadata.src_node_id
+            if reply.has_error():
+                self.refusals.setdefault(node, reply.error.reason)
+            else:
+                answers[node] = reply.content.config_records[CONFIGS]
+        return answers
+
+    def collect(self, sources=None):
+        """Ask all for masked sums; `sources` says whose shares some of them get."""
+        requests = {}
+        for node in self.nodes:
+            others = [other for other in self.nodes if other != node]
+            named = (sources or {}).get(node, others)
+            requests[node] = {
+                "stage": "collect_masked_vectors",
+                "srcs": named,
+                "ctxts": [self.encrypted.get((other, node), b"") for other in named],
+            }
+        return self.ask(requests)
+
+
+def sums_of_a_lone_site():
+    """Attack on site 11 by one neighbour three times; its sums, and the true ones."""
+    server = DishonestServer()
+    masked = server.collect({11: [12, 12, 12]})
+    honest_looking = {"stage": "unmask", "active_nids": [11, 13, 14, 15], "dead_nids": [12]}
+    requests = dict.fromkeys((13, 14, 15), honest_looking)
+    requests[11] = {"stage": "unmask", "active_nids": [11] * 4, "dead_nids": [12]}
+    shares = {}
+    for told in server.ask(requests).values():
+        for owner, share in dict(zip(told["nids"], told["shares"], strict=True)).items():
+            shares.setdefault(owner, []).append(share)
+    if 11 not in masked or min(len(shares[11]), len(shares[12])) < 4:
+        return None, server
+    shapes = [(1,), (15,)]
+    own = masks(combine_shares(shares[11]), RESIDUES, shapes)[1]
+    secret = bytes_to_private_key(combine_shares(shares[12]))
+    pair = generate_shared_key(secret, bytes_to_public_key(server.keys["11"][0]))
+    covered = bytes_to_ndarray(masked[11]["masked_params"][1]).astype(np.int64)
+    # Site 11 subtracted the mask that it has with 12, since its number is the smaller.
+    return (covered - own + 3 * masks(pair, RESIDUES, shapes)[1]) & (RESIDUES - 1), server
+
+
+def test_a_dishonest_server_would_have_one_sites_sums_if_sites_did_not_check(monkeypatch):
+    monkeypatch.setattr(_apps, "check_request", lambda request, state: None)
+    found, server = sums_of_a_lone_site()
+    vector = packed(local_prior(server.sites["A"], agreed()), 8)
+    np.testing.assert_array_equal(found, whole_steps([vector], 1.0, 2**40)[0])
+
+
+def test_a_dishonest_server_gets_nothing_from_the_site_that_it_attacks():
+    found, server = sums_of_a_lone_site()
+    assert found is None
+    assert "named one site more than once: 3 names for 1" in server.refusals[11]
+    assert set(server.refusals) == {11}
+
+
+@pytest.mark.parametrize(
+    ("sources", "words"),
+    [
+        ([12, 12, 13, 14], "one site more than once: 4 names for 3"),
+        ([12, 13], "named 2 sites, of which 3 are needed"),
+        ([11, 12, 13], "1 sites that have shared nothing with this one"),
+        ([12, 13, 99], "1 sites that have shared nothing with this one"),
+    ],
+    ids=["twice", "too few", "itself", "stranger"],
+)
+def test_masked_sums_go_out_under_enough_different_masks(sources, words):
+    server = DishonestServer()
+    assert 11 not in server.collect({11: sources})
+    assert words in server.refusals[11]
+
+
+@pytest.mark.parametrize(
+    ("active", "dead", "words"),
+    [
+        ([11] * 4, [12], "one site more than once: 4 names for 1"),
+        ([11, 13, 14, 15], [12, 12], "one site more than once: 2 names for 1"),
+        ([11, 13, 14], [12], "named 3 sites, of which 4 are needed"),
+        ([11, 12, 13, 14], [99], "1 sites that have shared nothing"),
+        ([12, 13, 14, 99], [], "1 sites that have shared nothing"),
+        ([12, 13, 14, 15], [11], "calls this site dropped out"),
+        ([11, 12, 13, 14], [14, 15], "both secrets of 1 sites"),
+    ],
+    ids=["twice", "dead twice", "too few", "stranger", "active stranger", "itself", "both"],
+)
+def test_shares_go_out_for_enough_different_sites(active, dead, words):
+    server = DishonestServer()
+    assert set(server.collect()) == set(server.nodes)
+    request = {"stage": "unmask", "active_nids": active, "dead_nids": dead}
+    assert server.ask({11: request}) == {}
+    assert words in server.refusals[11]
+
+
+def test_a_site_gives_shares_to_a_server_once():
+    server = DishonestServer()
+    server.collect()
+    fair = {"stage": "unmask", "active_nids": [11, 13, 14, 15], "dead_nids": [12]}
+    assert set(server.ask({11: fair})) == {11}
+    assert server.ask({11: fair | {"active_nids": [11, 12, 14, 15], "dead_nids": [13]}}) == {}
+
+
+@pytest.mark.parametrize("stage", ["share_keys", "collect_masked_vectors"])
+def test_a_stage_out_of_turn_is_refused(stage):
+    with pytest.raises(ValueError, match="expect setup stage"):
+        asked(stage=stage, srcs=[], ctxts=[])
 
 
 # -- addresses and commands -------------------------------------------------------------------
@@ -622,17 +877,59 @@ def test_what_the_server_command_refuses(files, monkeypatch, words, said):
     write_scale("scale.csv", NAMES, np.ones(4))
     more = ["--scale", "scale.csv", "--classes", "rest", "task", "-o", "prior.npz"]
     result = CliRunner().invoke(main, ["federate", *words, *more])
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert said in " ".join(result.output.split())
+    assert "Usage" not in result.output
+
+
+JOIN = ["federate", "join", "tasks.csv", "--server", "127.0.0.1:9", "--site", "A", "--wait", "0"]
 
 
 def test_what_the_site_command_refuses(files, monkeypatch):
     monkeypatch.chdir(files)
     write_scale("scale.csv", NAMES[::-1], np.ones(4))
-    words = ["tasks.csv", "--scale", "scale.csv", "--server", "127.0.0.1:9", "--site", "A"]
-    result = CliRunner().invoke(main, ["federate", "join", *words])
-    assert result.exit_code == 2
-    assert "not what the federation agreed on (feature names:" in " ".join(result.output.split())
+    result = CliRunner().invoke(main, [*JOIN, "--scale", "scale.csv"])
+    assert result.exit_code == 1
+    assert "The features are in another order: 'alpha'" in " ".join(result.output.split())
+    assert "Usage" not in result.output
+
+
+def test_the_site_command_says_that_there_is_no_server(files, monkeypatch):
+    monkeypatch.chdir(files)
+    write_scale("scale.csv", NAMES, np.ones(4))
+    result = CliRunner().invoke(main, [*JOIN, "--scale", "scale.csv"])
+    assert result.exit_code == 1
+    assert "Error: No connection to the server at 127.0.0.1:9" in result.output
+
+
+@pytest.mark.parametrize("command", ["serve", "join"])
+def test_a_place_that_cannot_be_written_to_is_refused_before_the_round(files, monkeypatch, command):
+    monkeypatch.chdir(files)
+    write_scale("scale.csv", NAMES, np.ones(4))
+    monkeypatch.setattr(f"crossfade.federated.{command}", lambda *_, **__: pytest.fail("began"))
+    words = JOIN
+    if command == "serve":
+        words = ["federate", "serve", "--sites", "3", "--classes", "rest", "task"]
+    result = CliRunner().invoke(main, [*words, "--scale", "scale.csv", "-o", "nowhere/prior.npz"])
+    assert result.exit_code == 1
+    assert "nowhere: No such file or directory. Name another file" in result.output
+    assert sorted(file.name for file in files.iterdir()) == ["scale.csv", "tasks.csv"]
+
+
+def test_commands_use_public_names_of_the_federation():
+    for file in Path(cli.__file__).parent.glob("*.py"):
+        assert "federated._" not in file.read_text(), file.name
+
+
+def test_the_example_keeps_flowers_log_away():
+    example = Path(__file__).parents[1] / "examples" / "federation.py"
+    code = (
+        "import logging, runpy, sys, flwr; runpy.run_path(sys.argv[1]); "
+        "print(logging.getLogger('flwr').isEnabledFor(logging.WARNING))"
+    )
+    words = [sys.executable, "-c", code, str(example)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_flower_loads_only_when_used():

@@ -41,6 +41,59 @@ def test_curve_starts_at_the_forecast(make_target, make_prior, name, isotropic, 
         np.testing.assert_allclose(later, later[0], atol=0.05)
 
 
+@pytest.mark.parametrize("blend", [PosteriorBlendClassifier, ConvexBlendClassifier])
+@pytest.mark.parametrize("class_prior", [(0.9, 0.1), (0.3, 0.7)])
+def test_unequal_classes(make_target, make_prior, blend, class_prior):
+    X, y = make_target()
+    rule = blend(make_prior(), class_prior=class_prior).fit(X, y)
+    now = forecast_labels(rule, [8])
+    assert now.accuracy[0] == pytest.approx(rule.expected_accuracy_, abs=1e-9)
+    assert now.error[0] == pytest.approx(rule.expected_accuracy_error_, abs=1e-9)
+    assert (np.diff(forecast_labels(rule, 2 ** np.arange(3, 10)).accuracy) > -1e-9).all()
+    # Proportions that hardly differ are hardly different.
+    equal, nearly = (
+        forecast_labels(blend(make_prior(), class_prior=pair).fit(X, y), [2, 8, 64])
+        for pair in ((0.5, 0.5), (0.5 + 1e-7, 0.5 - 1e-7))
+    )
+    np.testing.assert_allclose(nearly.accuracy, equal.accuracy, atol=1e-4)
+
+
+def test_more_labels_do_no_harm_where_classes_hardly_differ(make_target, make_prior):
+    for seed in range(20):
+        X, y = make_target(n_each=(4, 4), seed=seed, gap=0.3)
+        rule = PosteriorBlendClassifier(make_prior(), class_prior=(0.8, 0.2)).fit(X, y)
+        later = forecast_labels(rule, 4 * 2 ** np.arange(6)).accuracy
+        assert (later > rule.expected_accuracy_ - 1e-9).all()
+
+
+@pytest.mark.parametrize("blend", [PosteriorBlendClassifier, ConvexBlendClassifier])
+def test_proportions_that_were_estimated(make_target, make_prior, blend):
+    X, y = make_target(n_each=(458, 58), gap=2.0)
+    few = np.r_[:8, -8:0]
+    rule = blend(make_prior()).fit(X[few], y[few]).estimate_proportions(np.delete(X, few, 0))
+    assert rule.class_prior_[0] > 0.7
+    now = forecast_labels(rule, [8])
+    assert now.accuracy[0] == pytest.approx(rule.expected_accuracy_, abs=1e-9)
+    assert now.error[0] == pytest.approx(rule.expected_accuracy_error_, abs=1e-9)
+    again = forecast_labels(rule.fit(X[few], y[few]), [8])
+    assert again.error[0] == pytest.approx(rule.expected_accuracy_error_, abs=1e-9)
+
+
+@pytest.mark.parametrize("length", [0.0, 0.1])
+def test_a_crowd_without_a_direction_is_left_out(make_target, length):
+    """As the convex blend leaves it out: more labels do not bring it back."""
+    pair = np.array([[length, 1.0], [length, -1.0]])
+    W = np.zeros((30, 4))
+    W[::2, :2], W[1::2, :2] = pair
+    prior = TaskPrior.from_projections(W, normalize=True)
+    with pytest.warns(UserWarning, match="cancel out"):
+        rule = ConvexBlendClassifier(prior).fit(*make_target())
+    alone = ConvexBlendClassifier(prior, alpha=1.0).fit(*make_target())
+    found = forecast_labels(rule, [8, 64])
+    assert found.accuracy[0] == pytest.approx(rule.expected_accuracy_, abs=1e-9)
+    np.testing.assert_array_equal(found.accuracy, forecast_labels(alone, [8, 64]).accuracy)
+
+
 def test_labels_of_other_names_and_order(make_target, make_tasks):
     X, y = make_target()
     prior = TaskPrior.from_tasks(make_tasks(labels=("a", "b")))

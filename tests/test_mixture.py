@@ -1,6 +1,7 @@
 """MixturePrior: what it holds, what equals a TaskPrior, files, and each refusal."""
 
 import copy
+import json
 import pickle
 
 import numpy as np
@@ -325,11 +326,36 @@ def test_the_file_holds_no_direction(mixture, tmp_path):
 def test_files_of_other_kinds_are_refused(mixture, tmp_path):
     path = tmp_path / "prior.npz"
     mixture.save(path)
-    with pytest.raises(ValueError, match="its format is not 'crossfade-prior'"):
+    with pytest.raises(ValueError, match=r"the file of a MixturePrior: .* MixturePrior\.load"):
         TaskPrior.load(path)
     mixture.pooled.save(path)
-    with pytest.raises(ValueError, match="its format is not 'crossfade-mixture-prior'"):
+    with pytest.raises(ValueError, match=r"the file of a TaskPrior: .* with TaskPrior\.load"):
         MixturePrior.load(path)
+
+
+def test_card_tells_that_a_component_may_be_one_person(make_target, tmp_path):
+    crowd = draw_directions(12, 6, 200.0, random_state=0)
+    alone = -np.eye(6)[0]
+    prior = MixturePrior.from_projections(np.vstack([crowd, alone]), 2)
+    fewest = prior.counts.min()
+    assert fewest == pytest.approx(1.0, abs=1e-3)
+    data = prior.card_data()
+    assert data["privacy"]["kind"] == "sums of components"
+    assert data["privacy"]["fewest_tasks"] == pytest.approx(fewest, rel=1e-3)
+    np.testing.assert_allclose(data["components"], prior.counts, rtol=1e-3)
+    np.testing.assert_allclose(prior.direction_sums[1], alone, atol=1e-3)
+    assert data["n_tasks"] == 13
+    assert "components" in prior.card()
+    assert "of one task it is that direction" in prior.card()
+    assert "exact sums: who knows all tasks but one" not in prior.card()
+
+    prior.save(tmp_path / "prior.npz")
+    with np.load(tmp_path / "prior.npz") as archive:
+        assert archive["card_md"].tobytes().decode() == prior.card()
+        assert json.loads(archive["card_json"].tobytes()) == data
+    fitted = PosteriorBlendClassifier(prior).fit(*make_target(6))
+    save_model(fitted, tmp_path / "model.json")
+    assert load_model(tmp_path / "model.json").prior_["privacy"] == data["privacy"]
 
 
 def altered(path, **arrays):

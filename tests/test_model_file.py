@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from crossfade import (
@@ -14,6 +15,7 @@ from crossfade import (
     FisherDiscriminant,
     MixturePrior,
     PosteriorBlendClassifier,
+    SavedRule,
     TaskPrior,
     load_model,
     save_model,
@@ -61,7 +63,14 @@ def test_predictions_are_equal_to_the_bit(make_tasks, make_target, tmp_path, ble
     for method in ("decision_function", "predict_proba", "predict"):
         np.testing.assert_array_equal(getattr(again, method)(new), getattr(fitted, method)(new))
     assert [type(name) for name in again.classes_.tolist()] == [type(name) for name in labels]
-    for name in ("projection_", "midpoint_", "alpha_", "expected_accuracy_", "coef_"):
+    for name in (
+        "projection_",
+        "midpoint_",
+        "alpha_",
+        "coef_",
+        "class_prior_",
+        "expected_accuracy_",
+    ):
         np.testing.assert_array_equal(getattr(again, name), getattr(fitted, name))
     np.testing.assert_array_equal(again.feature_scale_, prior.feature_scale)
     assert again.n_labelled_ == (8.0, 8.0)
@@ -85,6 +94,16 @@ def test_with_a_mixture(make_directions, make_target, tmp_path):
     again = load_model(tmp_path / "m.json")
     np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
     assert again.prior_["n_tasks"] == 30
+
+
+@pytest.mark.parametrize("blend", [PosteriorBlendClassifier, ConvexBlendClassifier])
+def test_proportions_are_kept(prior, samples, tmp_path, blend):
+    fitted = blend(prior, class_prior=(0.9, 0.1)).fit(*samples)
+    save_model(fitted, tmp_path / "m.json")
+    assert json.loads((tmp_path / "m.json").read_text())["class_prior"] == [0.9, 0.1]
+    again = load_model(tmp_path / "m.json")
+    np.testing.assert_array_equal(again.class_prior_, fitted.class_prior_)
+    np.testing.assert_array_equal(again.predict_proba(samples[0]), fitted.predict_proba(samples[0]))
 
 
 def test_file_says_which_prior_and_under_which_privacy(prior, saved, tmp_path):
@@ -119,6 +138,16 @@ def test_other_features_are_refused(saved, samples):
 def test_it_only_predicts(saved, samples):
     with pytest.raises(TypeError, match="only predicts"):
         load_model(saved).fit(*samples)
+
+
+def test_a_clone_predicts_too(saved, samples):
+    rule = load_model(saved)
+    np.testing.assert_array_equal(clone(rule).predict(samples[0]), rule.predict(samples[0]))
+
+
+def test_an_empty_rule_says_where_to_get_one(samples):
+    with pytest.raises(NotFittedError, match="This SavedRule is empty; load_model makes one"):
+        SavedRule().predict(samples[0])
 
 
 def test_only_fitted_blends(prior, make_target, tmp_path):
@@ -164,6 +193,40 @@ def test_newer_version(saved):
         load_model(saved)
 
 
+@pytest.mark.parametrize("version", ["1", 0, -1, True, 1.0, None])
+def test_version_that_is_none(saved, version):
+    rewritten(saved, version=version)
+    with pytest.raises(ValueError, match=f"its format version is {version!r}, not a whole number"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("name", ["coef", "prior", "class_prior", "n_labelled"])
+def test_missing_field_is_named(saved, name):
+    fields = json.loads(saved.read_text())
+    del fields[name]
+    saved.write_text(json.dumps(fields))
+    rewritten(saved)
+    with pytest.raises(ValueError, match=f"no valid model: the field '{name}' is missing. Ask"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_tasks": 0}, "n_tasks must be a whole number of at least 1; got 0"),
+        ({"n_tasks": "many"}, "n_tasks must be a whole number"),
+        ({"sha256": "abc"}, "must have a SHA-256"),
+        ({"sha256": None}, "must have a SHA-256"),
+        ({"privacy": "exact sums"}, "must have a privacy"),
+        ({"about": None}, "must have a privacy and an about"),
+    ],
+)
+def test_record_of_a_prior_that_is_none(saved, changes, message):
+    rewritten(saved, prior=json.loads(saved.read_text())["prior"] | changes)
+    with pytest.raises(ValueError, match=message):
+        load_model(saved)
+
+
 @pytest.mark.parametrize("content", ["[]", "{}", '{"format": "other"}', "7", "null"])
 def test_other_json(tmp_path, content):
     (tmp_path / "m.json").write_text(content)
@@ -192,6 +255,12 @@ def test_no_json_at_all(tmp_path, content):
         {"alpha": 2.0},
         {"intercept": "zero"},
         {"n_labelled": [1.0]},
+        {"n_labelled": [-1.0, 2.0]},
+        {"n_labelled": "ab"},
+        {"class_prior": [0.9, 0.2]},
+        {"class_prior": None},
+        {"prior": "x"},
+        {"prior": {}},
     ],
 )
 def test_contents_that_cannot_be_a_model(saved, changes):

@@ -185,6 +185,12 @@ def test_header_that_is_none(saved):
         TaskPrior.load(saved)
 
 
+def test_a_format_that_is_no_text(saved):
+    rewritten(saved, {"format": ["crossfade-prior"]})
+    with pytest.raises(ValueError, match="is not a prior file: its format is not"):
+        TaskPrior.load(saved)
+
+
 @pytest.mark.parametrize(
     ("header", "arrays"),
     [

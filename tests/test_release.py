@@ -14,7 +14,7 @@ from crossfade import (
     Release,
     TaskPrior,
 )
-from crossfade._prior_file import _digest, read_prior
+from crossfade._prior_file import _digest, pack, read_prior, unpack
 from crossfade._release import noisy_sums, repaired, sensitivity
 
 pytest.importorskip("opendp")
@@ -210,6 +210,91 @@ def test_files_that_do_not_say_where_a_scale_is_from_are_taken_for_learnt(scale,
     assert old.scale_learnt == (scale != 1.0)
 
 
+# -- the card -------------------------------------------------------------------------------
+
+
+def hidden(prior):
+    data = prior.card_data()
+    rows = [line for line in prior.card().splitlines() if "hidden by noise" in line]
+    assert len(rows) == 2
+    assert prior.summary().count("hidden by noise") == 2
+    return data["agreement"] is None and data["concentration"] is None
+
+
+def test_agreement_that_noise_hides_is_not_told(make_prior):
+    exact = make_prior(36, 9)
+    # Where R is cut off at 1, and where at 0.
+    noise = exact.released(0.1, 1e-5).release
+    for length in (0.0, 36.0):
+        whole = length * np.eye(9)[0]
+        released = dataclasses.replace(exact, direction_sum=whole, release=noise)
+        assert released.resultant_length == length / 36
+        assert hidden(released)
+        assert released.concentration == 0.0
+    assert hidden(make_prior(1, 4).released(1.0, 1e-5))
+
+
+def test_agreement_is_told_as_far_as_it_can_be_trusted(make_prior):
+    released = make_prior(400, 4).released(1.0, 1e-5)
+    assert 0.0 < released.trusted_length < released.resultant_length
+    assert released.card_data()["agreement"] == pytest.approx(released.trusted_length, rel=1e-3)
+    assert "the noise is allowed for" in released.card()
+    assert f"agreement R    {released.trusted_length:.3f}" in released.summary()
+    exact = make_prior(400, 4)
+    assert exact.trusted_length == exact.resultant_length
+    assert "noise is" not in exact.card()
+
+
+# -- a prior that is no sum of unit vectors -------------------------------------------------
+
+
+def test_one_task_moves_a_summary_further_than_noise_covers():
+    """Why it is refused: one of 101 tasks turned about moves its sum by more than that bound."""
+    away = np.repeat([1.0, -1.0], 50)
+    sums = []
+    for last in (1.0, -1.0):
+        W = np.append(away, last)[:, None] * np.eye(5)[0]
+        whole = TaskPrior.from_projections(W)
+        summary = TaskPrior.from_summary(whole.mean_direction, whole.standard_error(), 101)
+        sums.append(summary.direction_sum)
+    assert np.linalg.norm(sums[0] - sums[1]) > 50 * sensitivity(101, True)
+
+
+def test_a_summary_is_not_released(make_prior, make_directions, tmp_path):
+    exact = make_prior(40, 4)
+    summary = TaskPrior.from_summary(exact.mean_direction, exact.standard_error(), 40)
+    summary.save(tmp_path / "summary.npz")
+    for prior in (
+        summary,
+        TaskPrior.load(tmp_path / "summary.npz"),
+        summary + exact,
+        exact + summary,
+        summary.update(make_directions(5, 4)),
+        summary.annotated(made_by="site A").reversed(),
+        pickle.loads(pickle.dumps(summary)),
+    ):
+        assert prior.summarised
+        assert prior.card_data()["privacy"] == {"kind": "summary"}
+        assert "it cannot be released" in prior.card()
+        with pytest.raises(ValueError, match="a part from from_summary cannot be released"):
+            prior.released(1.0, 1e-5)
+    assert not (exact + exact).summarised
+    assert not exact.released(1.0, 1e-5).summarised
+    with pytest.raises(TypeError, match="summarised must be True or False; got 1"):
+        dataclasses.replace(exact, summarised=1)
+
+
+@pytest.mark.parametrize("isotropic", [False, True])
+def test_files_that_do_not_say_are_taken_for_summaries_if_they_can_be(
+    make_prior, isotropic, tmp_path
+):
+    make_prior(40, 4, isotropic=isotropic).save(tmp_path / "prior.npz")
+    header, arrays = unpack("it", (tmp_path / "prior.npz").read_bytes(), "crossfade-prior", 2)
+    assert header.pop("summarised") is False
+    (tmp_path / "prior.npz").write_bytes(pack(header, arrays))
+    assert TaskPrior.load(tmp_path / "prior.npz").summarised == isotropic
+
+
 # -- refusals -------------------------------------------------------------------------------
 
 
@@ -228,13 +313,13 @@ def test_a_released_prior_is_not_exact_any_more(released, make_prior):
 
 @pytest.mark.parametrize("epsilon", [0, 0.0, -1.0, np.nan, np.inf, 1001, True, "1", None, [1.0]])
 def test_refuses_epsilon(make_prior, epsilon):
-    with pytest.raises(ValueError, match="epsilon must be"):
+    with pytest.raises(ValueError, match="epsilon must be above 0 and at most 1000; got"):
         make_prior().released(epsilon, 1e-5)
 
 
 @pytest.mark.parametrize("delta", [0, 0.0, -1e-5, 1.0, 2, np.nan, np.inf, False, "1e-5", None])
 def test_refuses_delta(make_prior, delta):
-    with pytest.raises(ValueError, match="delta must be"):
+    with pytest.raises(ValueError, match="delta must be above 0 and below 1; got"):
         make_prior().released(1.0, delta)
 
 
@@ -255,6 +340,7 @@ def test_says_what_to_install(make_prior, monkeypatch):
         ((0.0, 1e-5, 1.0, True), "epsilon must be above 0"),
         ((1.0, 1.5, 1.0, True), "delta must be above 0 and below 1"),
         ((1.0, 1e-5, 0.0, True), "noise must be a positive number"),
+        ((1.0, 1e-5, -1.0, True), "noise must be a positive number"),
         ((1.0, 1e-5, np.inf, True), "noise must be a positive number"),
         ((1.0, 1e-5, 1.0, "yes"), "scale_covered must be True or False"),
     ],

@@ -52,6 +52,7 @@ class BlendClassifier(LinearRule):
     _prior_given: Prior | None
     _target: Target
     _concluded: tuple[Array, float, Array | None]
+    _share_error: float
     #: Samples of the target's further classes, for the covariance only.
     _bystanders: Samples | None = None
 
@@ -219,6 +220,7 @@ class BlendClassifier(LinearRule):
             given or 0.5,
         )
         learnt = float(share) if error > 0.0 else given
+        self._share_error = float(error)
         self._favour(learnt, forecast(self._target, *self._concluded, learnt, error))
         return self
 
@@ -319,7 +321,7 @@ class BlendClassifier(LinearRule):
         length = float(np.linalg.norm(omega))
         gap, variance = float(promise.gap) / length, float(promise.variance) / length**2
         self._set_rule(omega / length, self._target.scale, self.midpoint_, gap, variance)
-        self.class_prior_ = np.array([0.5, 0.5])
+        self.class_prior_, self._share_error = np.array([0.5, 0.5]), 0.0
         self._favour(share, promise)
 
     def _favour(self, share: float | None, promise: Forecast) -> None:

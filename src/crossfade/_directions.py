@@ -6,12 +6,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from crossfade import vmf
 from crossfade._blend_law import PsiParts
-from crossfade._checks import check_choice, check_directions
+from crossfade._checks import (
+    check_choice,
+    check_covariance,
+    check_directions,
+    check_finite,
+    check_spectrum,
+)
 from crossfade._shrinkage import oas
 
 if TYPE_CHECKING:
@@ -222,6 +228,43 @@ def resultant_from_psi(trace: float, form: str, n_tasks: int, n_features: int) -
     return float(np.sqrt(square))
 
 
+def sum_of_summary(mu: ArrayLike, psi: ArrayLike, n_tasks: int, form: str) -> Array:
+    """Sum that directions would have by their mean direction and its covariance (equation 11).
+
+    Parameters
+    ----------
+    mu : array-like of shape (n_features,)
+        Mean direction, of unit length.
+    psi : array-like of shape (n_features, n_features)
+        Covariance of the mean direction.
+    n_tasks : int
+        How many directions.
+    form : {"auto", "tangent", "authors", "printed"}
+        Which of the three forms `psi` has.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        As long as they are alike.
+    """
+    check_choice("form", form, ("auto", *PSI_FORMS))
+    direction = check_finite("mu", mu, 1)
+    length = float(np.linalg.norm(direction))
+    if direction.ndim != 1 or abs(length - 1.0) > 1e-6:
+        raise ValueError(
+            f"mu must be one unit vector; got shape {direction.shape}, length {length:.6g}. "
+            "Divide it by its norm."
+        )
+    psi = check_covariance("psi", psi, direction.size)
+    if psi.ndim != 2:
+        raise ValueError(f"psi must be one matrix; got shape {psi.shape}.")
+    check_spectrum("psi", np.linalg.eigvalsh(psi))
+    form = form_of_psi(psi, direction, form)
+    resultant = resultant_from_psi(float(np.trace(psi)), form, n_tasks, direction.size)
+    whole: Array = n_tasks * resultant * direction
+    return whole
+
+
 class DirectionSums:
     """What the sums of unit directions say about them.
 
@@ -271,8 +314,16 @@ class DirectionSums:
 
     @cached_property
     def resultant_length(self) -> float:
-        """Length R of the mean: 1 where all directions agree, 0 where they cancel out."""
+        """Length R of the mean: 1 where all directions agree, 0 where they cancel out.
+
+        That of a released prior is a guess, which large noise makes 0 or 1: see `trusted_length`.
+        """
         return min(float(np.linalg.norm(self.direction_sum / self.n_tasks)), 1.0)
+
+    @property
+    def trusted_length(self) -> float:
+        """How far directions surely agree: R, or less by the noise of a release (equation 31)."""
+        return min(float(np.linalg.norm(self.mean)), 1.0)
 
     @cached_property
     def mean_direction(self) -> Array:
@@ -295,12 +346,12 @@ class DirectionSums:
 
     @property
     def concentration(self) -> float:
-        """Concentration kappa by the paper's formula (equation 8)."""
-        return vmf.concentration_formula(self.resultant_length, self.n_features)
+        """Concentration kappa by the paper's formula (equation 8), of the trusted length."""
+        return vmf.concentration_formula(self.trusted_length, self.n_features)
 
     def concentration_mle(self) -> float:
-        """Concentration kappa of maximum likelihood (equation 9)."""
-        return vmf.concentration_mle(self.resultant_length, self.n_features)
+        """Concentration kappa of maximum likelihood (equation 9), of the trusted length."""
+        return vmf.concentration_mle(self.trusted_length, self.n_features)
 
     @cached_property
     def scatter(self) -> Array:
@@ -315,8 +366,7 @@ class DirectionSums:
         """Variance of the directions in each feature, if it is the same in all (equation 12)."""
         if self.n_tasks < 2.0:
             return 1.0 / self.n_features
-        length = min(float(np.linalg.norm(self.mean)), 1.0)
-        unlike = (1.0 - length**2) * self.n_tasks / (self.n_tasks - 1.0)
+        unlike = (1.0 - self.trusted_length**2) * self.n_tasks / (self.n_tasks - 1.0)
         least = least_scatter(self.n_tasks, self.n_features)
         return max(self._between * unlike / self.n_features, least)
 

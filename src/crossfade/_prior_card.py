@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 if TYPE_CHECKING:
+    from crossfade.mixture import MixturePrior
     from crossfade.prior import TaskPrior
 
 #: What the card has a place for; whatever else is said follows in the order of its keys.
@@ -20,8 +22,20 @@ _LISTED = 50
 Prior = TypeVar("Prior", bound="Described")
 
 
-class Described:
+class Carded:
     """What a prior says of itself to people who never saw its tasks."""
+
+    @abstractmethod
+    def card_data(self) -> dict[str, Any]:
+        """What the card says, in values that JSON can hold; numbers to four digits."""
+
+    def card(self) -> str:
+        """Card in Markdown: what the prior holds, from whom, under which privacy."""
+        return text_of(self.card_data())
+
+
+class Described(Carded):
+    """A prior of which more can be said than its numbers do."""
 
     about: Mapping[str, str]
 
@@ -44,10 +58,6 @@ class Described:
     def card_data(self) -> dict[str, Any]:
         """What the card says, in values that JSON can hold; numbers to four digits."""
         return data_of(cast("TaskPrior", self))
-
-    def card(self) -> str:
-        """Card in Markdown: what the prior holds, from whom, under which privacy."""
-        return text_of(self.card_data())
 
 
 def check_about(about: object) -> Mapping[str, str]:
@@ -99,6 +109,7 @@ def data_of(prior: TaskPrior) -> dict[str, Any]:
     dict
         Text, numbers to four digits, lists and None.
     """
+    hidden = prior.release is not None and prior.cancels
     names = prior.feature_names or [f"feature {place}" for place in range(prior.n_features)]
     agrees = not prior.cancels and prior.resultant_length >= 1e-12
     direction = prior.mean_direction if agrees else np.full(prior.n_features, np.nan)
@@ -106,8 +117,8 @@ def data_of(prior: TaskPrior) -> dict[str, Any]:
         "n_tasks": prior.n_tasks,
         "n_features": prior.n_features,
         "classes": None if prior.classes is None else list(prior.classes),
-        "agreement": _short(prior.resultant_length),
-        "concentration": _short(prior.concentration),
+        "agreement": None if hidden else _short(prior.trusted_length),
+        "concentration": None if hidden else _short(prior.concentration),
         "scale": _origin_of_scale(prior),
         "features": [
             {"name": name, "scale": _short(scale), "mean_direction": _short(part)}
@@ -128,6 +139,26 @@ def data_of(prior: TaskPrior) -> dict[str, Any]:
     }
 
 
+def data_of_mixture(prior: MixturePrior) -> dict[str, Any]:
+    """What the card of a mixture says: that of all its tasks together, and its components.
+
+    Parameters
+    ----------
+    prior : MixturePrior
+        The prior.
+
+    Returns
+    -------
+    dict
+        Text, numbers to four digits, lists and None.
+    """
+    return {
+        **prior.pooled.card_data(),
+        "components": [_short(count) for count in prior.counts],
+        "privacy": {"kind": "sums of components", "fewest_tasks": _short(prior.counts.min())},
+    }
+
+
 def privacy_of(prior: TaskPrior) -> dict[str, Any]:
     """How a prior protects its tasks: single directions, exact sums, or released with a budget.
 
@@ -139,10 +170,12 @@ def privacy_of(prior: TaskPrior) -> dict[str, Any]:
     Returns
     -------
     dict
-        `kind` is "exact sums", "single directions" or "released"; a released prior has `epsilon`,
-        `delta`, `noise` and `scale_covered` too.
+        `kind` is "exact sums", "summary", "single directions" or "released"; a released prior has
+        `epsilon`, `delta`, `noise` and `scale_covered` too.
     """
     release = prior.release
+    if prior.summarised:
+        return {"kind": "summary"}
     if release is None:
         return {"kind": "exact sums" if prior.directions is None else "single directions"}
     return {
@@ -171,13 +204,13 @@ def text_of(data: dict[str, Any]) -> str:
     if data["classes"] is not None:
         first, second = data["classes"]
         classes = f"{first!r} and {second!r}; directions point to the second"
-    kappa = data["concentration"]
     holds = data["holds"]
+    parts = data.get("components", [])
     rows = {
         "tasks": f"{data['n_tasks']}",
+        **({"components": f"{len(parts)}, of {_listed(parts)} tasks"} if parts else {}),
         "classes": classes,
-        "agreement R": f"{data['agreement']:g} (1: all alike, 0: they cancel out)",
-        "concentration kappa": "infinite" if kappa is None else f"{kappa:g}",
+        **_agreement_text(data),
         "made by": data["made_by"] or "not said",
         "date": data["date"] or "not said",
         "units": data["units"] or "not said",
@@ -211,9 +244,27 @@ def _origin_of_scale(prior: TaskPrior) -> str:
     return "none: raw units" if (prior.feature_scale == 1.0).all() else "given beforehand"
 
 
+def _agreement_text(data: dict[str, Any]) -> dict[str, str]:
+    length, kappa = data["agreement"], data["concentration"]
+    if length is None:
+        return dict.fromkeys(("agreement R", "concentration kappa"), "hidden by noise")
+    sure = "; the noise is allowed for" if data["privacy"]["kind"] == "released" else ""
+    return {
+        "agreement R": f"{length:g} (1: all alike, 0: they cancel out{sure})",
+        "concentration kappa": "infinite" if kappa is None else f"{kappa:g}",
+    }
+
+
 def _privacy_text(privacy: dict[str, Any]) -> str:
     if privacy["kind"] == "single directions":
         return "none: it holds the direction of every single task"
+    if privacy["kind"] == "sums of components":
+        return (
+            f"exact sums of each component, the smallest of {privacy['fewest_tasks']:g} tasks: who "
+            "knows all others in a component can subtract them; of one task it is that direction"
+        )
+    if privacy["kind"] == "summary":
+        return "a mean direction and its standard error, exact: it cannot be released"
     if privacy["kind"] != "released":
         return "exact sums: who knows all tasks but one can subtract them"
     text = f"released with epsilon = {privacy['epsilon']:g}, delta = {privacy['delta']:g}"
@@ -231,6 +282,10 @@ def _table(head: tuple[str, ...], rows: Any) -> list[str]:
 def _short(number: float) -> float | None:
     """Four digits, the same on every machine; None for what is no number."""
     return float(f"{number:.4g}") if np.isfinite(number) else None
+
+
+def _listed(counts: list[float]) -> str:
+    return ", ".join(f"{count:g}" for count in counts[:_LISTED])
 
 
 def _signed(part: float | None) -> str:

@@ -16,11 +16,19 @@ import numpy as np
 from crossfade._files import write_whole
 
 if TYPE_CHECKING:
+    from crossfade._prior_card import Carded
     from crossfade.prior import TaskPrior
 
 FORMAT = "crossfade-prior"
-#: Version 1 had neither a card nor anything said about the prior.
+#: Version 1 had neither a card nor anything said about the prior. The words of the card belong to
+#: the version: other words want a new one.
 VERSION = 2
+#: Who reads which format.
+_READERS = {
+    FORMAT: "TaskPrior",
+    "crossfade-mixture-prior": "MixturePrior",
+    "crossfade-multiclass-prior": "MulticlassPrior",
+}
 _ARRAYS = (
     "direction_sum",
     "outer_sum",
@@ -69,17 +77,78 @@ def content_of(prior: TaskPrior) -> bytes:
         "about": dict(fields["about"]),
         "scale_learnt": fields["scale_learnt"],
         "direction_noise": fields["direction_noise"],
+        "summarised": fields["summarised"],
         "release": None if fields["release"] is None else asdict(fields["release"]),
     }
+    return pack(header, arrays | cards_of(prior))
+
+
+def cards_of(prior: Carded) -> dict[str, Any]:
+    """Both cards of a prior, as its file holds them.
+
+    Parameters
+    ----------
+    prior : TaskPrior or MixturePrior
+        The prior.
+
+    Returns
+    -------
+    dict
+        Arrays of bytes by name.
+    """
+    data = prior.card_data()
     try:
-        card = json.dumps(prior.card_data(), sort_keys=True, allow_nan=False)
+        card = json.dumps(data, sort_keys=True, allow_nan=False)
     except TypeError as reason:
         raise ValueError(
-            f"classes must be text, numbers or booleans to be saved; got {fields['classes']!r}."
+            f"classes must be text, numbers or booleans to be saved; got {data['classes']!r}."
         ) from reason
-    arrays["card_json"] = np.frombuffer(card.encode(), dtype=np.uint8)
-    arrays["card_md"] = np.frombuffer(prior.card().encode(), dtype=np.uint8)
-    return pack(header, arrays)
+    texts = {"card_json": card, "card_md": prior.card()}
+    return {name: np.frombuffer(text.encode(), dtype=np.uint8) for name, text in texts.items()}
+
+
+def card_faults(path: str | os.PathLike[str], prior: TaskPrior) -> list[str]:
+    """What is wrong with the cards in a file: every byte of them must follow from its numbers.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    prior : TaskPrior
+        What was read from it.
+
+    Returns
+    -------
+    list of str
+        Sentences; empty if nothing is wrong.
+    """
+    header, stored = unpack(path, Path(path).read_bytes(), FORMAT, VERSION)
+    written = cards_of(prior) if header["version"] > 1 else {}
+    faults = []
+    for name in ("card_json", "card_md"):
+        if (name in stored) != (name in written):
+            faults.append(f"{name} is {'missing' if written else 'there, but not in version 1'}.")
+        elif written and stored[name].tobytes() != written[name].tobytes():
+            if name == "card_json":
+                faults += _field_faults(stored[name].tobytes(), prior.card_data())
+            else:
+                faults.append("The card in Markdown is not what the numbers say.")
+    return faults
+
+
+def _field_faults(stored: bytes, computed: dict[str, Any]) -> list[str]:
+    """In what a card in JSON that was altered differs."""
+    try:
+        found = json.loads(stored)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        return ["The card in JSON cannot be read."]
+    keys = sorted(found.keys() | computed.keys())
+    differ = [key for key in keys if (key, found.get(key)) not in computed.items()]
+    if not differ:
+        return ["The card in JSON is not written as Crossfade writes it."]
+    return [f"The card's {key!r} is not what the numbers say." for key in differ]
 
 
 def pack(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:
@@ -153,6 +222,8 @@ def fields_of(path: object, content: bytes) -> dict[str, Any]:
         ),
         "release": header.get("release"),
         "direction_noise": header.get("direction_noise"),
+        # Older files did not say, and a summary has no outer products.
+        "summarised": header.get("summarised", "outer_sum" not in arrays),
         **{name: arrays.get(name) for name in _ARRAYS},
     }
 
@@ -203,8 +274,12 @@ def unpack(
         header = json.loads(text)
     except ValueError as reason:
         raise ValueError(f"{path} was altered: its header cannot be read.") from reason
-    if not isinstance(header, dict) or header.get("format") != format_name:
-        raise ValueError(f"{path} is not a prior file: its format is not {format_name!r}.")
+    found = header.get("format") if isinstance(header, dict) else None
+    if found != format_name:
+        reader = _READERS.get(found) if isinstance(found, str) else None
+        kind = "not a prior file" if reader is None else f"the file of a {reader}"
+        remedy = "" if reader is None else f" Read it with {reader}.load."
+        raise ValueError(f"{path} is {kind}: its format is not {format_name!r}.{remedy}")
     version = header.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ValueError(f"{path} was altered: its format version is {version!r}.")

@@ -39,12 +39,15 @@ def describe(prior: TaskPrior) -> str:
     classes = "not given"
     if prior.classes is not None:
         classes = f"{prior.classes[0]!r} and {prior.classes[1]!r} (directions point to the second)"
+    agreement, concentration = f"{prior.trusted_length:.3f}", f"{prior.concentration:.3g}"
+    if prior.release is not None and prior.cancels:
+        agreement = concentration = "hidden by noise"
     lines = [
         f"Prior of {prior.n_tasks} task{'s' if prior.n_tasks > 1 else ''}, "
         f"{prior.n_features} feature{'s' if prior.n_features > 1 else ''}",
         f"  classes        {classes}",
-        f"  agreement R    {prior.resultant_length:.3f}  (1: all alike, 0: they cancel out)",
-        f"  concentration  {prior.concentration:.3g}",
+        f"  agreement R    {agreement}  (1: all alike, 0: they cancel out)",
+        f"  concentration  {concentration}",
         f"  holds          {', '.join(kept)}",
     ]
     if prior.release is not None:

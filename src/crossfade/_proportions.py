@@ -101,6 +101,7 @@ def expected_accuracy(
     spread: Array,
     share: Array | float,
     share_error: Array | float = 0.0,
+    later: Array | float | None = None,
 ) -> tuple[Array, Array]:
     """Accuracy to expect of rules that were fitted to few samples (equations 43 and 44).
 
@@ -116,6 +117,8 @@ def expected_accuracy(
         Standard deviation of the score.
     share, share_error : float or ndarray of shape (...)
         Probability of the second class, and its standard error.
+    later : float, ndarray of shape (...) or None, default=None
+        `noise` of the samples that the rules will be fitted to, if these are others.
 
     Returns
     -------
@@ -123,16 +126,18 @@ def expected_accuracy(
         Expected accuracy and its standard error.
     """
     moved = threshold(score, 1.0, share)
-    variance = noise + doubt
+    later = noise if later is None else later
+    # That of the score as it is known today, and of the one that the threshold will be set by.
+    variance = (noise + later) / 2.0 + doubt
     # A score that came out too large has made the threshold too bold as well.
     with np.errstate(divide="ignore", invalid="ignore"):
         bold = np.where(score > 0.0, moved**2 * variance / score, 0.0)
-    honest = score / np.sqrt(1.0 - doubt)
+    honest = score / np.sqrt(np.maximum(1.0 + (later - noise) - doubt, 0.5))
     centre = honest - np.minimum(bold, np.sqrt(variance))
     rate = error_rate(centre, 1.0, moved, share)
     square = np.zeros_like(rate)
     for other in (honest - spread, honest + spread):
-        for elsewhere in (moved - np.sqrt(noise), moved + np.sqrt(noise)):
+        for elsewhere in (moved - np.sqrt(later), moved + np.sqrt(later)):
             square = square + (error_rate(other, 1.0, elsewhere, share) - rate) ** 2 / 4.0
     unlike = ndtr(centre - moved) - ndtr(centre + moved)
     return 1.0 - rate, np.sqrt(square + (unlike * share_error) ** 2)

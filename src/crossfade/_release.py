@@ -46,7 +46,7 @@ class Release:
 
     def __post_init__(self) -> None:
         epsilon, delta = check_budget(self.epsilon, self.delta)
-        noise = check_number("noise", self.noise, 0.0)
+        noise = _number(self.noise)
         if not 0.0 < noise < math.inf:
             raise ValueError(f"noise must be a positive number; got {self.noise!r}.")
         if not isinstance(self.scale_covered, bool):
@@ -75,8 +75,9 @@ class Releasable:
         """Differentially private copy: replacing any one task hardly changes what it may be.
 
         OpenDP adds normal noise to the sums (``docs/privacy.md``). The copy knows its noise and
-        trusts itself less; averages and single directions, which have no bound, are left out.
-        Enables OpenDP's "contrib" features, for the whole process.
+        trusts itself less; averages and single directions, which have no bound, are left out, and
+        a prior from :meth:`from_summary`, which one task can move too far, is refused. Enables
+        OpenDP's "contrib" features, for the whole process.
 
         Parameters
         ----------
@@ -96,7 +97,7 @@ class Releasable:
 
 def check_budget(epsilon: object, delta: object) -> tuple[float, float]:
     """Return a privacy budget as floats: epsilon above 0, delta above 0 and below 1."""
-    budget = check_number("epsilon", epsilon, 0.0), check_number("delta", delta, 0.0)
+    budget = _number(epsilon), _number(delta)
     if not 0.0 < budget[0] <= _LARGEST_EPSILON:
         raise ValueError(
             f"epsilon must be above 0 and at most {_LARGEST_EPSILON:g}; got {epsilon!r}. 1 is a "
@@ -108,6 +109,20 @@ def check_budget(epsilon: object, delta: object) -> tuple[float, float]:
             "number of tasks, such as 1e-5."
         )
     return budget
+
+
+def _number(value: object) -> float:
+    """A number of at least 0; for anything else NaN, which no bound admits."""
+    try:
+        return check_number("", value, 0.0)
+    except ValueError:
+        return math.nan
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False; got {value!r}.")
 
 
 def check_release(release: object, scale_learnt: object) -> Release | None:
@@ -125,8 +140,7 @@ def check_release(release: object, scale_learnt: object) -> Release | None:
     Release or None
         The same, checked.
     """
-    if not isinstance(scale_learnt, bool):
-        raise TypeError(f"scale_learnt must be True or False; got {scale_learnt!r}.")
+    check_flag("scale_learnt", scale_learnt)
     if isinstance(release, Mapping):
         release = Release(**release)
     if release is not None and not isinstance(release, Release):
@@ -169,13 +183,19 @@ def released_fields(prior: TaskPrior, epsilon: float, delta: float) -> dict[str,
         Arguments of :class:`TaskPrior`.
     """
     refuse_released(prior)
+    if prior.summarised:
+        raise ValueError(
+            "A prior with a part from from_summary cannot be released: that part is no sum of unit "
+            "directions, and one task can move it further than the noise covers. Release the prior "
+            "that was built from the tasks or their directions."
+        )
     epsilon, delta = check_budget(epsilon, delta)
     noise = noise_scale(sensitivity(prior.n_tasks, prior.isotropic), epsilon, delta)
     if prior.scale_learnt:
         warnings.warn(
             "The feature scale of this prior was learnt from its own tasks and is published as it "
-            "is: the guarantee covers the directions, not the scale. Build the prior with "
-            "from_tasks(tasks, feature_scale=...), an array that was fixed beforehand.",
+            "is: the guarantee covers the directions, not the scale. Build it with one that was "
+            "fixed beforehand, from_tasks(tasks, feature_scale=...) or `prior build --scale FILE`.",
             UserWarning,
             stacklevel=3,
         )
@@ -293,8 +313,8 @@ def repaired(
     Returns
     -------
     direction_sum, outer_sum : ndarray
-        A sum whose squared length is right on average; outer products with the right trace, about
-        a mean that is no surer than the noise allows.
+        A sum whose squared length is right on average, but for being cut off at 0 and J squared;
+        outer products with the right trace, about a mean no surer than the noise allows.
     """
     n_features = direction_sum.shape[-1]
     spread = noise / n_tasks

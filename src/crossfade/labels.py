@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from crossfade._checks import check_finite
 from crossfade._neighbours import worth_of_runs
 from crossfade._posterior import Path, isotropic_blend, scattered_path
+from crossfade._proportions import check_class_prior, expected_accuracy
 from crossfade._spectrum import Spectrum
 from crossfade._target import Forecast, Target, forecast
 from crossfade.blend import ConvexBlendClassifier, PosteriorBlendClassifier
@@ -54,8 +55,8 @@ def forecast_labels(
     Returns
     -------
     LabelForecast
-        Expected accuracies and their errors; with as many samples as there are it is
-        ``blend.expected_accuracy_``.
+        Expected accuracies and their errors, for classes as frequent as ``blend.class_prior_``;
+        with as many samples as there are it is ``blend.expected_accuracy_``.
 
     Examples
     --------
@@ -85,16 +86,20 @@ def forecast_labels(
         raise ValueError(f"{refusal} without labelled samples of both classes.")
     target = blend._target
     path = path_of(target, prior)
+    shares = check_class_prior(blend.class_prior_), blend._share_error
     if isinstance(blend, ConvexBlendClassifier):
-        mu = prior.mean_direction if blend.source_projection_ is None else blend.source_projection_
-        crowd = ConvexCrowd(mu, blend.alpha)
+        mu = blend.source_projection_
+        # Without a curve there was nothing to choose, nor will there be: alpha was given, or the
+        # crowd has no direction to speak of.
+        alpha = blend.alpha_ if np.isnan(blend.risks_).all() else None
+        crowd = ConvexCrowd(np.zeros_like(target.nu) if mu is None else mu, alpha)
         omega = blend.alpha_ * target.noise.omega + (1.0 - blend.alpha_) * crowd.mu
         promise = forecast(target, omega, blend.alpha_ * target.rank)
-        return more_labels(target, omega, promise, path, np.ones(()), budgets, crowd)
+        return more_labels(target, omega, promise, path, np.ones(()), budgets, crowd, *shares)
     strength = np.asarray(min(blend.strength_, 1e12))
     posterior = path.at(strength)
     promise = forecast(target, posterior.omega, posterior.trace)
-    return more_labels(target, posterior.omega, promise, path, strength, budgets)
+    return more_labels(target, posterior.omega, promise, path, strength, budgets, None, *shares)
 
 
 class ConvexCrowd(NamedTuple):
@@ -143,6 +148,8 @@ def more_labels(
     strength: Array,
     budgets: Array,
     crowd: ConvexCrowd | None = None,
+    share: float | None = None,
+    share_error: float = 0.0,
 ) -> LabelForecast:
     """Forecast for other numbers of samples: today's, and what better directions add to it.
 
@@ -162,6 +169,9 @@ def more_labels(
         Samples of each class.
     crowd : ConvexCrowd or None
         For a convex blend; None for the posterior blend.
+    share, share_error : float
+        Probability of the second class among new samples, and its standard error; None where both
+        are equally likely.
 
     Returns
     -------
@@ -184,10 +194,18 @@ def more_labels(
         rank = np.maximum(target.rank, 1)
         doubt = np.nan_to_num(2.0 * owed**2 / (promise.variance * rank))[..., None]
     # As in the forecast, but that the threshold will be as noisy as so many samples make it.
-    narrower = np.maximum(1.0 + later - target.mean_noise - doubt, 0.5)
-    score = (now[..., None] + gain) / np.sqrt(narrower)
+    noise = target.mean_noise
     doubt = np.minimum(doubt, 0.5)
-    spread = np.sqrt(target.mean_noise + doubt + score**2 / (2.0 * target.freedom))
+    own_score = now[..., None] + gain
+    score = own_score / np.sqrt(np.maximum(1.0 + later - noise - doubt, 0.5))
+    spread = np.sqrt(noise + doubt + score**2 / (2.0 * target.freedom))
+    if share is not None:
+        today, _ = expected_accuracy(now[..., None], doubt, noise, spread, share)
+        proportions = share, share_error, later
+        accuracy, error = expected_accuracy(own_score, doubt, noise, spread, *proportions)
+        # Where classes hardly differ the correction for bold thresholds would make the curve fall.
+        least = np.where(later <= noise, today, 0.0)
+        return LabelForecast(budgets, np.maximum(accuracy, least), error)
     error = (ndtr(score + spread) - ndtr(score - spread)) / 2.0
     return LabelForecast(budgets, ndtr(score), error)
 

@@ -23,7 +23,8 @@ from crossfade._checks import (
 )
 from crossfade._directions import DirectionSums, frozen
 from crossfade._files import write_whole
-from crossfade._prior_file import content_of, fields_of, pack, unpack
+from crossfade._prior_card import Carded, data_of_mixture
+from crossfade._prior_file import cards_of, content_of, fields_of, pack, unpack
 from crossfade._spectrum import Spectrum
 from crossfade._vmf_mixture import choose_mixture, fit_mixture
 from crossfade.prior import TaskPrior
@@ -63,7 +64,7 @@ class Component(DirectionSums):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MixturePrior:
+class MixturePrior(Carded):
     """What many earlier tasks say about a new one, if they are of several kinds.
 
     A mixture of von Mises-Fisher laws (equation 32), of which only the sums of each component are
@@ -377,6 +378,10 @@ class MixturePrior:
         lengths = [one.resultant_length for one in self.components]
         return frozen(corrected_concentration(lengths, self.counts, self.n_features))
 
+    def card_data(self) -> dict[str, Any]:
+        """What the card says, in values that JSON can hold; numbers to four digits."""
+        return data_of_mixture(self)
+
     def __repr__(self) -> str:
         shares = ", ".join(f"{share:.2f}" for share in self.shares)
         return (
@@ -414,6 +419,7 @@ class MixturePrior:
         """
         arrays = {name: getattr(self, name) for name in _SUMS if getattr(self, name) is not None}
         arrays["pooled"] = np.frombuffer(content_of(self.pooled), dtype=np.uint8)
+        arrays |= cards_of(self)
         write_whole(path, pack({"format": FORMAT, "version": VERSION}, arrays))
 
     @classmethod

@@ -5,18 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from crossfade._blend_base import BlendClassifier
-from crossfade._checks import check_finite, check_names, check_number, check_scale
+from crossfade._checks import (
+    check_finite,
+    check_integer,
+    check_names,
+    check_number,
+    check_scale,
+)
 from crossfade._files import write_whole
-from crossfade._prior_card import privacy_of
 from crossfade._prior_file import content_of
+from crossfade._proportions import check_class_prior
 from crossfade._rule import LinearRule
 from crossfade.mixture import MixturePrior, Prior
 
@@ -43,6 +50,8 @@ class SavedRule(LinearRule):
         What features are divided by, and where the threshold lies in the user's units.
     alpha_ : float
         Weight of the target: 1 is the person alone, 0 the crowd alone.
+    class_prior_ : ndarray of shape (2,)
+        Probabilities of the classes, for which threshold and forecast were made.
     expected_accuracy_, expected_accuracy_error_ : float
         Forecast for new samples, and its standard error.
     n_labelled_ : tuple of float
@@ -56,6 +65,7 @@ class SavedRule(LinearRule):
     """
 
     alpha_: float
+    class_prior_: Array
     expected_accuracy_: float
     expected_accuracy_error_: float
     feature_scale_: Array
@@ -75,6 +85,13 @@ class SavedRule(LinearRule):
             "A model from a file only predicts. Fit a PosteriorBlendClassifier with the prior, and "
             "save it again."
         )
+
+    def __sklearn_clone__(self) -> Self:
+        # Without what was learnt there would be nothing left to clone.
+        return self
+
+    def _not_fitted(self) -> str:
+        return "This %(name)s is empty; load_model makes one from a file."
 
 
 def save_model(blend: BlendClassifier, path: str | os.PathLike[str]) -> None:
@@ -119,6 +136,7 @@ def save_model(blend: BlendClassifier, path: str | os.PathLike[str]) -> None:
         "feature_scale": blend._target.scale.tolist(),
         "midpoint": blend.midpoint_.tolist(),
         "alpha": float(blend.alpha_),
+        "class_prior": blend.class_prior_.tolist(),
         "expected_accuracy": blend.expected_accuracy_,
         "expected_accuracy_error": blend.expected_accuracy_error_,
         "n_labelled": [float(weight[labels == name].sum()) for name in blend.classes_],
@@ -163,6 +181,11 @@ def load_model(path: str | os.PathLike[str]) -> SavedRule:
             f"{path} is of format version {version}; this Crossfade reads up to {VERSION}. "
             "Update Crossfade."
         )
+    if type(version) is not int or version < 1:
+        raise ValueError(
+            f"{path} is not a model file: its format version is {version!r}, not a whole number "
+            "of at least 1."
+        )
     checksum = fields.pop("sha256", None)
     try:
         intact = checksum == _digest(fields)
@@ -176,8 +199,9 @@ def load_model(path: str | os.PathLike[str]) -> SavedRule:
     try:
         return _rule_of(fields)
     except (KeyError, TypeError, ValueError) as reason:
+        why = f"the field {reason} is missing." if isinstance(reason, KeyError) else reason
         raise ValueError(
-            f"{path} holds no valid model: {reason} Ask for a file that save_model wrote."
+            f"{path} holds no valid model: {why} Ask for a file that save_model wrote."
         ) from reason
 
 
@@ -187,7 +211,7 @@ def _record(prior: Prior) -> dict[str, Any]:
     return {
         "sha256": hashlib.sha256(content_of(whole)).hexdigest(),
         "n_tasks": whole.n_tasks,
-        "privacy": privacy_of(whole),
+        "privacy": prior.card_data()["privacy"],
         "about": dict(whole.about),
     }
 
@@ -214,10 +238,27 @@ def _rule_of(fields: dict[str, Any]) -> SavedRule:
     rule.alpha_ = check_number("alpha", fields["alpha"], 0.0, 1.0)
     rule.expected_accuracy_ = check_number("accuracy", fields["expected_accuracy"], 0.0, 1.0)
     rule.expected_accuracy_error_ = check_number("error", fields["expected_accuracy_error"], 0.0)
-    first, second = fields["n_labelled"]
-    rule.n_labelled_ = (float(first), float(second))
-    rule.prior_ = fields["prior"]
+    rule.class_prior_ = check_finite("class_prior", fields["class_prior"], 1)
+    check_class_prior(rule.class_prior_)
+    counts = check_finite("n_labelled", fields["n_labelled"], 1)
+    if counts.shape != (2,) or counts.min() < 0.0:
+        raise ValueError(f"n_labelled must be two counts; got {fields['n_labelled']!r}.")
+    rule.n_labelled_ = (float(counts[0]), float(counts[1]))
+    rule.prior_ = None if fields["prior"] is None else _check_record(fields["prior"])
     return rule
+
+
+def _check_record(record: Any) -> dict[str, Any]:
+    """Refuse what :func:`_record` cannot have written."""
+    if not isinstance(record, dict):
+        raise ValueError(f"prior must be null or what is said of a prior; got {record!r}.")
+    digest, privacy, about = record["sha256"], record["privacy"], record["about"]
+    if not isinstance(digest, str) or re.fullmatch("[0-9a-f]{64}", digest) is None:
+        raise ValueError(f"prior must have a SHA-256 of 64 hexadecimal digits; got {digest!r}.")
+    check_integer("n_tasks", record["n_tasks"], 1)
+    if not isinstance(privacy, dict) or not isinstance(about, dict):
+        raise ValueError("prior must have a privacy and an about with fields of their own.")
+    return record
 
 
 def _digest(fields: dict[str, Any]) -> str:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossfade._checks import (
-    check_choice,
     check_classes,
     check_covariance,
     check_directions,
@@ -25,18 +24,16 @@ from crossfade._checks import (
     check_spectrum,
 )
 from crossfade._directions import (
-    PSI_FORMS,
     DirectionSums,
     check_belonging,
-    form_of_psi,
     frozen,
     joined,
-    resultant_from_psi,
+    sum_of_summary,
 )
 from crossfade._neighbours import N_LAGS, cut_off
 from crossfade._prior_card import Described, check_about, joined_about
 from crossfade._prior_file import read_prior, write_prior
-from crossfade._release import Releasable, Release, check_release, refuse_released
+from crossfade._release import Releasable, Release, check_flag, check_release, refuse_released
 from crossfade._shrinkage import oas
 from crossfade._spectrum import Spectrum, from_dense
 from crossfade.tasks import Task
@@ -84,6 +81,9 @@ class TaskPrior(Described, Releasable, DirectionSums):
         Whether the feature scale was learnt from these tasks, rather than fixed beforehand.
     release : Release or None
         Privacy budget and noise of a released prior; None for exact sums.
+    summarised : bool
+        Whether a part came by :meth:`from_summary`: its sum is no sum of unit directions, and it
+        cannot be released.
 
     Examples
     --------
@@ -112,6 +112,7 @@ class TaskPrior(Described, Releasable, DirectionSums):
     directions: Array | None = None
     autocorrelation: Array | None = None
     direction_noise: float | None = None
+    summarised: bool = False
 
     def __post_init__(self) -> None:
         n_features = np.size(self.direction_sum)
@@ -120,6 +121,7 @@ class TaskPrior(Described, Releasable, DirectionSums):
         object.__setattr__(self, "feature_names", check_names(self.feature_names, n_features))
         object.__setattr__(self, "about", check_about(self.about))
         object.__setattr__(self, "release", check_release(self.release, self.scale_learnt))
+        check_flag("summarised", self.summarised)
         for name, shape, optional in (
             ("direction_sum", (n_features,), False),
             ("outer_sum", (n_features, n_features), True),
@@ -279,31 +281,17 @@ class TaskPrior(Described, Releasable, DirectionSums):
         -------
         TaskPrior
             An isotropic prior whose :meth:`standard_error` in that form is `psi`; one task says
-            nothing of its spread, and its `psi` is not kept.
+            nothing of its spread, and its `psi` is not kept. It cannot be released.
         """
-        check_choice("form", form, ("auto", *PSI_FORMS))
-        n_tasks = check_integer("n_tasks", n_tasks, 1)
-        direction = check_finite("mu", mu, 1)
-        length = float(np.linalg.norm(direction))
-        if direction.ndim != 1 or abs(length - 1.0) > 1e-6:
-            raise ValueError(
-                f"mu must be one unit vector; got shape {direction.shape}, length {length:.6g}. "
-                "Divide it by its norm."
-            )
-        n_features = direction.size
-        psi = check_covariance("psi", psi, n_features)
-        if psi.ndim != 2:
-            raise ValueError(f"psi must be one matrix; got shape {psi.shape}.")
-        check_spectrum("psi", np.linalg.eigvalsh(psi))
-        form = form_of_psi(psi, direction, form)
-        resultant = resultant_from_psi(float(np.trace(psi)), form, n_tasks, n_features)
+        direction_sum = sum_of_summary(mu, psi, check_integer("n_tasks", n_tasks, 1), form)
         return cls(
             n_tasks=n_tasks,
-            direction_sum=n_tasks * resultant * direction,
+            direction_sum=direction_sum,
             outer_sum=None,
-            feature_scale=check_scale(feature_scale, n_features),
+            feature_scale=check_scale(feature_scale, direction_sum.size),
             classes=check_classes(classes),
-            feature_names=check_names(feature_names, n_features),
+            feature_names=check_names(feature_names, direction_sum.size),
+            summarised=True,
         )
 
     def update(self, projections: ArrayLike, *, normalize: bool = False) -> TaskPrior:
@@ -375,6 +363,7 @@ class TaskPrior(Described, Releasable, DirectionSums):
             **averages,
             about=joined_about(self.about, other.about),
             scale_learnt=self.scale_learnt or other.scale_learnt,
+            summarised=self.summarised or other.summarised,
             directions=joined(self.directions, other.directions),
         )
 

@@ -224,6 +224,7 @@ def test_a_prior_holds_what_the_design_lists_and_nothing_else(make_tasks):
         "half_gap",
         "about",
         "scale_learnt",
+        "summarised",
         "release",
         "directions",
         "autocorrelation",

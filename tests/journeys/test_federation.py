@@ -20,8 +20,7 @@ from crossfade import TaskPrior, load_mental_math
 
 pytest.importorskip("flwr")
 
-from crossfade.federated import Agreement, FederationError, join, serve
-from crossfade.federated._agreement import write_scale
+from crossfade.federated import Agreement, FederationError, join, serve, write_scale
 from crossfade.federated._secure import RESIDUES
 from crossfade.federated._sums import local_prior, packed, rounding
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from crossfade import PosteriorBlendClassifier, TaskPrior, load_mental_math
+from crossfade import MixturePrior, PosteriorBlendClassifier, TaskPrior, load_mental_math
+from crossfade._prior_file import pack, unpack
 from crossfade.cli import main
 
 
@@ -86,6 +87,75 @@ def test_convex_blend(run, built):
     assert json.loads((built / "model.json").read_text())["blend"] == "ConvexBlendClassifier"
 
 
+@pytest.mark.parametrize("blend", ["posterior", "convex"])
+def test_a_crowd_drowned_in_noise(run, built, monkeypatch, blend):
+    """The convex blend then leaves the crowd out; both say what more labels would bring."""
+    prior = TaskPrior.load("a.npz")
+    W = np.tile(np.eye(9)[0], (18, 1)) * np.where(np.arange(18) % 2, 1.0, -1.0)[:, None]
+    none = TaskPrior.from_projections(
+        W, feature_names=prior.feature_names, feature_scale=prior.feature_scale
+    )
+    none.save("none.npz")
+    result = run("calibrate", "--prior", "none.npz", "few.csv", "-o", "m.json", "--blend", blend)
+    assert "What more labels would bring" in well(result)
+    assert ("cancel out" in result.stderr) == (blend == "convex")
+
+    def fail(*_):
+        raise ValueError("cannot tell")
+
+    # Nothing is written unless all can be said.
+    monkeypatch.setattr("crossfade.labels.forecast_labels", fail)
+    refused(run("calibrate", "--prior", "a.npz", "few.csv", "-o", "n.json"), "cannot tell")
+    assert not (built / "n.json").exists()
+
+
+def test_classes_that_are_not_equally_frequent(run, built):
+    words = ["--prior", "a.npz", "few.csv", "-o", "model.json", "--class-prior"]
+    said = well(run("calibrate", *words, "0.9", "0.1"))
+    few = pd.read_csv("few.csv")
+    rule = PosteriorBlendClassifier(TaskPrior.load("a.npz"), class_prior=(0.9, 0.1))
+    rule.fit(few.drop(columns="label"), few["label"])
+    assert f"Forecast  {rule.expected_accuracy_:.3f}" in said
+    assert "of the accuracy (90 % of 0, 10 % of 1)" in said
+    assert f"now, 4     {rule.expected_accuracy_:.3f}" in said
+
+    said = well(run("predict", "model.json", "new.csv", "-o", "out.csv"))
+    table = pd.read_csv("out.csv")
+    hits = (table["predicted"] == table["label"]).groupby(table["label"]).mean()
+    accuracy = 0.9 * hits[0] + 0.1 * hits[1]
+    assert f"Accuracy (90 % of 0, 10 % of 1) {accuracy:.3f} on" in said
+    assert f"forecast {rule.expected_accuracy_:.3f}" in said
+    refused(run("calibrate", *words, "0.9", "0.2"), "class_prior must be two positive")
+
+
+def test_windows_from_all_over_a_session(run, built):
+    few = pd.read_csv("few.csv")
+    for flags, in_a_row in (([], True), (["--scattered"], False)):
+        words = ["--prior", "a.npz", "few.csv", "-o", "m.json", *flags]
+        rule = PosteriorBlendClassifier(TaskPrior.load("a.npz"), in_a_row=in_a_row)
+        rule.fit(few.drop(columns="label"), few["label"])
+        assert f"alpha     {rule.alpha_:.3f}" in well(run("calibrate", *words))
+
+
+def test_too_few_windows_for_a_forecast(run, built):
+    few = pd.read_csv("few.csv")
+    withheld = "not enough windows to tell; label at least two of each class"
+    for counts, said in (
+        ((1, 1), withheld),
+        ((1, 4), withheld),
+        ((2, 3), "too narrow with two windows of a class"),
+        ((3, 3), "two times in three at best"),
+    ):
+        parts = [few[few["label"] == label].head(count) for label, count in enumerate(counts)]
+        pd.concat(parts).to_csv("fewer.csv", index=False)
+        calibrated = well(run("calibrate", "--prior", "a.npz", "fewer.csv", "-o", "m.json"))
+        predicted = run("predict", "m.json", "new.csv").stderr
+        for text in (calibrated, predicted):
+            assert said in text
+            assert (withheld in text) == (min(counts) < 2)
+        assert ("What more labels would bring" in calibrated) == (min(counts) >= 2)
+
+
 def test_predictions_on_the_screen(run, built):
     well(run("calibrate", "--prior", "a.npz", "few.csv", "-o", "model.json"))
     new = pd.read_csv("new.csv").drop(columns="label")
@@ -110,6 +180,41 @@ def test_some_labels_are_enough_for_an_accuracy(run, built):
     new.loc[0, "label"] = "other"
     new.to_csv("some.csv", index=False)
     refused(run("predict", "model.json", "some.csv"), "has label 'other', but the model's classes")
+
+
+def test_labels_of_another_type_are_the_same(run, built):
+    """Whole numbers become others where one is missing, and text in a CSV file."""
+    new = pd.read_csv("new.csv")
+    few = pd.read_csv("few.csv")
+    few.astype({"label": float}).to_csv("few_float.csv", index=False)
+    for name in ("few.csv", "few_float.csv"):
+        well(run("calibrate", "--prior", "a.npz", name, "-o", "model.json"))
+        said = run("predict", "model.json", "new.csv").stderr
+        assert "Balanced accuracy" in said
+        assert f"on {len(new)} labelled windows" in said
+        new.astype({"label": float}).to_csv("other.csv", index=False)
+        assert run("predict", "model.json", "other.csv").stderr == said
+        new.astype({"label": float}).to_parquet("other.parquet")
+        assert run("predict", "model.json", "other.parquet").stderr == said
+        gap = new.astype({"label": float})
+        gap.loc[3, "label"] = np.nan
+        gap.to_parquet("gap.parquet")
+        gap.to_csv("gap.csv", index=False)
+        said = run("predict", "model.json", "gap.parquet").stderr
+        assert f"on {len(new) - 1} labelled windows" in said
+        assert run("predict", "model.json", "gap.csv").stderr == said
+    gap.loc[0, "label"] = 0.5
+    gap.to_csv("gap.csv", index=False)
+    refused(run("predict", "model.json", "gap.csv"), "has label '0.5', but the model's classes")
+
+
+def test_labels_of_one_class_only(run, built):
+    well(run("calibrate", "--prior", "a.npz", "few.csv", "-o", "model.json"))
+    new = pd.read_csv("new.csv").query("label == 1")
+    new.to_csv("one.csv", index=False)
+    said = run("predict", "model.json", "one.csv").stderr
+    assert "Share of 1 found" in said
+    assert "forecast of the balanced accuracy" in said
 
 
 def test_tasks_can_be_left_out_and_scales_given(run, built):
@@ -170,22 +275,84 @@ def test_files_that_are_not_what_they_should_be(run, built):
     assert not (built / "m.json").exists()
 
 
-def test_a_card_that_contradicts_its_numbers_is_noticed(run, built):
-    from crossfade import _prior_file as prior_file
+def forged(path, version=2, **cards):
+    """The file with other cards, or without (None), under a checksum that fits."""
+    header, arrays = unpack(path, path.read_bytes(), "crossfade-prior", 2)
+    for name, card in cards.items():
+        del arrays[name]
+        if card is not None:
+            arrays[name] = np.frombuffer(card, dtype=np.uint8)
+    path.write_bytes(pack(header | {"version": version}, arrays))
 
-    with np.load("a.npz") as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    text = arrays.pop("header").tobytes().decode()
-    del arrays["sha256"]
-    card = json.loads(arrays["card_json"].tobytes()) | {"made_by": "somebody else"}
-    arrays["card_json"] = np.frombuffer(json.dumps(card).encode(), dtype=np.uint8)
-    np.savez(
-        "a.npz",
-        header=np.frombuffer(text.encode(), dtype=np.uint8),
-        sha256=np.frombuffer(prior_file._digest(text, arrays), dtype=np.uint8),
-        **arrays,
-    )
-    refused(run("prior", "check", "a.npz"), "The card's 'made_by' is not what")
+
+def test_a_card_that_contradicts_its_numbers_is_noticed(run, built):
+    path = built / "a.npz"
+    prior, whole = TaskPrior.load(path), path.read_bytes()
+    data = prior.card_data()
+    assert "is whole and valid" in well(run("prior", "check", "a.npz"))
+
+    def as_json(card):
+        return json.dumps(card, sort_keys=True).encode()
+
+    less = {key: value for key, value in data.items() if key != "privacy"}
+    twice = b'{"privacy": {"kind": "released"}, ' + as_json(data)[1:]
+    private = prior.card().replace("exact sums: who", "released with epsilon = 0.1: who")
+    for cards, message in (
+        ({"card_json": as_json(data | {"made_by": "me"})}, "The card's 'made_by' is not what"),
+        ({"card_json": as_json(data | {"safe": None})}, "The card's 'safe' is not what"),
+        ({"card_json": as_json(less)}, "The card's 'privacy' is not what"),
+        ({"card_json": twice}, "The card in JSON is not written as Crossfade writes it"),
+        ({"card_json": b"{"}, "The card in JSON cannot be read"),
+        ({"card_json": b"[" * 100_000}, "The card in JSON cannot be read"),
+        ({"card_json": b"7"}, "The card in JSON cannot be read"),
+        ({"card_json": None}, "card_json is missing"),
+        ({"card_md": private.encode()}, "The card in Markdown is not what the numbers say"),
+        ({"card_md": None}, "card_md is missing"),
+        ({"version": 1}, "card_md is there, but not in version 1"),
+    ):
+        path.write_bytes(whole)
+        forged(path, **cards)
+        refused(run("prior", "check", "a.npz"), message)
+
+
+def test_no_prior_is_merged_with_itself(run, built):
+    refused(run("prior", "merge", "a.npz", "a.npz", "-o", "c.npz"), "a.npz and a.npz hold the same")
+    TaskPrior.load("a.npz").annotated(made_by="somebody else").save("copy.npz")
+    well(run("prior", "build", "lab-b.csv", "-o", "b.npz", "--scale", "a.npz"))
+    words = ["a.npz", "b.npz", "copy.npz", "-o", "c.npz"]
+    refused(run("prior", "merge", *words), "a.npz and copy.npz hold the same prior")
+    assert not (built / "c.npz").exists()
+
+
+def test_a_prior_is_released(run, built):
+    pytest.importorskip("opendp")
+    budget = ["--epsilon", "5", "--delta", "1e-5", "-o", "public.npz"]
+    result = run("prior", "release", "a.npz", *budget)
+    assert "released with epsilon=5, delta=1e-05 (its scale is not covered)" in well(result)
+    assert "covers the directions, not the scale" in result.stderr
+    assert "--scale FILE" in result.stderr
+    public = TaskPrior.load("public.npz")
+    assert public.release.epsilon == 5.0
+    assert public.half_gap is None
+    assert "is whole and valid" in well(run("prior", "check", "public.npz"))
+
+    well(run("prior", "build", "lab-b.csv", "-o", "b.npz", "--scale", "a.npz"))
+    result = run("prior", "release", "b.npz", *budget)
+    assert "not covered" not in well(result)
+    assert "Note" not in result.stderr
+    refused(run("prior", "release", "public.npz", *budget), "not exact any more")
+    refused(run("prior", "merge", "public.npz", "a.npz", "-o", "c.npz"), "not exact any more")
+    for epsilon in ("0", "-1", "nan"):
+        words = ["--epsilon", epsilon, "--delta", "1e-5", "-o", "c.npz"]
+        refused(run("prior", "release", "a.npz", *words), "epsilon must be above 0")
+    refused(run("prior", "release", "a.npz", "-o", "c.npz"), "Missing option '--epsilon'", 2)
+    assert not (built / "c.npz").exists()
+
+
+@pytest.mark.parametrize("command", ["show", "check"])
+def test_other_priors_are_called_by_name(run, built, command):
+    MixturePrior.from_tasks(load_mental_math()[:8], n_components=2).save("mixture.npz")
+    refused(run("prior", command, "mixture.npz"), "mixture.npz is the file of a MixturePrior")
 
 
 @pytest.mark.parametrize(
@@ -196,6 +363,7 @@ def test_a_card_that_contradicts_its_numbers_is_noticed(run, built):
         ["prior", "show"],
         ["prior", "merge"],
         ["prior", "check"],
+        ["prior", "release"],
         ["calibrate"],
         ["predict"],
     ],

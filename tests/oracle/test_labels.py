@@ -67,7 +67,7 @@ def test_alpha_of_convex_blends_reaches_furthest():
     np.testing.assert_allclose(best, np.max(grid, axis=0), rtol=1e-6)
 
 
-def simulate(blend, n, kappa, repeats=200, n_features=10):
+def simulate(blend, n, kappa, repeats=200, n_features=10, second=0.5):
     """Forecasts from n samples, and true accuracies of fits to others; J = 100."""
     rng = np.random.default_rng(94)
     numbers = np.empty((3, repeats, BUDGETS.size))
@@ -78,7 +78,7 @@ def simulate(blend, n, kappa, repeats=200, n_features=10):
         def fit(n_samples, nu=nu, prior=prior):
             y = np.arange(n_samples) % 2
             X = rng.normal(size=(n_samples, n_features)) + np.where(y, 1.0, -1.0)[:, None] * nu
-            return blend(prior).fit(X, y)
+            return blend(prior, class_prior=(1.0 - second, second)).fit(X, y)
 
         promised = forecast_labels(fit(n), BUDGETS)
         numbers[1:, repeat] = promised.accuracy, promised.error
@@ -86,7 +86,7 @@ def simulate(blend, n, kappa, repeats=200, n_features=10):
             rule = fit(2 * budget)
             omega, shift = rule.coef_[0], rule.intercept_[0]
             sides = (omega @ nu + np.array([shift, -shift])) / np.linalg.norm(omega)
-            numbers[0, repeat, place] = norm.cdf(sides).mean()
+            numbers[0, repeat, place] = norm.cdf(sides) @ [second, 1.0 - second]
     return numbers
 
 
@@ -111,6 +111,24 @@ def test_promise_is_kept_on_average(name, n, kappa, lowest):
         )
     assert (off.mean(0) > lowest).all()
     assert (off.mean(0) < 0.03).all()
+    ratio = np.sqrt((error**2).mean(0) / (off**2).mean(0))
+    assert (ratio > 1 / 1.5).all()
+    assert (ratio < 1.5).all()
+
+
+@pytest.mark.parametrize("name", BLENDS)
+@pytest.mark.parametrize("second", [0.2, 0.95])
+def test_promise_for_unequal_classes_is_kept_on_average(name, second):
+    """Closer than with equal classes, since the likelier one is right without any window."""
+    truth, promised, error = simulate(BLENDS[name], 8, 10.0, 120, second=second)
+    off = promised - truth
+    for place, budget in enumerate(BUDGETS):
+        print(
+            f"share {second} {name}, {budget} each: accuracy {truth[:, place].mean():.3f}, "
+            f"forecast off by {off[:, place].mean():+.3f}, spread "
+            f"{np.sqrt((off[:, place] ** 2).mean()):.3f}, error {error[:, place].mean():.3f}"
+        )
+    assert (np.abs(off.mean(0)) < 0.02).all()
     ratio = np.sqrt((error**2).mean(0) / (off**2).mean(0))
     assert (ratio > 1 / 1.5).all()
     assert (ratio < 1.5).all()

@@ -136,6 +136,26 @@ def test_agreement_is_right_on_average():
         assert square.mean() == pytest.approx(expected, abs=4.0 * error)
 
 
+@pytest.mark.parametrize("kappa", [0.0, 3.0, 10.0])
+@pytest.mark.parametrize(("n_tasks", "epsilon"), [(1, 1.0), (36, 0.1), (36, 0.5), (100, 1.0)])
+def test_the_trusted_length_does_not_boast(n_tasks, epsilon, kappa):
+    """R is cut off at 1, and nobody who reads a card should take that for agreement."""
+    true = mean_resultant_length(kappa, N_FEATURES)
+    priors = released_priors(n_tasks, kappa, 300, 12, epsilon)
+    lengths = np.array([prior.trusted_length for prior in priors])
+    exact = np.sqrt(true**2 + (1.0 - true**2) / n_tasks)
+    assert lengths.mean() < exact + 4.0 * lengths.std() / np.sqrt(lengths.size)
+    data = [prior.card_data() for prior in priors]
+    shown = [one["agreement"] for one in data if one["agreement"] is not None]
+    assert all(length < 0.999 for length in shown)
+    assert all((one["agreement"] is None) == (one["concentration"] is None) for one in data)
+    print(
+        f"J={n_tasks} epsilon={epsilon:g} kappa={kappa:g}: exact {exact:.3f}, R "
+        f"{np.mean([prior.resultant_length for prior in priors]):.3f}, trusted "
+        f"{lengths.mean():.3f}, hidden {np.mean([prior.cancels for prior in priors]):.2f}"
+    )
+
+
 @pytest.mark.parametrize("n_tasks", [200, 1000])
 def test_standard_error_is_that_of_the_released_mean_direction(n_tasks):
     priors = released_priors(n_tasks, 10.0, 400, 7)
@@ -192,8 +212,13 @@ def accuracies(prior, exact, kappa, n_samples, n_targets, rng):
 
 
 @pytest.mark.parametrize("n_samples", [4, 10, 20])
-@pytest.mark.parametrize(("n_tasks", "kappa"), [(36, 1.0), (36, 10.0), (100, 10.0), (1000, 10.0)])
+@pytest.mark.parametrize("kappa", [1.0, 10.0])
+@pytest.mark.parametrize("n_tasks", [36, 100, 1000])
 def test_a_blend_knows_how_far_to_trust_a_release(n_tasks, kappa, n_samples):
+    """Never more than 0.005 below the target alone: on average over releases.
+
+    A single release may be unlucky, and nothing can exclude that; the worst is printed.
+    """
     rng = np.random.default_rng(10)
     rows = []
     for prior in released_priors(n_tasks, kappa, 40, 11):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 BLENDS = ("posterior", "convex")
 #: Windows of each class that may be thought of.
 _BUDGETS = 2 ** np.arange(1, 8)
+#: Windows of a class from which there is a forecast, and from which its interval may hold.
+_LEAST, _ENOUGH = 2.0, 3.0
 
 
 @click.command()
@@ -37,7 +39,28 @@ _BUDGETS = 2 ** np.arange(1, 8)
     show_default=True,
     help="How person and crowd are blended; convex is the paper's.",
 )
-def calibrate(few: Path, prior: Path, out: Path, blend: str) -> None:
+@click.option(
+    "--class-prior",
+    type=float,
+    nargs=2,
+    metavar="P0 P1",
+    help="How frequent the two classes are among new windows, in the order of their sorted labels, "
+    "for instance 0.9 0.1; without it, equally.",
+)
+@click.option(
+    "--scattered",
+    is_flag=True,
+    help="The windows of FEW come from all over a session; without it, those of each class follow "
+    "each other in time.",
+)
+def calibrate(
+    few: Path,
+    prior: Path,
+    out: Path,
+    blend: str,
+    class_prior: tuple[float, float] | None,
+    scattered: bool,
+) -> None:
     """Blend a prior with the few labelled windows of one person in FEW, and write the model.
 
     FEW has a column `label` and the prior's features. Says how much the person's own windows
@@ -47,6 +70,7 @@ def calibrate(few: Path, prior: Path, out: Path, blend: str) -> None:
     Examples:
       crossfade calibrate --prior prior.npz few.csv -o model.json
       crossfade calibrate --prior prior.npz few.csv -o model.json --blend convex
+      crossfade calibrate --prior prior.npz few.csv -o model.json --class-prior 0.9 0.1 --scattered
     """
     from crossfade.blend import ConvexBlendClassifier, PosteriorBlendClassifier
     from crossfade.model_file import save_model
@@ -68,14 +92,19 @@ def calibrate(few: Path, prior: Path, out: Path, blend: str) -> None:
             click.echo(f"Note: {reason}", err=True)
         person = windows[0]
         X = pd.DataFrame(np.asarray(person.X), columns=list(person.feature_names or ()))
-        rule = kinds[blend](crowd).fit(X, person.y)
+        rule = kinds[blend](crowd, class_prior=class_prior, in_a_row=not scattered)
+        rule.fit(X, person.y)
+        fewest = float(np.unique(np.asarray(person.y), return_counts=True)[1].min())
+        more = _more_labels(rule, fewest) if fewest >= _LEAST else None
         save_model(rule, out)
-        more = _more_labels(rule)
     click.echo(f"Prior     {crowd.n_tasks} tasks, agreement R {crowd.resultant_length:.3f}")
     click.echo(f"Labelled  {counts_of(person)}")
     click.echo(f"alpha     {rule.alpha_:.3f}  (1: this person alone, 0: the crowd alone)")
-    click.echo(f"Forecast  {_promise(rule)}")
-    terminal().print(more)
+    click.echo(f"Forecast  {_promise(rule, fewest)}")
+    if class_prior is not None:
+        click.echo(f"          of the {_kind(rule)}")
+    if more is not None:
+        terminal().print(more)
     click.echo(f"Written: {out}")
 
 
@@ -86,7 +115,8 @@ def calibrate(few: Path, prior: Path, out: Path, blend: str) -> None:
 def predict(model: Path, new: Path, out: Path | None) -> None:
     """Label the windows in NEW by the model in MODEL, with the probability of each class.
 
-    NEW has the model's features. Where it has a column `label` too, the accuracy is printed.
+    NEW has the model's features. Where it has a column `label` too, the accuracy is printed, each
+    class counting as much as in the forecast.
 
     \b
     Examples:
@@ -112,20 +142,33 @@ def predict(model: Path, new: Path, out: Path | None) -> None:
         click.echo(f"Written: {out}")
 
 
-def _promise(rule: PosteriorBlendClassifier | ConvexBlendClassifier | SavedRule) -> str:
-    return _with_interval(rule.expected_accuracy_, rule.expected_accuracy_error_)
-
-
-def _with_interval(accuracy: float, error: float) -> str:
+def _promise(
+    rule: PosteriorBlendClassifier | ConvexBlendClassifier | SavedRule, fewest: float
+) -> str:
+    """Forecast with its interval, as far as so many windows of the rarer class can tell."""
+    if fewest < _LEAST:
+        return "withheld: not enough windows to tell; label at least two of each class"
+    accuracy, error = rule.expected_accuracy_, rule.expected_accuracy_error_
     low, high = max(accuracy - error, 0.0), min(accuracy + error, 1.0)
-    return f"{accuracy:.3f}  ({low:.2f} to {high:.2f}, two times in three)"
+    # At best: where the classes are normal, and the person is one of the crowd.
+    often = "two times in three at best"
+    if fewest < _ENOUGH:
+        often = "too narrow with two windows of a class; label more"
+    return f"{accuracy:.3f}  ({low:.2f} to {high:.2f}, {often})"
 
 
-def _more_labels(rule: PosteriorBlendClassifier | ConvexBlendClassifier) -> Table:
+def _kind(rule: PosteriorBlendClassifier | ConvexBlendClassifier | SavedRule) -> str:
+    """What the forecast is of."""
+    if rule.class_prior_[0] == rule.class_prior_[1]:
+        return "balanced accuracy"
+    pairs = zip(rule.class_prior_.tolist(), rule.classes_.tolist(), strict=True)
+    return f"accuracy ({', '.join(f'{100 * share:.3g} % of {name!r}' for share, name in pairs)})"
+
+
+def _more_labels(rule: PosteriorBlendClassifier | ConvexBlendClassifier, fewest: float) -> Table:
     """Forecasts for more windows of each class than there are."""
     from crossfade.labels import forecast_labels
 
-    fewest = float(np.unique(rule._seen[1], return_counts=True)[1].min())
     budgets = _BUDGETS[fewest < _BUDGETS]
     view = narrow_table("What more labels would bring")
     view.add_column("windows of each class", justify="right")
@@ -173,18 +216,38 @@ def _predicted(rule: SavedRule, frame: pd.DataFrame, new: Path) -> pd.DataFrame:
 
 
 def _hits(rule: SavedRule, table: pd.DataFrame, new: Path) -> str:
-    """How often the labels that are known were found, each class counting the same."""
-    # Labels of a table are read as text where some are missing.
-    known = table[table["label"].notna() & table["predicted"].notna()].astype(str)
-    classes = [str(name) for name in rule.classes_.tolist()]
-    strangers = [name for name in known["label"] if name not in classes]
+    """How often the labels that are known were found, each class counting as in the forecast."""
+    known = table[table["label"].notna() & table["predicted"].notna()]
+    if known.empty:
+        return ""
+    classes = rule.classes_.tolist()
+    places = {label: _place_of(label, classes) for label in known["label"].unique()}
+    strangers = [label for label, place in places.items() if place is None]
     if strangers:
         raise ValueError(
             f"{new} has label {strangers[0]!r}, but the model's classes are {classes}. Rename the "
             "labels, or leave the column out."
         )
-    if known.empty:
-        return ""
-    hits = (known["label"] == known["predicted"]).groupby(known["label"]).mean()
-    kind = "Balanced accuracy" if len(hits) == 2 else f"Share of {hits.index[0]!r} found"
-    return f"{kind} {hits.mean():.3f} on {len(known)} labelled windows; forecast {_promise(rule)}"
+    truth = known["label"].map(places).astype(int).to_numpy()
+    right = np.array(classes, dtype=object)[truth] == known["predicted"].to_numpy()
+    found = {place: float(right[truth == place].mean()) for place in np.unique(truth).tolist()}
+    kind, promise = _kind(rule), _promise(rule, min(rule.n_labelled_))
+    on = f"on {len(known)} labelled windows"
+    if len(found) < 2:
+        ((place, share),) = found.items()
+        said = f"Share of {classes[place]!r} found {share:.3f} {on}"
+        return f"{said}; forecast of the {kind} {promise}"
+    accuracy = sum(found[place] * weight for place, weight in enumerate(rule.class_prior_))
+    return f"{kind[0].upper()}{kind[1:]} {accuracy:.3f} {on}; forecast {promise}"
+
+
+def _place_of(label: Any, classes: list[Any]) -> int | None:
+    """Which class a label means; 1, 1.0 and "1" are one, since gaps in a column change its type."""
+    try:
+        number = float(label)
+    except (TypeError, ValueError):
+        number = np.nan
+    for place, name in enumerate(classes):
+        if str(label) == str(name) or (not isinstance(name, str) and number == name):
+            return place
+    return None

@@ -6,19 +6,18 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import click
 
 from crossfade.cli._output import option, together
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_OUT = click.Path(dir_okay=False, path_type=Path)
+from crossfade.cli._windows import FILE, OUT, plain_messages
 
 _scale_option = click.option(
     "--scale",
     "scale_file",
-    type=_FILE,
+    type=FILE,
     required=True,
     help="Table with the columns feature and scale, the same at every site.",
 )
@@ -42,8 +41,8 @@ def federate() -> None:
 
 
 @federate.command()
-@click.argument("tasks", type=_FILE)
-@click.option("-o", "--out", type=_OUT, required=True, help="File to write, scale.csv say.")
+@click.argument("tasks", type=FILE)
+@click.option("-o", "--out", type=OUT, required=True, help="File to write, scale.csv say.")
 def scale(tasks: Path, out: Path) -> None:
     """Propose a scale for all sites: typical spread of each feature within a class of TASKS.
 
@@ -53,11 +52,11 @@ def scale(tasks: Path, out: Path) -> None:
     Example:
       crossfade federate scale public.csv -o scale.csv
     """
-    from crossfade.federated._agreement import write_scale
+    from crossfade.federated import write_scale
     from crossfade.prior import TaskPrior
     from crossfade.tasks import read_tasks
 
-    with _plain_errors():
+    with plain_messages():
         found = read_tasks(tasks)
         prior = TaskPrior.from_tasks(found)
         write_scale(out, found.feature_names or (), prior.feature_scale)
@@ -68,11 +67,11 @@ def scale(tasks: Path, out: Path) -> None:
 @click.option("--sites", type=int, required=True, help="Sites to wait for, at least 3.")
 @_scale_option
 @click.option("--classes", nargs=2, required=True, help="The two labels, in sorted order.")
-@click.option("-o", "--out", type=_OUT, required=True, help="File for the prior, prior.npz say.")
+@click.option("-o", "--out", type=OUT, required=True, help="File for the prior, prior.npz say.")
 @option("--address", click.STRING, "127.0.0.1:8000", "Where to listen, as host:port.")
-@click.option("--certificate", type=_FILE, help="The server's certificate (PEM).")
-@click.option("--key", type=_FILE, help="Private key of the certificate (PEM).")
-@click.option("--authority", type=_FILE, help="Certificate of the authority that signed (PEM).")
+@click.option("--certificate", type=FILE, help="The server's certificate (PEM).")
+@click.option("--key", type=FILE, help="Private key of the certificate (PEM).")
+@click.option("--authority", type=FILE, help="Certificate of the authority that signed (PEM).")
 @option("--timeout", click.FloatRange(0.1), 60.0, "Seconds until a silent site has dropped out.")
 @_shared_options
 def serve(
@@ -100,14 +99,14 @@ def serve(
       crossfade federate serve --sites 5 --scale scale.csv --classes rest task -o prior.npz \\
         --address 0.0.0.0:8000 --certificate server.pem --key server.key --authority ca.pem
     """
-    with _plain_errors(), _quiet_flower():
+    with plain_messages(), _quiet_flower():
         from crossfade import federated
-        from crossfade.federated._agreement import read_scale
 
+        _try_out(out)
         given = [file for file in (authority, certificate, key) if file is not None]
         if len(given) not in (0, 3):
             raise ValueError("TLS needs all of --certificate, --key and --authority.")
-        names, numbers = read_scale(scale_file)
+        names, numbers = federated.read_scale(scale_file)
         labels: Any = tuple(_label(word) for word in classes)
         prior = federated.serve(
             federated.Agreement(numbers, labels, names, max_tasks),
@@ -125,12 +124,12 @@ def serve(
 
 
 @federate.command()
-@click.argument("tasks", type=_FILE)
+@click.argument("tasks", type=FILE)
 @_scale_option
 @click.option("--server", "address", required=True, help="Address of the server, as host:port.")
 @click.option("--site", required=True, help="Name that the others know this site by.")
-@click.option("--authority", type=_FILE, help="Certificate of the server's authority (PEM).")
-@click.option("-o", "--out", type=_OUT, help="File for the prior of all sites.")
+@click.option("--authority", type=FILE, help="Certificate of the server's authority (PEM).")
+@click.option("-o", "--out", type=OUT, help="File for the prior of all sites.")
 @_shared_options
 def join(
     tasks: Path,
@@ -151,13 +150,14 @@ def join(
       crossfade federate join tasks.csv --scale scale.csv --server prior.example.org:8000 \\
         --site "Hospital A" --authority ca.pem -o prior.npz
     """
-    with _plain_errors(), _quiet_flower():
+    with plain_messages(), _quiet_flower():
         from crossfade import federated
-        from crossfade.federated._agreement import read_scale
         from crossfade.tasks import read_tasks
 
+        if out is not None:
+            _try_out(out)
         found = read_tasks(tasks)
-        names, numbers = read_scale(scale_file)
+        names, numbers = federated.read_scale(scale_file)
         labels: Any = tuple(found[0].classes.tolist())
         click.echo(f"{site}: {len(found)} tasks, joining {address}", err=True)
         prior = federated.join(
@@ -181,20 +181,20 @@ def _label(word: str) -> str | int:
     return int(word) if word.lstrip("-").isdigit() else word
 
 
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Turn what goes wrong into a message."""
+def _try_out(out: Path) -> None:
+    """Refuse a place that cannot be written to now, since the round cannot be repeated."""
+    folder = out.resolve().parent
     try:
-        yield
-    except ValueError as reason:
-        raise click.UsageError(str(reason)) from reason
-    except (OSError, ImportError, RuntimeError) as reason:
-        raise click.ClickException(str(reason)) from reason
+        TemporaryFile(dir=folder).close()
+    except OSError as reason:
+        raise OSError(
+            f"Cannot write to {folder}: {reason.strerror}. Name another file with --out."
+        ) from reason
 
 
 @contextmanager
 def _quiet_flower() -> Iterator[None]:
-    """Keep Flower's own log away: what went wrong is said once, in our words."""
+    """Keep Flower's own log away: what went wrong becomes a message, in our words."""
     try:
         import flwr  # noqa: F401
     except ModuleNotFoundError as reason:
@@ -204,5 +204,7 @@ def _quiet_flower() -> Iterator[None]:
     log.setLevel(logging.CRITICAL)
     try:
         yield
+    except RuntimeError as reason:
+        raise click.ClickException(str(reason)) from reason
     finally:
         log.setLevel(level)

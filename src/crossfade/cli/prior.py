@@ -1,9 +1,10 @@
-"""``crossfade prior``: tables of tasks in, a prior to share out; shown, merged and checked."""
+"""``crossfade prior``: tables of tasks in, a prior to share out; merged, checked, released."""
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from functools import reduce
+from itertools import combinations
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
+from crossfade._prior_file import card_faults
 from crossfade._prior_fit import misfits, name_misfits, unit_misfits
 from crossfade.cli._windows import FILE, OUT, plain_messages, read_windows
 
@@ -32,6 +34,7 @@ def prior() -> None:
       crossfade prior show prior.npz
       crossfade prior merge lab-a.npz lab-b.npz -o both.npz
       crossfade prior check prior.npz few.csv
+      crossfade prior release prior.npz --epsilon 1 --delta 1e-5 -o public.npz
     """
 
 
@@ -98,6 +101,7 @@ def merge(files: tuple[Path, ...], out: Path) -> None:
     """Merge the priors in FILES into that of all their tasks.
 
     Features, classes and scale must be the same; `prior build --scale FILE` takes over a scale.
+    No prior may be given twice, since its tasks would count twice.
 
     \b
     Example:
@@ -106,9 +110,36 @@ def merge(files: tuple[Path, ...], out: Path) -> None:
     if len(files) < 2:
         raise click.UsageError(f"Merging takes two priors or more; got {len(files)}.")
     with plain_messages():
-        merged: TaskPrior = reduce(add, map(_load, files))
+        priors = [_load(file) for file in files]
+        _refuse_twins(files, priors)
+        merged: TaskPrior = reduce(add, priors)
         merged.save(out)
     click.echo(merged.summary())
+    click.echo(f"Written: {out}")
+
+
+@prior.command()
+@click.argument("file", metavar="PRIOR", type=FILE)
+@click.option("--epsilon", type=float, required=True, help="Budget; less protects more.")
+@click.option(
+    "--delta", type=float, required=True, help="Chance beyond it; far below 1 over the tasks."
+)
+@_OUT
+def release(file: Path, epsilon: float, delta: float, out: Path) -> None:
+    """Release the prior in PRIOR under differential privacy, for everybody to read.
+
+    Noise is added to the sums, and what has no bound is left out. Every release of the same tasks
+    costs its epsilon again. Needs crossfade[privacy].
+
+    \b
+    Example:
+      crossfade prior release prior.npz --epsilon 1 --delta 1e-5 -o public.npz
+    """
+    exact = _load(file)
+    with plain_messages():
+        public = exact.released(epsilon, delta)
+        public.save(out)
+    click.echo(public.summary())
     click.echo(f"Written: {out}")
 
 
@@ -128,9 +159,9 @@ def check(ctx: click.Context, file: Path, table: Path | None) -> None:
       crossfade prior check prior.npz few.csv
     """
     found = _load(file)
-    wrong = _wrong_card(file, found)
-    if table is not None:
-        with plain_messages():
+    with plain_messages():
+        wrong = card_faults(file, found)
+        if table is not None:
             windows = read_windows(table)
             wrong += misfits(found, windows) or unit_misfits(found, windows)
     for reason in wrong:
@@ -148,15 +179,15 @@ def _load(file: Path) -> TaskPrior:
         return TaskPrior.load(file)
 
 
-def _wrong_card(file: Path, found: TaskPrior) -> list[str]:
-    """Whether the card in the file says something else than its numbers."""
-    with np.load(file, allow_pickle=False) as archive:
-        if "card_json" not in archive:
-            return []
-        stored = json.loads(archive["card_json"].tobytes())
-    computed = found.card_data()
-    wrong = [key for key in stored if key in computed and stored[key] != computed[key]]
-    return [f"The card's {key!r} is not what the numbers say." for key in wrong]
+def _refuse_twins(files: tuple[Path, ...], priors: list[TaskPrior]) -> None:
+    """Refuse two priors of the same numbers, whatever is said about them."""
+    bare = [replace(one, about={}) for one in priors]
+    for (first, one), (second, other) in combinations(zip(files, bare, strict=True), 2):
+        if one == other:
+            raise ValueError(
+                f"{first} and {second} hold the same prior, whose tasks would count twice. Give "
+                "every prior once."
+            )
 
 
 def _scale_of(scale: str, names: tuple[str, ...]) -> str | NDArray[np.float64] | None:
@@ -169,7 +200,7 @@ def _scale_of(scale: str, names: tuple[str, ...]) -> str | NDArray[np.float64] |
         other = _load(path)
         wanted, values = other.feature_names, other.feature_scale
     else:
-        from crossfade.federated._agreement import read_scale
+        from crossfade.federated import read_scale
 
         wanted, values = read_scale(path)
     wrong = name_misfits(wanted, values.size, names, str(path))

@@ -1,6 +1,12 @@
 """Sites' own tasks in, one prior out: a secure sum over Flower, without anybody's direction."""
 
-from crossfade.federated._agreement import Agreement, FederationError, sites_needed
+from crossfade.federated._agreement import (
+    Agreement,
+    FederationError,
+    read_scale,
+    sites_needed,
+    write_scale,
+)
 from crossfade.federated._apps import client_app, server_app
 from crossfade.federated._network import join, serve
 
@@ -9,7 +15,9 @@ __all__ = [
     "FederationError",
     "client_app",
     "join",
+    "read_scale",
     "serve",
     "server_app",
     "sites_needed",
+    "write_scale",
 ]

@@ -16,10 +16,29 @@ from crossfade._files import write_whole
 
 FEWEST_SITES = 3
 MOST_TASKS = 1024
+LONGEST_NAME = 80
 
 
 class FederationError(RuntimeError):
     """A federation that gave no prior; the message says at which stage, and what to do."""
+
+
+def printable(text: Any, longest: int = 2000) -> str:
+    """Words of another machine, safe to show: one line that cannot steer a terminal.
+
+    Parameters
+    ----------
+    text : object
+        What it sent.
+    longest : int, default=2000
+        Characters to keep.
+
+    Returns
+    -------
+    str
+        The same, with a mark for each character that cannot be seen.
+    """
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in str(text)[:longest])
 
 
 def sites_needed(n_sites: int) -> int:
@@ -172,7 +191,17 @@ class Agreement:
 
 
 def write_scale(path: str | os.PathLike[str], names: Sequence[str], scale: Any) -> None:
-    """Write a table with the columns ``feature`` and ``scale``, numbers to the last bit."""
+    """Write a table with the columns ``feature`` and ``scale``, numbers to the last bit.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV file to write.
+    names : sequence of str
+        Names of the features.
+    scale : array-like of shape (n_features,)
+        What each is divided by.
+    """
     import pandas as pd
 
     numbers = [repr(float(number)) for number in scale]
@@ -181,7 +210,20 @@ def write_scale(path: str | os.PathLike[str], names: Sequence[str], scale: Any) 
 
 
 def read_scale(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    """Read the names and scales of features from a table with ``feature`` and ``scale``."""
+    """Read the names and scales of features from a table with ``feature`` and ``scale``.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV file, as :func:`write_scale` writes it.
+
+    Returns
+    -------
+    names : tuple of str
+        Names of the features.
+    scale : ndarray of shape (n_features,)
+        What each is divided by.
+    """
     import pandas as pd
 
     try:

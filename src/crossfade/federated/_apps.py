@@ -10,11 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crossfade._checks import check_number
-from crossfade.federated._agreement import Agreement, FederationError, sites_needed
+from crossfade.federated._agreement import (
+    LONGEST_NAME,
+    Agreement,
+    FederationError,
+    printable,
+    sites_needed,
+)
 from crossfade.federated._secure import (
     COLLECT,
     CONFIGS,
     SETUP,
+    STATE,
     check_request,
     client_protocol,
     secure_total,
@@ -64,15 +71,23 @@ def client_app(
     site = site.strip()
     if not site:
         raise ValueError("site must be a name; got an empty one.")
+    if site != printable(site, LONGEST_NAME):
+        raise ValueError(
+            f"site must be a name of at most {LONGEST_NAME} characters that can be seen; "
+            f"got {site!r}."
+        )
     vector = packed(local_prior(source, agreement), agreement.max_tasks)
     end = on_end or (lambda outcome: None)
+    sent = False
 
     def guarded(message: Any, context: Any, call_next: Any) -> Any:
         if message.metadata.message_type != "train":
             return call_next(message, context)
         request = message.content.config_records[CONFIGS]
-        check_request(request)
-        if _SENT in context.state.config_records and request["stage"] in (SETUP, COLLECT):
+        records = context.state.config_records
+        check_request(request, records.get(STATE, {}))
+        # Flower renews the context with each run, and may renew the app with each message.
+        if (sent or _SENT in records) and request["stage"] in (SETUP, COLLECT):
             raise FederationError(
                 f"{site} has sent its sums already. A second round with other sites would show "
                 "what one site added; start a new federation."
@@ -83,6 +98,8 @@ def client_app(
 
     @app.train()
     def contribute(message: Any, context: Any) -> Any:
+        nonlocal sent
+        sent = True
         context.state.config_records[_SENT] = ConfigRecord({"sent": True})
         # Flower shows the server each site's num_examples in the clear: it is one for all, and
         # the number of tasks is inside the masked vector.
@@ -103,7 +120,7 @@ def client_app(
                 said["refused"] = refusal
                 end(FederationError(refusal))
         elif "failed" in told:
-            end(FederationError(told["failed"]))
+            end(FederationError(printable(told["failed"])))
         else:
             total = np.array(told["total"], dtype=np.float64)
             end(unpacked(total, int(told["n_sites"]), agreement))
@@ -191,11 +208,11 @@ def _wait_for_sites(
         asked.update(fresh)
         answers = _tell(grid, fresh, {"agreement": agreement.to_text()}, timeout)
         if len(answers) < len(fresh):
-            say(f"{len(fresh) - len(answers)} connected, and did not answer")
+            say(f"{len(fresh) - len(answers)} connected, and did not answer as a site does")
         for node, said in answers.items():
-            name = str(said["site"])
+            name = printable(said["site"], LONGEST_NAME)
             if "refused" in said:
-                say(str(said["refused"]))
+                say(printable(said["refused"]))
             elif name in joined.values():
                 twice = f"A site called {name} has joined already; each sends once."
                 say(twice)
@@ -215,7 +232,7 @@ def _wait_for_sites(
 def _tell(
     grid: Any, nodes: Iterable[int], told: dict[str, Any], timeout: float
 ) -> dict[int, dict[str, Any]]:
-    """Send the same to all nodes; return what those that answer say."""
+    """Send the same to all nodes; return what those say that answer, and give their name."""
     from flwr.app import ConfigRecord, Message, RecordDict
 
     messages = [
@@ -224,8 +241,9 @@ def _tell(
     ]
     if not messages:
         return {}
-    return {
-        reply.metadata.src_node_id: dict(reply.content.config_records[_RECORD])
+    said = {
+        reply.metadata.src_node_id: dict(reply.content.config_records.get(_RECORD, {}))
         for reply in grid.send_and_receive(messages, timeout=timeout)
         if not reply.has_error()
     }
+    return {node: words for node, words in said.items() if "site" in words}

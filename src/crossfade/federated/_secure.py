@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.federated._agreement import FederationError, sites_needed
+from crossfade.federated._agreement import FederationError, printable, sites_needed
 from crossfade.federated._sums import CLIPPING, RESIDUES, STEPS
 
 # Flower's names; its modules load when used.
-CONFIGS = "secaggplus_configs"
+CONFIGS, STATE = "secaggplus_configs", "secaggplus_state"
 SETUP, COLLECT, UNMASK = "setup", "collect_masked_vectors", "unmask"
 
 
@@ -75,8 +75,11 @@ def whole_steps(
     list of ndarray
         Whole numbers from 0 to `steps`.
     """
-    if any(np.abs(array).max(initial=0.0) > clipping for array in parameters):
-        raise FederationError("A sum exceeds its bound and would be clipped; nothing was sent.")
+    # Asked this way round, since no comparison holds for what is not a number.
+    if not all((np.abs(array) <= clipping).all() for array in parameters):
+        raise FederationError(
+            "A sum is not finite, or exceeds its bound and would be clipped; nothing was sent."
+        )
     scale = steps / (2.0 * clipping)
     return [np.round((array + clipping) * scale).astype(np.int64) for array in parameters]
 
@@ -112,13 +115,17 @@ def server_protocol() -> ModuleType:
     return _own_copy(name, pseudo_rand_gen=masks)
 
 
-def check_request(request: Any) -> None:
-    """Refuse what a site must never answer: weak thresholds, or both secrets of one site.
+def check_request(request: Any, state: Any) -> None:
+    """Refuse what a site must never answer: weak thresholds, or what lifts one site's masks.
+
+    Flower counts the sites in a list, and not whether they are different ones.
 
     Parameters
     ----------
     request : ConfigRecord
         What the server asks for in this stage.
+    state : mapping
+        What Flower keeps of the stages before: the threshold, and whose shares are held.
     """
     stage = request.get("stage")
     if stage == SETUP:
@@ -136,13 +143,41 @@ def check_request(request: Any) -> None:
                 "The server wants numbers rounded otherwise than this version of Crossfade does. "
                 "Use the same version everywhere."
             )
+    elif stage == COLLECT:
+        _check_sites(request["srcs"], state.get("ss2_dict:K", ()), state.get("threshold", 1) - 1)
     elif stage == UNMASK:
-        both = set(request["active_nids"]) & set(request["dead_nids"])
+        active, dead = list(request["active_nids"]), list(request["dead_nids"])
+        both = set(active) & set(dead)
         if both:
             raise FederationError(
                 f"The server asked for both secrets of {len(both)} sites, which together lift "
                 "their masks. Nothing was sent; do not trust this server."
             )
+        held = state.get("sk1_share_dict:K", ())
+        _check_sites(active, held, state.get("threshold", 1))
+        _check_sites(dead, held, 0)
+        if state.get("nid") in dead:
+            raise FederationError(
+                "The server calls this site dropped out, and asks it for a share of its own key. "
+                "Nothing was sent; do not trust this server."
+            )
+
+
+def _check_sites(named: Any, known: Any, fewest: int) -> None:
+    """Refuse a list of sites with one twice, with a stranger, or with too few."""
+    different = set(named)
+    if len(different) < len(named):
+        what = f"one site more than once: {len(named)} names for {len(different)}"
+    elif not different <= set(known):
+        what = f"{len(different - set(known))} sites that have shared nothing with this one"
+    elif len(different) < fewest:
+        what = f"{len(different)} sites, of which {fewest} are needed"
+    else:
+        return
+    raise FederationError(
+        f"The server named {what}. That could lift the masks of a single site. Nothing was sent; "
+        "do not trust this server."
+    )
 
 
 def secure_total(
@@ -199,7 +234,14 @@ def secure_total(
         ("unmasking", workflow.unmask_stage),
     )
     for name, stage in stages:
-        went_on = stage(grid, legacy, state)
+        try:
+            went_on = stage(grid, legacy, state)
+        except Exception as reason:  # whatever a faulty answer makes Flower raise
+            raise FederationError(
+                f"The secure sum failed at the {name}, on an answer of the wrong length or form "
+                f"({printable(reason)}). Make sure that all sites run the same version of "
+                "Crossfade, and start again."
+            ) from reason
         answered = len(state.active_node_ids)
         report(f"{name}: {answered} of {len(nodes)} sites")
         if not went_on:
@@ -220,7 +262,7 @@ def secure_total(
 
 
 def _reasons(failures: list[Exception]) -> str:
-    said = sorted({str(failure) for failure in failures})
+    said = sorted({printable(failure) for failure in failures})
     return f" Sites said: {'; '.join(said)}." if said else ""
 
 

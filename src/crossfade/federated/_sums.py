@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossfade._checks import check_directions
+from crossfade._prior_fit import name_misfits
 from crossfade.federated._agreement import Agreement, FederationError
 from crossfade.prior import TaskPrior
 from crossfade.tasks import Task
@@ -53,6 +54,16 @@ def local_prior(source: Task | Iterable[Task] | ArrayLike, agreement: Agreement)
 
 
 def _of_tasks(tasks: list[Any], agreement: Agreement) -> TaskPrior:
+    first = next(task for task in tasks if isinstance(task, Task))
+    names = first.feature_names
+    wrong = name_misfits(
+        names and agreement.feature_names,
+        agreement.n_features,
+        names or [""] * np.shape(first.X)[1],
+        "the agreed scale",
+    )
+    if wrong:
+        raise _unlike(" ".join(wrong))
     prior = TaskPrior.from_tasks(tasks, feature_scale=agreement.feature_scale)
     mine = Agreement(
         prior.feature_scale,
@@ -62,11 +73,15 @@ def _of_tasks(tasks: list[Any], agreement: Agreement) -> TaskPrior:
     )
     difference = mine.difference(agreement)
     if difference:
-        raise ValueError(
-            f"These tasks are not what the federation agreed on ({difference}). Rename or reorder "
-            "what differs, or leave this site out."
-        )
+        raise _unlike(f"{difference}.")
     return prior
+
+
+def _unlike(difference: str) -> ValueError:
+    return ValueError(
+        f"These tasks are not what the federation agreed on. {difference} Rename or reorder what "
+        "differs, or leave this site out."
+    )
 
 
 def packed(prior: TaskPrior, max_tasks: int) -> Array:

@@ -60,7 +60,20 @@ class EstimatorMethod:
 
 
 def fitted_verdicts(estimator: Any, batch: Batch) -> Verdicts:
-    """Verdicts of an estimator that is fitted to the only split of a batch."""
+    """Verdicts of an estimator that is fitted to the only split of a batch.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier.
+    batch : Batch
+        A batch of one split.
+
+    Returns
+    -------
+    Verdicts
+        What it says of the test windows; odd output is refused.
+    """
     [labelled], [test] = batch.splits.labelled, batch.splits.test
     estimator.fit(batch.X[labelled], batch.y[labelled])
     X = batch.X[test]
@@ -114,7 +127,24 @@ def _output(estimator: Any, name: str, X: Array, *n_columns: int) -> NDArray[Any
 def forecast_verdicts(
     batch: Batch, own: Target, omega: Array, trace: Array, alpha: Array
 ) -> Verdicts:
-    """Verdicts of blends, with probabilities and accuracies that follow from the forecast."""
+    """Verdicts of blends, with probabilities and accuracies that follow from the forecast.
+
+    Parameters
+    ----------
+    batch : Batch
+        The splits.
+    own : Target
+        What their labelled windows say.
+    omega : ndarray of shape (n_splits, n_features)
+        Directions in scaled units.
+    trace, alpha : ndarray of shape (n_splits,)
+        As the forecast takes it, and the weight of the target.
+
+    Returns
+    -------
+    Verdicts
+        What the blends say of the test windows.
+    """
     promise = forecast(own, omega, trace)
     return verdicts_of(batch, own, omega, promise.gap, promise.variance, alpha, promise.accuracy)
 
@@ -128,7 +158,26 @@ def verdicts_of(
     alpha: Array,
     expected: Array,
 ) -> Verdicts:
-    """Verdicts of directions in scaled units; probabilities are those of equation 27."""
+    """Verdicts of directions in scaled units; probabilities are those of equation 27.
+
+    Parameters
+    ----------
+    batch : Batch
+        The splits.
+    own : Target
+        What their labelled windows say.
+    omega : ndarray of shape (n_splits, n_features)
+        Directions in scaled units.
+    gap, variance : ndarray of shape (n_splits,)
+        Half the distance of the classes along them, and the variance within these.
+    alpha, expected : ndarray of shape (n_splits,)
+        Weight of the target, and forecast.
+
+    Returns
+    -------
+    Verdicts
+        What the directions say of the test windows.
+    """
     scores = batch.scores(omega / own.scale, own.midpoint)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.where(variance > 0.0, 2.0 * gap / variance, np.where(gap > 0.0, np.inf, 0.0))
@@ -141,6 +190,22 @@ def mended(verdicts: Verdicts, batch: Batch, own: Target, estimator: Any) -> Ver
 
     Such a split is one whose classes do not differ, or only where nothing varies; estimators know
     what to do with it.
+
+    Parameters
+    ----------
+    verdicts : Verdicts
+        Verdicts on all splits of a batch; those without a direction are overwritten.
+    batch : Batch
+        The splits.
+    own : Target
+        What their labelled windows say.
+    estimator : estimator
+        Does for one split what was done for all.
+
+    Returns
+    -------
+    Verdicts
+        The same object.
     """
     for place in np.flatnonzero(own.noise.length == 0.0).tolist():
         mended = fitted_verdicts(clone(estimator), batch.part(place, place + 1))

@@ -6,7 +6,7 @@ Here a target's splits are fitted one by one: pairs of classes are many, and so 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -111,9 +111,11 @@ def _one_vs_rest(crowd: ManyCrowd) -> Judge:
 
 
 def _coupled(prior: MulticlassPrior) -> Judge:
+    known: Any = prior
+
     def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
-        known: Any = prior if batch.splits.in_a_row else _of_single_windows(prior)
-        estimator = MulticlassBlend(PosteriorBlendClassifier(known), prior.strategy)
+        rule = PosteriorBlendClassifier(known, in_a_row=batch.splits.in_a_row)
+        estimator = MulticlassBlend(rule, prior.strategy)
         return Verdicts.joined(
             [
                 fitted_verdicts(clone(estimator), batch.part(place, place + 1))
@@ -122,12 +124,6 @@ def _coupled(prior: MulticlassPrior) -> Judge:
         )
 
     return judge
-
-
-def _of_single_windows(prior: MulticlassPrior) -> MulticlassPrior:
-    """The same prior for labelled windows that are no neighbours of each other."""
-    apart = {pair: replace(one, autocorrelation=None) for pair, one in prior.priors.items()}
-    return MulticlassPrior(prior.strategy, prior.classes, apart)
 
 
 def _pooled(crowd: ManyCrowd) -> Judge:
