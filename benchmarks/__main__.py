@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks import alpha, calibration, fits, prior, studies
+from benchmarks import alpha, calibration, fits, prior, sharing, studies
 
 
 def _arguments(names):
@@ -44,6 +44,8 @@ def main():
         "prior": prior.run,
         "figures": studies.run,
         "study": calibration.run,
+        "mixture": sharing.run_mixture,
+        "federation": sharing.run_federation,
     }
     arguments = _arguments(benchmarks)
     benchmarks["figures"] = partial(studies.run, arguments.repeats)

@@ -97,7 +97,9 @@ def calibrate(
         fewest = float(np.unique(np.asarray(person.y), return_counts=True)[1].min())
         more = _more_labels(rule, fewest) if fewest >= _LEAST else None
         save_model(rule, out)
-    click.echo(f"Prior     {crowd.n_tasks} tasks, agreement R {crowd.resultant_length:.3f}")
+    hidden = crowd.release is not None and crowd.cancels
+    agreement = "hidden by noise" if hidden else f"{crowd.trusted_length:.3f}"
+    click.echo(f"Prior     {crowd.n_tasks} tasks, agreement R {agreement}")
     click.echo(f"Labelled  {counts_of(person)}")
     click.echo(f"alpha     {rule.alpha_:.3f}  (1: this person alone, 0: the crowd alone)")
     click.echo(f"Forecast  {_promise(rule, fewest)}")

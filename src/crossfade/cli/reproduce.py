@@ -265,15 +265,16 @@ def _vectors(out: Path, matb: Path | None, wesad: Path | None, jobs: int) -> Non
             kinds = MixturePrior.from_projections(theirs), MixturePrior.from_tasks(tasks)
         # The paper's text says no more of its clusters than that they are two or more.
         shown = f"{kappa:.2f} ({kappas[study]:g})", f"{_clusters(table)} (2 or more)"
-        view.add_row(name, "as the paper's authors had them", *shown, _shares(kinds[0]))
+        view.add_row(name, "the authors'", *shown, _shares(kinds[0]))
         found = f"{our_kappa:.2f}", f"{_clusters(ours)}"
-        view.add_row("", "ours, shrunk and scaled", *found, _shares(kinds[1]))
+        view.add_row("", "ours", *found, _shares(kinds[1]))
         for file, one in ((f"vectors-{name}-authors", table), (f"vectors-{name}", ours)):
             draw = partial(plots.projection_vectors, one)
             written.append(write_results(one, draw, out, file, "png"))
     view.caption = (
-        "Clusters: a Gaussian mixture of the embedding, as in the paper. Mixture: components of "
-        "von Mises-Fisher laws of the directions themselves, with their shares; both by BIC."
+        "The authors' directions: pseudo-inverse, raw units; ours are shrunk and scaled. Clusters: "
+        "a Gaussian mixture of the embedding, as in the paper. Mixture: components of von "
+        "Mises-Fisher laws of the directions themselves, with their shares; both by BIC."
     )
     terminal().print(view)
     click.echo("\n".join(written))
