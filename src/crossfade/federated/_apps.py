@@ -124,7 +124,7 @@ def client_app(
         else:
             total = np.array(told["total"], dtype=np.float64)
             end(unpacked(total, int(told["n_sites"]), agreement))
-        return Message(RecordDict({_RECORD: ConfigRecord(said)}), reply_to=message)  # type: ignore[arg-type]
+        return Message(RecordDict({_RECORD: ConfigRecord(said)}), reply_to=message)
 
     return app
 

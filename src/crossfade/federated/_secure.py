@@ -221,7 +221,7 @@ def secure_total(
         timeout=timeout,
     )
     gathered = _Gathered(nodes)
-    legacy = LegacyContext(context, strategy=gathered, client_manager=_NoManager())  # type: ignore[arg-type]
+    legacy = LegacyContext(context, strategy=gathered, client_manager=_NoManager())
     legacy.state.config_records[protocol.MAIN_CONFIGS_RECORD] = ConfigRecord(
         {protocol.WorkflowKey.CURRENT_ROUND: 1}
     )
