@@ -60,7 +60,9 @@ def _many_sources(progress: Progress) -> Iterator[Row]:
         ):
             seconds = medians([lambda use=use: use(sources.without("0"))], 3, lambda _: None)[0]
             yield _cost(f"{_N_SOURCES:,} sources, one target: {what}", seconds, 1)
-    megabytes = sum(part.nbytes for part in vars(sources).values()) / 1e6
+    # Arrays, or named tuples of them.
+    parts = (part if isinstance(part, tuple) else (part,) for part in vars(sources).values())
+    megabytes = sum(array.nbytes for part in parts for array in part) / 1e6
     yield Row(f"{_N_SOURCES:,} sources: size, once a process", f"{megabytes:.0f} MB", "", True, 0.0)
 
 
