@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.measure import Progress, Row, at_most, medians
 from crossfade import load_mental_math
 from crossfade.study import CalibrationStudy
-from crossfade.study.methods import METHODS
-from crossfade.study.sources import Participant, Sources
+from crossfade.study._methods import METHODS
+from crossfade.study._sources import Participant, Sources
 
 #: Methods that take longer are given fewer splits.
 _N_SPLITS = {"lda": 20, "paper": 50}

@@ -5,9 +5,9 @@ Usage: python scripts/make_mental_math.py FOLDER
 
 import sys
 
-from crossfade._files import write_whole
-from crossfade.datasets.eegmat import read_eegmat
-from crossfade.datasets.mental_math import TABLE
+from crossfade._atomic import write_whole
+from crossfade.datasets import read_eegmat
+from crossfade.datasets._mental_math import TABLE
 
 
 def table(folder):

@@ -16,8 +16,8 @@ from crossfade import (
     choose_alpha,
     conditional_risk,
 )
-from crossfade._posterior import isotropic_blend, scattered_blend
-from crossfade._target import Samples, describe_target
+from crossfade.blend._posterior import isotropic_blend, scattered_blend
+from crossfade.fisher._direction import Samples, describe_target
 
 BLENDS = {
     "convex": ConvexBlendClassifier,

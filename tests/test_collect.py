@@ -7,10 +7,10 @@ import pytest
 from scipy.io import savemat
 
 from crossfade import TaskSet
-from crossfade.signals.collect import collect, find_recordings
+from crossfade.signals._collect import collect, find_recordings
+from crossfade.signals._extract import ECGFeatures, EEGFeatures
+from crossfade.signals._labels import AnnotationLabels, FilenameLabels
 from crossfade.signals.eeg import BandPower, average_reference, band_pass
-from crossfade.signals.extract import ECGFeatures, EEGFeatures
-from crossfade.signals.labels import AnnotationLabels, FilenameLabels
 from crossfade.signals.recordings import open_recording
 from crossfade.signals.windows import cut_windows
 

@@ -10,7 +10,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from crossfade.study import CalibrationStudy
-from crossfade.study.cluster import on_workers
+from crossfade.study._cluster import on_workers
 
 distributed = pytest.importorskip("distributed")
 
@@ -85,7 +85,7 @@ def test_workers_that_are_always_lost_are_given_up(cluster, study, monkeypatch):
     def lost(*arguments):
         return iter(())
 
-    monkeypatch.setattr("crossfade.study.cluster._results_while_sources_last", lost)
+    monkeypatch.setattr("crossfade.study._cluster._results_while_sources_last", lost)
     with pytest.raises(ConnectionError, match="were lost 3 times before any could finish its part"):
         study.run(dask=cluster.scheduler_address)
 
@@ -98,7 +98,7 @@ def test_a_client_may_be_given_and_stays_open(cluster, study):
 
 
 def test_few_shards_are_in_flight_at_a_time(cluster, study, monkeypatch):
-    monkeypatch.setattr("crossfade.study.cluster._AT_ONCE", 3)
+    monkeypatch.setattr("crossfade.study._cluster._AT_ONCE", 3)
     with distributed.Client(cluster, set_as_default=False) as client:
         most = []
         result = study.run(dask=client, on_progress=lambda *_: most.append(len(client.futures)))
@@ -163,14 +163,14 @@ def test_workers_with_threads_do_one_shard_at_a_time(study):
     "address", ["tcp://127.0.0.1:1", "127.0.0.1", "http://127.0.0.1:8786", "127.0.0.1:99999999", ""]
 )
 def test_an_address_that_does_not_answer_is_named(study, monkeypatch, address):
-    monkeypatch.setattr("crossfade.study.cluster._PATIENCE", 1)
+    monkeypatch.setattr("crossfade.study._cluster._PATIENCE", 1)
     with pytest.raises(ConnectionError, match=f"No Dask scheduler answers at '{address}': .+"):
         study.run(dask=address)
 
 
 @pytest.mark.parametrize("greeting", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\nThis is no scheduler"])
 def test_what_listens_but_is_no_scheduler_is_refused(study, monkeypatch, greeting):
-    monkeypatch.setattr("crossfade.study.cluster._PATIENCE", 1)
+    monkeypatch.setattr("crossfade.study._cluster._PATIENCE", 1)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         # Connections wait in the queue of the socket; who greets has to accept them.
@@ -187,7 +187,7 @@ def test_what_listens_but_is_no_scheduler_is_refused(study, monkeypatch, greetin
 
 
 def test_a_scheduler_without_workers_is_refused(study, monkeypatch):
-    monkeypatch.setattr("crossfade.study.cluster._PATIENCE_FOR_WORKERS", 1)
+    monkeypatch.setattr("crossfade.study._cluster._PATIENCE_FOR_WORKERS", 1)
     with (
         distributed.LocalCluster(
             n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50

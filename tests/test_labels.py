@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossfade.signals.labels import (
+from crossfade.signals._labels import (
     AnnotationLabels,
     FilenameLabels,
     TableLabels,

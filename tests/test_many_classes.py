@@ -13,13 +13,12 @@ from sklearn.svm import LinearSVC
 
 from crossfade import MulticlassBlend, MulticlassPrior, PosteriorBlendClassifier, Task
 from crossfade.report import write_report
-from crossfade.study import CalibrationStudy, StudyResult
-from crossfade.study.admission import check_tasks
-from crossfade.study.batch import Batch
-from crossfade.study.effect_of_b import effect_of_b
-from crossfade.study.many_classes import MANY, ManySources
-from crossfade.study.scores import brier_of_many, recalls, roc_auc_of_rests
-from crossfade.study.splits import KINDS, draw_splits
+from crossfade.study import CalibrationStudy, StudyResult, effect_of_b
+from crossfade.study._admission import check_tasks
+from crossfade.study._batch import Batch
+from crossfade.study._many_classes import MANY, ManySources
+from crossfade.study._scores import brier_of_many, recalls, roc_auc_of_rests
+from crossfade.study._splits import KINDS, draw_splits
 
 STRATEGIES = ["pairwise", "one-vs-rest"]
 SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "brier"]

@@ -5,7 +5,7 @@ import pytest
 from scipy.io import savemat
 
 from crossfade import FisherDiscriminant, TaskPrior
-from crossfade.datasets.matb import FEATURES, FRONTAL, SMARTING, make_matb_like, read_matb
+from crossfade.datasets._matb import FEATURES, FRONTAL, SMARTING, make_matb_like, read_matb
 
 SFREQ = 500
 #: One frequency in the middle of each band.

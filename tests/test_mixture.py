@@ -14,13 +14,13 @@ from crossfade import (
     MixturePrior,
     PosteriorBlendClassifier,
     TaskPrior,
-    _spectrum,
     load_model,
     save_model,
 )
-from crossfade._mixture_blend import given_crowd, mixture_blend
-from crossfade._posterior import scattered_blend
-from crossfade._vmf_mixture import choose_mixture, fit_mixture
+from crossfade.blend._mixture import given_crowd, mixture_blend
+from crossfade.blend._posterior import scattered_blend
+from crossfade.fisher import _spectrum
+from crossfade.prior._vmf_mixture import choose_mixture, fit_mixture
 from crossfade.simulate import draw_directions
 
 BLENDS = {
@@ -360,7 +360,7 @@ def test_card_tells_that_a_component_may_be_one_person(make_target, tmp_path):
 
 def altered(path, **arrays):
     """The file with other arrays, under a checksum that fits."""
-    from crossfade._prior_file import pack
+    from crossfade.prior._archive import pack
 
     with np.load(path) as archive:
         kept = {name: archive[name] for name in archive.files if name not in ("header", "sha256")}

@@ -20,7 +20,7 @@ from crossfade import (
     load_model,
     save_model,
 )
-from crossfade import model_file as module
+from crossfade.blend import _model_file as module
 
 NAMES = ["θ", "alpha", "b e t a", "γ"]
 

@@ -21,7 +21,7 @@ from crossfade import (
     Task,
     TaskPrior,
 )
-from crossfade._coupling import couple_pairs
+from crossfade.blend._coupling import couple_pairs
 
 NAMES = ("rest", "speech", "walk")
 BLENDS = {"posterior": PosteriorBlendClassifier, "convex": ConvexBlendClassifier}

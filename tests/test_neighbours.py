@@ -13,7 +13,7 @@ from crossfade import (
     Task,
     TaskPrior,
 )
-from crossfade._neighbours import cut_off
+from crossfade.fisher._correlation import cut_off
 
 BLENDS = [ConvexBlendClassifier, PosteriorBlendClassifier]
 

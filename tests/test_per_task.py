@@ -7,8 +7,8 @@ import pytest
 from sklearn.base import clone
 
 from crossfade import ConvexBlendClassifier, FisherDiscriminant, Task, TaskPrior
-from crossfade._per_task import PENALTIES, per_task_blend
-from crossfade._target import Samples, describe_target
+from crossfade.blend._per_task import PENALTIES, per_task_blend
+from crossfade.fisher._direction import Samples, describe_target
 from crossfade.simulate import draw_directions, simulate_tasks
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossfade import FisherDiscriminant, Task, TaskPrior, TaskSet, vmf
+from crossfade import FisherDiscriminant, Task, TaskPrior, TaskSet
+from crossfade.prior import _vmf as vmf
 
 FORMS = ["tangent", "authors", "printed"]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from crossfade import TaskPrior
-from crossfade import _prior_file as prior_file
-from crossfade._release import Release
+from crossfade.prior import Release
+from crossfade.prior import _archive as prior_file
 
 
 @pytest.fixture

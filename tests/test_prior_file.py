@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crossfade import TaskPrior
-from crossfade import _prior_file as prior_file
+from crossfade.prior import _archive as prior_file
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crossfade import Task, TaskPrior
-from crossfade._prior_fit import misfits, name_misfits, unit_misfits
+from crossfade.prior._compatibility import misfits, name_misfits, unit_misfits
 
 NAMES = ("a", "b", "c", "d")
 

@@ -16,8 +16,9 @@ from crossfade import (
     expected_risk,
     risk_curve,
 )
-from crossfade._proportions import expected_accuracy, proportion_of, threshold
-from crossfade._target import Samples, describe_target, forecast
+from crossfade.fisher._direction import Samples, describe_target
+from crossfade.risk._forecast import expected_accuracy, forecast
+from crossfade.risk._proportions import proportion_of, threshold
 
 BLENDS = [ConvexBlendClassifier, PosteriorBlendClassifier]
 BAD = [

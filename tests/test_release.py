@@ -14,8 +14,8 @@ from crossfade import (
     Release,
     TaskPrior,
 )
-from crossfade._prior_file import _digest, pack, read_prior, unpack
-from crossfade._release import noisy_sums, repaired, sensitivity
+from crossfade.prior._archive import _digest, pack, read_prior, unpack
+from crossfade.prior._release import noisy_sums, repaired, sensitivity
 
 pytest.importorskip("opendp")
 

@@ -18,15 +18,14 @@ import crossfade
 from crossfade import Task, TaskSet, __version__, load_mental_math
 from crossfade.plots import embed_directions
 from crossfade.report import write_report
-from crossfade.report.figures import render, with_alpha
-from crossfade.report.findings import Findings
-from crossfade.report.page import _GIVEN, _METHODS
-from crossfade.report.text import cells, markdown, number
+from crossfade.report._figures import render, with_alpha
+from crossfade.report._findings import Findings
+from crossfade.report._page import _GIVEN, _METHODS
+from crossfade.report._text import cells, markdown, number
 from crossfade.simulate import simulate_tasks
-from crossfade.study import CalibrationStudy, StudyResult
-from crossfade.study.methods import METHODS
+from crossfade.study import CalibrationStudy, StudyResult, verdict
+from crossfade.study._methods import METHODS
 from crossfade.study.statistics import by_task, compare, forecast_errors, labels_saved, summarise
-from crossfade.study.verdict import verdict
 
 pytest.importorskip("matplotlib")
 
@@ -199,7 +198,7 @@ def test_files_that_are_there_already_are_left_alone(tmp_path):
 
 
 def test_rows_are_csv_and_figures_are_missing_without_their_packages(tmp_path, monkeypatch):
-    monkeypatch.setattr("crossfade.report.write.find_spec", lambda name: None)
+    monkeypatch.setattr("crossfade.report._write.find_spec", lambda name: None)
     result, tasks = study()
     page = page_of(tmp_path, result, tasks)
     pd.testing.assert_frame_equal(

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from crossfade import TaskPrior
-from crossfade.simulate import (
+from crossfade.prior import mean_resultant_length
+from crossfade.simulate._figures import (
     SCENARIOS,
     draw_directions,
     figure2,
@@ -14,7 +15,6 @@ from crossfade.simulate import (
     newcomers,
     simulate_tasks,
 )
-from crossfade.vmf import mean_resultant_length
 
 
 @pytest.mark.parametrize(("n_features", "kappa"), [(2, 5.0), (10, 10.0), (50, 100.0), (1, 0.5)])
@@ -186,7 +186,7 @@ def test_a_stranger_is_not_sacrificed_to_the_crowd(wrong_worlds):
 @pytest.mark.parametrize("scenario", list(SCENARIOS))
 def test_exact_accuracies_agree_with_counting(scenario):
     """The closed form of each scenario against samples drawn from it."""
-    from crossfade._misspecified import Parameters, _accuracy, build_world
+    from crossfade.simulate._misspecified import Parameters, _accuracy, build_world
 
     size = Parameters(n_features=3, n_sources=5, n_target=4000)
     label = np.repeat([0, 1], 2000)

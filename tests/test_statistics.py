@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from crossfade.study import CalibrationStudy, StudyResult
-from crossfade.study.methods import METHODS
-from crossfade.study.resampling import SCORES, limits, mean_limits, resampled_means
+from crossfade.study._methods import METHODS
+from crossfade.study._resampling import SCORES, limits, mean_limits, resampled_means
+from crossfade.study._verdict import _OURS, _USUAL, verdict
 from crossfade.study.statistics import (
     by_task,
     compare,
@@ -17,7 +18,6 @@ from crossfade.study.statistics import (
     reliability,
     summarise,
 )
-from crossfade.study.verdict import _OURS, _USUAL, verdict
 
 
 def rows_of(accuracies, *, n_splits=2, groups=None, n_labelled=None, forecast=0.1):
@@ -179,7 +179,7 @@ def test_limits_widen_to_students():
 def test_many_participants_are_drawn_in_parts(monkeypatch):
     values = np.random.default_rng(0).random((40, 3))
     whole = resampled_means(values, np.arange(40), 0)
-    monkeypatch.setattr("crossfade.study.resampling._LARGEST", 1000)
+    monkeypatch.setattr("crossfade.study._resampling._LARGEST", 1000)
     parts = resampled_means(values, np.arange(40), 0)
     assert parts.shape == whole.shape
     error = values.std(0) / np.sqrt(40)

@@ -23,7 +23,7 @@ from sklearn.preprocessing import FunctionTransformer
 from crossfade import PosteriorBlendClassifier, Task
 from crossfade.simulate import simulate_tasks
 from crossfade.study import CalibrationStudy, StudyResult
-from crossfade.study.store import identity
+from crossfade.study._store import identity
 
 METHODS = ["target", "paper", "posterior", "lda"]
 
@@ -51,7 +51,7 @@ def shards(folder):
 
 SCRIPT = """
 import os, signal, sys, time
-import crossfade._files
+import crossfade._atomic
 from crossfade.simulate import simulate_tasks
 from crossfade.study import CalibrationStudy
 
@@ -75,7 +75,7 @@ def on_progress(done, total):
         stop()
 
 if __name__ == "__main__":
-    crossfade._files.os.fsync = slow_fsync
+    crossfade._atomic.os.fsync = slow_fsync
     study = CalibrationStudy(
         simulate_tasks(6, n_features=3, random_state=0),
         methods=["target", "paper", "posterior", "lda"],
@@ -184,8 +184,8 @@ def test_a_finished_study_does_nothing(make_tasks, tmp_path, monkeypatch):
     first = make_study(make_tasks(3)).run(folder=tmp_path)
     before = shards(tmp_path), (tmp_path / "study.json").stat().st_mtime_ns
     assert len(before[0]) == 12
-    monkeypatch.setattr("crossfade.study.calibration.run_shard", refuse_to_run)
-    monkeypatch.setattr("crossfade.study.calibration.Sources", None)
+    monkeypatch.setattr("crossfade.study._study.run_shard", refuse_to_run)
+    monkeypatch.setattr("crossfade.study._study.Sources", None)
     seen = []
     second = make_study(make_tasks(3)).run(
         folder=tmp_path, on_progress=lambda *numbers: seen.append(numbers)
@@ -302,7 +302,7 @@ def test_a_full_disk_leaves_nothing_half_written(make_tasks, tmp_path, monkeypat
             raise OSError(errno.ENOSPC, "No space left on device")
         fsync(file)
 
-    monkeypatch.setattr("crossfade._files.os.fsync", full)
+    monkeypatch.setattr("crossfade._atomic.os.fsync", full)
     message = r"could not be written \(No space left on device\)\. Those before it are kept"
     with pytest.raises(OSError, match=message) as caught:
         study.run(n_jobs=n_jobs, folder=tmp_path)
@@ -318,7 +318,7 @@ def test_a_folder_that_cannot_be_made_is_said_before_anything_runs(
     make_tasks, tmp_path, monkeypatch
 ):
     (tmp_path / "file").write_text("no folder")
-    monkeypatch.setattr("crossfade.study.calibration.run_shard", refuse_to_run)
+    monkeypatch.setattr("crossfade.study._study.run_shard", refuse_to_run)
     for folder in (tmp_path / "file", tmp_path / "file" / "deeper"):
         message = rf"A study cannot be kept in {folder}: .*\. Choose another folder\."
         with pytest.raises(OSError, match=message) as caught:
@@ -380,7 +380,7 @@ def test_other_features_labels_or_versions_are_another_study(make_tasks, tmp_pat
     words = make_tasks(3, labels=("no", "yes"), feature_names=list("abcd"))
     with pytest.raises(ValueError, match=r"classes is \[0, 1\] there and \['no', 'yes'\] here"):
         make_study(words).run(folder=tmp_path)
-    monkeypatch.setattr("crossfade.__version__", "99.0")
+    monkeypatch.setattr("crossfade._version.__version__", "99.0")
     with pytest.raises(ValueError, match=r"crossfade is '.*' there and '99.0' here"):
         make_study(make_tasks(3, feature_names=list("abcd"))).run(folder=tmp_path)
 

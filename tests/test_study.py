@@ -17,12 +17,12 @@ from sklearn.preprocessing import StandardScaler
 
 from crossfade import PosteriorBlendClassifier, Task, TaskPrior
 from crossfade.study import CalibrationStudy
-from crossfade.study.admission import check_tasks
-from crossfade.study.batch import Batch
-from crossfade.study.methods import METHODS
-from crossfade.study.scores import brier, class_accuracies, roc_auc
-from crossfade.study.sources import Sources
-from crossfade.study.splits import KINDS, draw_splits, generator_for, windows_of_each_class
+from crossfade.study._admission import check_tasks
+from crossfade.study._batch import Batch
+from crossfade.study._methods import METHODS
+from crossfade.study._scores import brier, class_accuracies, roc_auc
+from crossfade.study._sources import Sources
+from crossfade.study._splits import KINDS, draw_splits, generator_for, windows_of_each_class
 
 SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "brier"]
 COLUMNS = [
@@ -231,7 +231,7 @@ def test_large_studies_are_done_in_parts(make_tasks, monkeypatch):
     # Algorithm 1 draws for a whole part at once, and so has other draws.
     mine = [name for name in METHODS if name not in ("paper", "random-alpha")]
     whole = rows_of(make_tasks(3), mine, n_splits=7)
-    monkeypatch.setattr("crossfade.study.batch._LARGEST", 1000)
+    monkeypatch.setattr("crossfade.study._batch._LARGEST", 1000)
     parts = rows_of(make_tasks(3), mine, n_splits=7)
     same(whole, parts)
 
@@ -562,7 +562,7 @@ def test_one_failing_split_of_a_batch_does_not_touch_the_others(make_tasks, monk
 
         return fails_at_the_start
 
-    monkeypatch.setattr("crossfade.study.admission.METHODS", {"target": fragile})
+    monkeypatch.setattr("crossfade.study._admission.METHODS", {"target": fragile})
     with pytest.warns(UserWarning, match="'target' failed on .* LinAlgError: singular"):
         rows = rows_of(tasks, ["target"])
     failed = rows["accuracy"].isna().to_numpy()

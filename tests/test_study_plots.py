@@ -11,7 +11,7 @@ from crossfade import FisherDiscriminant, TaskPrior, TaskSet, plots
 from crossfade.plots._style import looks
 from crossfade.simulate import simulate_tasks
 from crossfade.study import CalibrationStudy
-from crossfade.study.methods import METHODS
+from crossfade.study._methods import METHODS
 from crossfade.study.statistics import by_task, compare, holm, labels_saved, summarise
 
 

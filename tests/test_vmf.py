@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import vonmises_fisher
 
-from crossfade.vmf import concentration_formula, concentration_mle, mean_resultant_length
+from crossfade.prior import concentration_formula, concentration_mle, mean_resultant_length
 
 
 def integrated_length(kappa, d):

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from crossfade.datasets.wesad import PARTICIPANTS, read_wesad
+from crossfade.datasets._wesad import PARTICIPANTS, read_wesad
 
 SFREQ = 700
 

@@ -1,35 +1,42 @@
 """Crossfade from the crowd's classifier to the person's own, from the first labelled windows on."""
 
-from crossfade._least_risk import AlphaChoice
-from crossfade._release import Release
-from crossfade.blend import ConvexBlendClassifier, PosteriorBlendClassifier
-from crossfade.datasets import (
-    load_mental_math,
-    make_matb_like,
-    read_eegmat,
-    read_matb,
-    read_wesad,
-)
-from crossfade.fisher import FisherDiscriminant
-from crossfade.labels import LabelForecast, forecast_labels
-from crossfade.mixture import MixturePrior
-from crossfade.model_file import SavedRule, load_model, save_model
-from crossfade.multiclass import MulticlassBlend
-from crossfade.multiclass_prior import MulticlassPrior
-from crossfade.prior import TaskPrior
-from crossfade.risk import (
-    ExpectedRisk,
-    RiskCurve,
-    blend_directions,
-    choose_alpha,
-    conditional_risk,
-    expected_risk,
-    risk_curve,
-)
-from crossfade.study import CalibrationStudy
-from crossfade.tasks import Task, TaskSet, read_tasks
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from crossfade._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from crossfade.blend import (
+        ConvexBlendClassifier,
+        LabelForecast,
+        MulticlassBlend,
+        PosteriorBlendClassifier,
+        SavedRule,
+        forecast_labels,
+        load_model,
+        save_model,
+    )
+    from crossfade.datasets import (
+        load_mental_math,
+        make_matb_like,
+        read_eegmat,
+        read_matb,
+        read_wesad,
+    )
+    from crossfade.fisher import FisherDiscriminant
+    from crossfade.prior import MixturePrior, MulticlassPrior, Release, TaskPrior
+    from crossfade.risk import (
+        AlphaChoice,
+        ExpectedRisk,
+        RiskCurve,
+        blend_directions,
+        choose_alpha,
+        conditional_risk,
+        expected_risk,
+        risk_curve,
+    )
+    from crossfade.study import CalibrationStudy
+    from crossfade.tasks import Task, TaskSet, read_tasks
 
 __all__ = [
     "AlphaChoice",
@@ -63,3 +70,58 @@ __all__ = [
     "risk_curve",
     "save_model",
 ]
+
+# Rooms are loaded when one of their names is first asked for, so that `crossfade --help` need not
+# wait for scikit-learn.
+_ROOMS = {
+    "tasks": ("Task", "TaskSet", "read_tasks"),
+    "fisher": ("FisherDiscriminant",),
+    "prior": ("MixturePrior", "MulticlassPrior", "Release", "TaskPrior"),
+    "risk": (
+        "AlphaChoice",
+        "ExpectedRisk",
+        "RiskCurve",
+        "blend_directions",
+        "choose_alpha",
+        "conditional_risk",
+        "expected_risk",
+        "risk_curve",
+    ),
+    "blend": (
+        "ConvexBlendClassifier",
+        "LabelForecast",
+        "MulticlassBlend",
+        "PosteriorBlendClassifier",
+        "SavedRule",
+        "forecast_labels",
+        "load_model",
+        "save_model",
+    ),
+    "datasets": (
+        "load_mental_math",
+        "make_matb_like",
+        "read_eegmat",
+        "read_matb",
+        "read_wesad",
+    ),
+    "study": ("CalibrationStudy",),
+    "simulate": (),
+    "signals": (),
+    "plots": (),
+    "report": (),
+}
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"crossfade.{name}")
+    if name in _HOMES:
+        value = getattr(import_module(f"crossfade.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'crossfade' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_ROOMS, "__version__"])

@@ -116,7 +116,7 @@ def test_without_matplotlib_there_is_a_table_and_a_word_about_the_picture(run, m
 def test_the_command_starts_without_loading_the_studies():
     code = (
         "import sys, crossfade.cli\n"
-        "print([m for m in ('crossfade.simulate', 'matplotlib') if m in sys.modules])"
+        "print([m for m in ('crossfade.simulate._figures', 'matplotlib') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

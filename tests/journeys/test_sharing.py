@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from crossfade import MixturePrior, PosteriorBlendClassifier, TaskPrior, load_mental_math
-from crossfade._prior_file import pack, unpack
 from crossfade.cli import main
+from crossfade.prior._archive import pack, unpack
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_crowd_drowned_in_noise(run, built, monkeypatch, blend):
         raise ValueError("cannot tell")
 
     # Nothing is written unless all can be said.
-    monkeypatch.setattr("crossfade.labels.forecast_labels", fail)
+    monkeypatch.setattr("crossfade.blend._labels.forecast_labels", fail)
     refused(run("calibrate", "--prior", "a.npz", "few.csv", "-o", "n.json"), "cannot tell")
     assert not (built / "n.json").exists()
 

@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-import crossfade.study.effect_of_b
+import crossfade.study._effect_of_b
 from crossfade import TaskSet
 from crossfade.cli import main
-from crossfade.cli.reproduce import printed
-from crossfade.cli.study import accuracies
+from crossfade.cli._reproduce import printed
+from crossfade.cli._study import accuracies
 from crossfade.study import CalibrationStudy, StudyResult
 
 pytest.importorskip("matplotlib")
@@ -211,9 +211,9 @@ def test_reproduce_takes_the_users_wesad(run, tmp_path, monkeypatch, make_tasks)
 
 
 def test_effect_of_b_has_no_gaps(run, monkeypatch):
-    whole = crossfade.study.effect_of_b.effect_of_b
+    whole = crossfade.study._effect_of_b.effect_of_b
     few = partial(whole, n_splits=2, n_repeats=2, n_draws=(10, 100))
-    monkeypatch.setattr("crossfade.study.effect_of_b.effect_of_b", few)
+    monkeypatch.setattr("crossfade.study._effect_of_b.effect_of_b", few)
     result = run("reproduce", "effect-of-b")
     assert result.exit_code == 0, result.output
     assert "20%" in result.stdout

@@ -3,18 +3,12 @@
 import numpy as np
 import pytest
 
-from crossfade import _spectrum
-from crossfade._blend_law import (
-    NOISE_FORMS,
-    BlendLaw,
-    PsiParts,
-    curve,
-    hidden_gap,
-    sampled_curve,
-    target_noise,
-)
-from crossfade._least_risk import dense_curve
+from crossfade.fisher import _spectrum
+from crossfade.fisher._direction import NOISE_FORMS, target_noise
+from crossfade.prior._crowd import PsiParts
 from crossfade.risk import expected_risk, risk_curve
+from crossfade.risk._choose import dense_curve
+from crossfade.risk._law import BlendLaw, curve, hidden_gap, sampled_curve
 
 ALPHAS = np.array([0.0, 0.001, 0.1, 0.5, 0.9, 1.0])
 PSIS = {

@@ -5,15 +5,15 @@ import pytest
 from scipy.special import ndtr
 
 from crossfade import load_mental_math
-from crossfade._blend_law import BlendLaw
-from crossfade._least_risk import least_risk
-from crossfade._repeats import reference
+from crossfade.risk._choose import least_risk
+from crossfade.risk._law import BlendLaw
+from crossfade.simulate._repeats import reference
 from crossfade.study import CalibrationStudy
-from crossfade.study.admission import check_tasks
-from crossfade.study.batch import Batch
-from crossfade.study.effect_of_b import _drawn_alphas, _visible, effect_of_b
-from crossfade.study.sources import Sources
-from crossfade.study.splits import draw_splits, windows_of_each_class
+from crossfade.study._admission import check_tasks
+from crossfade.study._batch import Batch
+from crossfade.study._effect_of_b import _drawn_alphas, _visible, effect_of_b
+from crossfade.study._sources import Sources
+from crossfade.study._splits import draw_splits, windows_of_each_class
 
 GRID = np.linspace(0.0, 1.0, 11)
 

@@ -10,7 +10,7 @@ from crossfade import (
     TaskPrior,
     forecast_labels,
 )
-from crossfade.labels import ConvexCrowd, _reach, path_of
+from crossfade.blend._labels import ConvexCrowd, _reach, path_of
 from crossfade.simulate import draw_directions
 
 BLENDS = {"posterior": PosteriorBlendClassifier, "convex": ConvexBlendClassifier}

@@ -10,16 +10,17 @@ from crossfade import (
     MixturePrior,
     PosteriorBlendClassifier,
     TaskPrior,
-    _spectrum,
 )
-from crossfade._blend_law import BlendLaw
-from crossfade._least_risk import least_risk
-from crossfade._mixture_blend import given_crowd, mixture_blend
-from crossfade._posterior import scattered_blend
-from crossfade._target import Samples, describe_target, forecast
-from crossfade._vmf_mixture import choose_mixture, expected, fit_mixture, maximised
+from crossfade.blend._mixture import given_crowd, mixture_blend
+from crossfade.blend._posterior import scattered_blend
+from crossfade.fisher import _spectrum
+from crossfade.fisher._direction import Samples, describe_target
+from crossfade.prior import concentrations, corrected_concentration, log_normalizer
+from crossfade.prior._vmf_mixture import choose_mixture, expected, fit_mixture, maximised
+from crossfade.risk._choose import least_risk
+from crossfade.risk._forecast import forecast
+from crossfade.risk._law import BlendLaw
 from crossfade.simulate import draw_directions
-from crossfade.vmf import concentrations, corrected_concentration, log_normalizer
 
 # -- density --------------------------------------------------------------------------------
 

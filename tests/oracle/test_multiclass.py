@@ -15,8 +15,8 @@ from crossfade import (
     PosteriorBlendClassifier,
     Task,
 )
-from crossfade._coupling import couple_pairs
-from crossfade._target import Samples, describe_target
+from crossfade.blend._coupling import couple_pairs
+from crossfade.fisher._direction import Samples, describe_target
 
 N_FEATURES, N_CLASSES, N_SOURCES, N_NEW = 10, 3, 100, 200
 BUDGETS = (2, 4, 8, 16, 32)

@@ -11,8 +11,8 @@ from crossfade import (
     Task,
     TaskPrior,
 )
-from crossfade._neighbours import worth_of_runs
-from crossfade._task_directions import autocorrelation
+from crossfade.fisher._correlation import worth_of_runs
+from crossfade.prior._task_directions import autocorrelation
 
 
 def autoregressive(rng, shape, correlation):

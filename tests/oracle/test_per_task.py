@@ -9,10 +9,11 @@ from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
 from crossfade import TaskPrior
-from crossfade._blend_law import BlendLaw
-from crossfade._least_risk import least_risk
-from crossfade._per_task import _mix, per_task_blend, posterior_risks
-from crossfade._target import Samples, describe_target, forecast
+from crossfade.blend._per_task import _mix, per_task_blend, posterior_risks
+from crossfade.fisher._direction import Samples, describe_target
+from crossfade.risk._choose import least_risk
+from crossfade.risk._forecast import forecast
+from crossfade.risk._law import BlendLaw
 from crossfade.simulate import draw_directions
 
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm, vonmises_fisher
 
-from crossfade import FisherDiscriminant, PosteriorBlendClassifier, TaskPrior, _spectrum
-from crossfade._directions import orthogonal_root
-from crossfade._posterior import isotropic_blend, scattered_blend
+from crossfade import FisherDiscriminant, PosteriorBlendClassifier, TaskPrior
+from crossfade.blend._posterior import isotropic_blend, scattered_blend
+from crossfade.fisher import _spectrum
+from crossfade.prior._crowd import orthogonal_root
 
 
 def unit(vectors):

@@ -6,8 +6,8 @@ from scipy.special import ive
 from scipy.stats import vonmises_fisher
 
 from crossfade import TaskPrior, conditional_risk, expected_risk
-from crossfade._directions import shrunk_scatter
-from crossfade.vmf import concentration_formula, concentration_mle, mean_resultant_length
+from crossfade.prior import concentration_formula, concentration_mle, mean_resultant_length
+from crossfade.prior._crowd import shrunk_scatter
 
 
 def axis(n_features):

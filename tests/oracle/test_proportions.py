@@ -12,15 +12,17 @@ from crossfade import (
     ConvexBlendClassifier,
     PosteriorBlendClassifier,
     TaskPrior,
-    _spectrum,
     choose_alpha,
     conditional_risk,
     expected_risk,
     risk_curve,
 )
-from crossfade._blend_law import BlendLaw, PsiParts, curve, sampled_curve, target_noise
-from crossfade._least_risk import dense_curve
-from crossfade._proportions import proportion_of
+from crossfade.fisher import _spectrum
+from crossfade.fisher._direction import target_noise
+from crossfade.prior._crowd import PsiParts
+from crossfade.risk._choose import dense_curve
+from crossfade.risk._law import BlendLaw, curve, sampled_curve
+from crossfade.risk._proportions import proportion_of
 
 PRIORS = [(0.8, 0.2), (0.2, 0.8), (0.05, 0.95), (0.999, 0.001)]
 BLENDS = {"posterior": PosteriorBlendClassifier, "convex": ConvexBlendClassifier}

@@ -6,13 +6,13 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ndtr
 
 from crossfade import Release, TaskPrior
-from crossfade._blend_law import BlendLaw
-from crossfade._least_risk import least_risk
-from crossfade._posterior import scattered_blend
-from crossfade._release import noise_scale, noisy_sums, repaired, sensitivity
-from crossfade._target import Samples, describe_target
+from crossfade.blend._posterior import scattered_blend
+from crossfade.fisher._direction import Samples, describe_target
+from crossfade.prior import mean_resultant_length
+from crossfade.prior._release import noise_scale, noisy_sums, repaired, sensitivity
+from crossfade.risk._choose import least_risk
+from crossfade.risk._law import BlendLaw
 from crossfade.simulate import draw_directions
-from crossfade.vmf import mean_resultant_length
 
 pytest.importorskip("opendp")
 

@@ -9,9 +9,9 @@ from scipy.stats import bootstrap, rankdata
 from sklearn.isotonic import IsotonicRegression
 
 from crossfade import load_mental_math
-from crossfade._repeats import reference
+from crossfade.simulate._repeats import reference
 from crossfade.study import CalibrationStudy
-from crossfade.study.resampling import SCORES, limits, resampled_means
+from crossfade.study._resampling import SCORES, limits, resampled_means
 from crossfade.study.statistics import (
     _isotonic,
     _p_greater,

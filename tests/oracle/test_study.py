@@ -12,11 +12,11 @@ from crossfade import (
     Task,
     TaskPrior,
 )
-from crossfade.study.admission import check_tasks
-from crossfade.study.batch import Batch
-from crossfade.study.methods import METHODS, _as_printed, _within_reach
-from crossfade.study.sources import Sources
-from crossfade.study.splits import draw_splits
+from crossfade.study._admission import check_tasks
+from crossfade.study._batch import Batch
+from crossfade.study._methods import METHODS, _as_printed, _within_reach
+from crossfade.study._sources import Sources
+from crossfade.study._splits import draw_splits
 
 GRID = np.linspace(0.0, 1.0, 11)
 N_SPLITS = 12
@@ -95,7 +95,7 @@ def plain_risks(nu, sigma, inverse, n, W, n_draws, rng):
 def test_the_papers_rules_are_those_of_a_plain_loop(n_each, monkeypatch):
     batch, crowd = world_of(shares(), n_each)
     n_draws = 4000
-    monkeypatch.setattr("crossfade.study.methods._N_DRAWS", n_draws)
+    monkeypatch.setattr("crossfade.study._methods._N_DRAWS", n_draws)
     W = crowd.sources.balanced[crowd.kept]
     assert len(W) == 5
     mu = unit(W.mean(0))
@@ -136,8 +136,8 @@ def test_the_papers_rules_are_those_of_a_plain_loop(n_each, monkeypatch):
 @pytest.mark.parametrize("n_each", [2, 9])
 def test_algorithm_1_has_the_estimators_curve(n_each):
     """Drawn in fewer dimensions, the risks are the same."""
-    from crossfade._blend_law import BlendLaw
-    from crossfade._least_risk import least_risk
+    from crossfade.risk._choose import least_risk
+    from crossfade.risk._law import BlendLaw
 
     batch, crowd = world_of(shares(), n_each)
     prior = crowd.paper_prior

@@ -5,7 +5,7 @@ import pytest
 from sklearn.mixture import GaussianMixture
 
 from crossfade import ConvexBlendClassifier, PosteriorBlendClassifier, TaskPrior
-from crossfade._threshold import threshold_of
+from crossfade.blend._unlabelled import threshold_of
 from crossfade.study import CalibrationStudy
 
 LABEL = np.repeat([0, 1], 2)

@@ -13,8 +13,8 @@ from crossfade import (
     Task,
     TaskPrior,
 )
-from crossfade._release import noise_scale, sensitivity
-from crossfade.study.variants import DELTA, EPSILON, _as_if_released
+from crossfade.prior._release import noise_scale, sensitivity
+from crossfade.study._variants import DELTA, EPSILON, _as_if_released
 
 #: What each variant is, given the prior of the sources and the windows without labels.
 ESTIMATORS = {

@@ -22,7 +22,7 @@ from crossfade import (
     expected_risk,
     risk_curve,
 )
-from crossfade.vmf import concentration_mle, mean_resultant_length
+from crossfade.prior import concentration_mle, mean_resultant_length
 
 seeds = st.integers(0, 2**32 - 1)
 dimensions = st.integers(1, 8)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import click
 
-from crossfade import __version__
-from crossfade.cli.calibrate import calibrate, predict
-from crossfade.cli.demo import demo
-from crossfade.cli.features import features
-from crossfade.cli.federate import federate
-from crossfade.cli.prior import prior
-from crossfade.cli.reproduce import reproduce
-from crossfade.cli.simulate import simulate
-from crossfade.cli.study import study
-from crossfade.cli.tasks import tasks
+from crossfade._version import __version__
+from crossfade.cli._calibrate import calibrate, predict
+from crossfade.cli._demo import demo
+from crossfade.cli._features import features
+from crossfade.cli._federate import federate
+from crossfade.cli._prior import prior
+from crossfade.cli._reproduce import reproduce
+from crossfade.cli._simulate import simulate
+from crossfade.cli._study import study
+from crossfade.cli._tasks import tasks
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

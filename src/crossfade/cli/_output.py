@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from crossfade._files import write_whole
-from crossfade.report.write import FORMATS
+from crossfade._atomic import write_whole
+from crossfade.report._write import FORMATS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

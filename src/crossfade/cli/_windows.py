@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from crossfade._task_table import read_frame, suffix_of, tasks_of
-from crossfade.tasks import Task, TaskSet
+from crossfade.tasks._table import read_frame, suffix_of, tasks_of
+from crossfade.tasks._task import Task, TaskSet
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 OUT = click.Path(dir_okay=False, path_type=Path)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade._checks import check_classes, check_finite, check_integer, check_names, check_scale
-from crossfade._files import write_whole
+from crossfade._atomic import write_whole
+from crossfade._validate import check_classes, check_finite, check_integer, check_names, check_scale
 
 FEWEST_SITES = 3
 MOST_TASKS = 1024

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crossfade._checks import check_number
+from crossfade._validate import check_number
 from crossfade.federated._agreement import (
     LONGEST_NAME,
     Agreement,
@@ -27,8 +27,8 @@ from crossfade.federated._secure import (
     secure_total,
 )
 from crossfade.federated._sums import local_prior, packed, unpacked
-from crossfade.prior import TaskPrior
-from crossfade.tasks import Task
+from crossfade.prior._task_prior import TaskPrior
+from crossfade.tasks._task import Task
 
 if TYPE_CHECKING:
     from flwr.clientapp import ClientApp

@@ -14,8 +14,8 @@ from crossfade.federated._agreement import Agreement, FederationError
 from crossfade.federated._apps import client_app, server_app
 from crossfade.federated._site import answer_until_done
 from crossfade.federated._superlink import Certificates, run_on, superlink
-from crossfade.prior import TaskPrior
-from crossfade.tasks import Task
+from crossfade.prior._task_prior import TaskPrior
+from crossfade.tasks._task import Task
 
 
 def serve(

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crossfade._checks import check_directions
-from crossfade._prior_fit import name_misfits
+from crossfade._validate import check_directions
 from crossfade.federated._agreement import Agreement, FederationError
-from crossfade.prior import TaskPrior
-from crossfade.tasks import Task
+from crossfade.prior._compatibility import name_misfits
+from crossfade.prior._task_prior import TaskPrior
+from crossfade.tasks._task import Task
 
 Array = NDArray[np.float64]
 

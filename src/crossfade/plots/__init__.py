@@ -1,7 +1,7 @@
 """Rows in, figures out; matplotlib is loaded when the first one is drawn."""
 
-from crossfade.plots.simulation import figure2, figure3, misspecified, newcomers
-from crossfade.plots.study import (
+from crossfade.plots._simulation import figure2, figure3, misspecified, newcomers
+from crossfade.plots._study import (
     accuracy_by_budget,
     alphas,
     differences,
@@ -9,7 +9,7 @@ from crossfade.plots.study import (
     forecast,
     labels_saved,
 )
-from crossfade.plots.vectors import blend_geometry, embed_directions, projection_vectors
+from crossfade.plots._vectors import blend_geometry, embed_directions, projection_vectors
 
 __all__ = [
     "accuracy_by_budget",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.plots.simulation import COLOURS
+from crossfade.plots._simulation import COLOURS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,5 +1,5 @@
 """A study in, a folder out: its tables, its figures, and one page for people to read."""
 
-from crossfade.report.write import write_report
+from crossfade.report._write import write_report
 
 __all__ = ["write_report"]

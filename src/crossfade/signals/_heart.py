@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crossfade._checks import check_choice, check_finite, check_number
+from crossfade._validate import check_choice, check_finite, check_number
 from crossfade.signals.windows import check_rate
 
 Array = NDArray[np.float64]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from crossfade._checks import check_finite, check_number
+from crossfade._validate import check_finite, check_number
 from crossfade.signals.windows import check_rate
 
 Array = NDArray[np.float64]

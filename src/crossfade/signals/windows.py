@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crossfade._checks import check_number
+from crossfade._validate import check_number
 
 
 class Windows(NamedTuple):

@@ -1,6 +1,19 @@
-"""Tasks in, accuracies out: each participant left out in turn and given a few labelled windows."""
+"""Is it worth it? Each participant left out in turn, given a few labelled windows, and judged."""
 
-from crossfade.study.calibration import CalibrationStudy
-from crossfade.study.result import StudyResult
+from crossfade.study._effect_of_b import effect_of_b
+from crossfade.study._forecasts import forecast_errors, reliability
+from crossfade.study._result import StudyResult
+from crossfade.study._study import CalibrationStudy
+from crossfade.study._verdict import verdict
 
-__all__ = ["CalibrationStudy", "StudyResult"]
+__all__ = [
+    "CalibrationStudy",
+    "StudyResult",
+    "effect_of_b",
+    "forecast_errors",
+    "reliability",
+    "verdict",
+]
+
+for _name in __all__:
+    globals()[_name].__module__ = __name__

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crossfade._checks import RandomState
-from crossfade.study.forecasts import forecast_errors, reliability
-from crossfade.study.resampling import (
+from crossfade._validate import RandomState
+from crossfade.study._forecasts import forecast_errors, reliability
+from crossfade.study._resampling import (
     ROUNDING,
     by_task,
     cells,

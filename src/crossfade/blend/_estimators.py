@@ -1,0 +1,427 @@
+"""A prior and a few labelled samples in, a blended rule with an honest forecast out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crossfade._validate import RandomState, check_alphas, check_choice, check_number, grid_of
+from crossfade.blend._classifier import BlendClassifier
+from crossfade.blend._mixture import GivenCrowd, MixtureBlend, given_crowd, mixture_blend
+from crossfade.blend._per_task import per_task_blend, posterior_risks
+from crossfade.blend._posterior import isotropic_blend, scattered_blend
+from crossfade.fisher._direction import NOISE_FORMS, Target
+from crossfade.prior._crowd import PSI_FORMS
+from crossfade.prior._mixture import MixturePrior, Prior
+from crossfade.prior._task_prior import TaskPrior
+from crossfade.risk._choose import METHODS, least_risk
+from crossfade.risk._law import BlendLaw
+from crossfade.risk._proportions import check_class_prior
+
+Array = NDArray[np.float64]
+
+#: How sources are averaged.
+WEIGHTS = ("average", "per-task")
+
+
+class ConvexBlendClassifier(BlendClassifier):
+    r"""The paper's class H: a convex combination of the target's direction and the crowd's.
+
+    .. math:: \omega_\alpha = \alpha\,\omega + (1 - \alpha)\,\mu, \quad
+        \alpha = \arg\min_\alpha E[R(\omega_\alpha)]
+
+    Parameters
+    ----------
+    prior : TaskPrior, MixturePrior or None, default=None
+        What the crowd knows; None is plain shrinkage-Fisher with ``alpha_ == 1.0``.
+    weights : {"average", "per-task"}, default="average"
+        How sources are averaged: all alike, as in the paper, or each with a weight of its own, by
+        how well it suits the target (equations 36 and 37). The second needs a prior with
+        ``keep_directions=True``; it has its own expected risk, so that `psi`, `noise` and `method`
+        stay at their defaults.
+    alpha : float or None, default=None
+        Weight of the target, 1 for the person alone and 0 for the crowd alone; None chooses the
+        one of least expected risk.
+    alphas : array-like of shape (n_alphas,) or None, default=None
+        Grid to choose from; None for the continuous minimum.
+    shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
+        Shrinkage of the target's covariance, see :class:`FisherDiscriminant`.
+    psi : {"tangent", "authors", "printed"}, default="tangent"
+        Covariance of the crowd's mean direction, see :meth:`TaskPrior.standard_error`.
+    noise : {"unit", "minus", "plus"}, default="unit"
+        Covariance of the target's direction: equation 5, or the paper's formula with its printed
+        sign or the right one.
+    method : {"deterministic", "monte_carlo"}, default="deterministic"
+        How the expected risk is computed, see :func:`expected_risk`.
+    n_draws : int, default=100
+        Draws of "monte_carlo" for each alpha.
+    on_missing_class : {"error", "prior"}, default="error"
+        What to do with samples of one class only: refuse, or use the crowd's direction and gap.
+    classes : pair of labels or None, default=None
+        The target's labels in the order of the prior's classes, if they have other names.
+    class_prior : pair of floats or None, default=None
+        Probabilities of the two classes among new samples, in the order of `classes_`; None is
+        equal. Others move the threshold, the forecast and, but with ``weights="per-task"``, the
+        choice of alpha.
+    in_a_row : bool, default=True
+        Whether the labelled samples of a class follow each other in time, as in a calibration;
+        False for samples from all over a session.
+    random_state : int, Generator or None, default=None
+        Seed of "monte_carlo".
+
+    Attributes
+    ----------
+    alpha_ : float
+        Weight of the target.
+    alphas_, risks_ : ndarray of shape (n_alphas,)
+        The curve that was minimised; one alpha and NaN where there was nothing to choose.
+    source_weights_ : ndarray of shape (n_tasks,)
+        With ``weights="per-task"``, weights of the sources among themselves; they sum to one.
+    penalty_ : float
+        With ``weights="per-task"``, penalty on unequal weights; infinity where all are alike.
+    component_weights_ : ndarray of shape (n_components,) or None
+        With a `MixturePrior`, how likely the target is to belong to each component.
+    projection_, target_projection_, source_projection_ : ndarray of shape (n_features,)
+        Unit directions of the blend, of the target alone and of the crowd, in scaled units.
+    class_prior_ : ndarray of shape (2,)
+        Probabilities of the classes, as given or as :meth:`estimate_proportions` found them.
+    midpoint_ : ndarray of shape (n_features,)
+        Middle between the classes, where the threshold lies if these are equally likely, in the
+        user's units.
+    expected_accuracy_, expected_accuracy_error_ : float
+        Forecast for new samples, and its standard error.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        The rule in the user's units.
+    classes_ : ndarray of shape (2,)
+        Labels, sorted; the second is positive.
+    prior_ : TaskPrior, MixturePrior or None
+        The prior that was used, sources of `sample_domain` included.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if `X` had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import ConvexBlendClassifier, TaskPrior
+    >>> rng = np.random.default_rng(0)
+    >>> prior = TaskPrior.from_projections(rng.normal([3, 0, 0], 1, (30, 3)), normalize=True)
+    >>> X = rng.normal(size=(8, 3)) + np.repeat([[-1, 0, 0], [1, 0, 0]], 4, axis=0)
+    >>> blend = ConvexBlendClassifier(prior).fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
+    >>> 0 < blend.alpha_ < 1
+    True
+    """
+
+    def __init__(
+        self,
+        prior: Prior | None = None,
+        *,
+        weights: str = "average",
+        alpha: float | None = None,
+        alphas: ArrayLike | None = None,
+        shrinkage: str | float | None = "oas",
+        psi: str = "tangent",
+        noise: str = "unit",
+        method: str = "deterministic",
+        n_draws: int = 100,
+        on_missing_class: str = "error",
+        classes: Any = None,
+        class_prior: ArrayLike | None = None,
+        in_a_row: bool = True,
+        random_state: RandomState = None,
+    ) -> None:
+        self.prior = prior
+        self.weights = weights
+        self.alpha = alpha
+        self.alphas = alphas
+        self.shrinkage = shrinkage
+        self.psi = psi
+        self.noise = noise
+        self.method = method
+        self.n_draws = n_draws
+        self.on_missing_class = on_missing_class
+        self.classes = classes
+        self.class_prior = class_prior
+        self.in_a_row = in_a_row
+        self.random_state = random_state
+
+    @classmethod
+    def paper(
+        cls,
+        prior: Prior | None = None,
+        *,
+        step: float = 0.1,
+        n_draws: int = 100,
+        sign: str = "minus",
+        psi: str = "authors",
+        random_state: RandomState = None,
+    ) -> Self:
+        """Algorithm 1 as the paper's authors ran it, for checking the paper line by line.
+
+        Pseudo-inverse of the plain covariance, grid of alphas, Monte Carlo at each, the raw formula
+        for the covariance of the target's direction. For their numbers the prior must be theirs
+        too: ``TaskPrior.from_tasks(tasks, FisherDiscriminant(shrinkage=None), None)``.
+
+        Parameters
+        ----------
+        prior : TaskPrior or None, default=None
+            What the crowd knows, in raw units.
+        step : float, default=0.1
+            Step h of the grid of alphas.
+        n_draws : int, default=100
+            Draws B at each alpha.
+        sign : {"minus", "plus"}, default="minus"
+            Sign in the covariance of the target's direction: as printed, or the right one.
+        psi : {"authors", "printed", "tangent"}, default="authors"
+            Covariance of the crowd's mean direction: as run, as printed, or the right one.
+        random_state : int, Generator or None, default=None
+            Seed of the draws.
+
+        Returns
+        -------
+        ConvexBlendClassifier
+            An estimator that is not fitted yet.
+        """
+        check_choice("sign", sign, ("minus", "plus"))
+        return cls(
+            prior,
+            alphas=grid_of(step),
+            shrinkage=None,
+            psi=psi,
+            noise=sign,
+            method="monte_carlo",
+            n_draws=n_draws,
+            random_state=random_state,
+        )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.alpha is not None:
+            check_number("alpha", self.alpha, 0.0, 1.0)
+        if self.alphas is not None:
+            check_alphas(self.alphas)
+        check_choice("psi", self.psi, PSI_FORMS)
+        check_choice("noise", self.noise, NOISE_FORMS)
+        check_choice("method", self.method, METHODS)
+        check_choice("weights", self.weights, WEIGHTS)
+        if self.weights == "per-task":
+            self._check_per_task()
+
+    def _check_per_task(self) -> None:
+        if (self.psi, self.noise, self.method) != ("tangent", "unit", "deterministic"):
+            raise ValueError(
+                "weights='per-task' has an expected risk of its own; got "
+                f"psi={self.psi!r}, noise={self.noise!r}, method={self.method!r}. Leave these "
+                "three at their defaults, or use weights='average'."
+            )
+        if self.prior_ is not None and getattr(self.prior_, "directions", None) is None:
+            raise ValueError(
+                "weights='per-task' needs the direction of every single source, and this prior "
+                "holds sums only. Build it with keep_directions=True if you may share them, or "
+                "use weights='average'."
+            )
+
+    def _noise_form(self) -> str:
+        return self.noise
+
+    def _no_blend(self) -> None:
+        self.alphas_, self.risks_ = np.array([self.alpha_]), np.array([np.nan])
+        if self.weights == "per-task":
+            n_tasks = 0 if self.prior_ is None else self.prior_.n_tasks
+            self.source_weights_ = np.full(n_tasks, 1.0 / max(n_tasks, 1))
+            self.penalty_ = np.inf
+
+    def _blend_per_task(self, target: Target, directions: Array) -> tuple[Array, float, float]:
+        blend = per_task_blend(target, directions, self.alpha)
+        if self.alpha is not None:
+            self.alphas_, self.risks_ = np.array([self.alpha]), np.array([np.nan])
+        else:
+            grid = np.linspace(0.0, 1.0, 21) if self.alphas is None else self.alphas
+            self.alphas_ = check_alphas(grid)
+            self.risks_ = posterior_risks(target, blend, self.alphas_)
+            if self.alphas is not None:
+                alpha = float(self.alphas_[self.risks_.argmin()])
+                blend = per_task_blend(target, directions, alpha, blend.penalty)
+        length = float(np.linalg.norm(blend.source))
+        self.source_projection_ = None if length < 1e-12 else blend.source / length
+        self.source_weights_, self.penalty_ = blend.weights, float(blend.penalty)
+        return blend.omega, float(blend.trace), float(blend.alpha)
+
+    def _blend(self, target: Target, prior: Prior) -> tuple[Array, float, float]:
+        own = target.noise.omega
+        crowd: TaskPrior | GivenCrowd
+        if isinstance(prior, MixturePrior):
+            crowd = self._crowd_of_mixture(target, prior)
+            sway = float(crowd.sway)
+        else:
+            crowd, sway = prior, 0.0
+            if self.weights == "per-task":
+                return self._blend_per_task(target, np.asarray(prior.directions))
+        if self.alpha is not None:
+            alpha = float(self.alpha)
+            self.alphas_, self.risks_ = np.array([alpha]), np.array([np.nan])
+        elif self.method == "deterministic" and crowd.cancels:
+            remedy = "Check that all sources order their classes alike"
+            if isinstance(crowd, TaskPrior) and crowd.release is not None:
+                remedy = "The noise of its release hides them: ask for more tasks or epsilon"
+            warnings.warn(
+                f"The directions of the prior's {prior.n_tasks} tasks cancel out (mean length "
+                f"{crowd.resultant_length:.3f}), so that only the target's own direction is used. "
+                f"{remedy}, or use PosteriorBlendClassifier.",
+                UserWarning,
+                stacklevel=5,
+            )
+            alpha = 1.0
+            self.alphas_, self.risks_ = np.array([1.0]), np.array([np.nan])
+        else:
+            law = BlendLaw(
+                target.sigma,
+                target.nu,
+                target.noise,
+                crowd.mean_direction,
+                crowd.psi_parts(self.psi),
+                check_class_prior(self.class_prior),
+            )
+            choice = least_risk(law, self.alphas, self.method, self.n_draws, self.random_state)
+            alpha = float(choice.alpha)
+            self.alphas_, self.risks_ = choice.alphas, choice.risks
+        if alpha == 1.0:
+            return own, float(target.rank), alpha
+        omega = alpha * own + (1.0 - alpha) * crowd.mean_direction
+        return omega, alpha * float(target.rank) + (1.0 - alpha) * sway, alpha
+
+    def _crowd_of_mixture(self, target: Target, prior: MixturePrior) -> GivenCrowd:
+        """One crowd in the place of the components, by their weights for this target."""
+        sigma, noise = target.sigma, target.noise
+        own = (sigma, noise.omega, noise.inverse, noise.length)
+        blend = mixture_blend(*own, prior.components, 1.0)
+        crowd = given_crowd(sigma, noise.inverse, prior.components, blend)
+        self.component_weights_ = blend.weights
+        self.source_projection_ = crowd.mean_direction if crowd.resultant_length > 0.0 else None
+        return crowd
+
+
+class PosteriorBlendClassifier(BlendClassifier):
+    r"""Beyond the paper: the crowd as a distribution, and a matrix in the place of alpha.
+
+    .. math:: \omega = m + T (T + \Sigma_\omega)^{-1} (\hat\omega - m)
+
+    Directions on which the crowd agrees come from the crowd, directions on which people differ come
+    from the person.
+
+    Parameters
+    ----------
+    prior : TaskPrior, MixturePrior or None, default=None
+        What the crowd knows; None is plain shrinkage-Fisher with ``alpha_ == 1.0``.
+    strength : {"auto", "risk"} or float, default="auto"
+        How far the crowd's scatter is widened: 0 leaves the crowd alone, 1 takes the prior at its
+        word, infinity leaves the person alone. "auto" is 1, or more where the target lies
+        further from the crowd than scatter and noise allow; "risk" has the least mean risk.
+    shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
+        Shrinkage of the target's covariance, see :class:`FisherDiscriminant`.
+    on_missing_class : {"error", "prior"}, default="error"
+        What to do with samples of one class only: refuse, or use the crowd's direction and gap.
+    classes : pair of labels or None, default=None
+        The target's labels in the order of the prior's classes, if they have other names.
+    class_prior : pair of floats or None, default=None
+        Probabilities of the two classes among new samples, in the order of `classes_`; None is
+        equal. Others move the threshold and the forecast.
+    in_a_row : bool, default=True
+        Whether the labelled samples of a class follow each other in time, as in a calibration;
+        False for samples from all over a session.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Effective weight of the target: the average eigenvalue of the matrix.
+    strength_ : float
+        The strength that was used.
+    component_weights_ : ndarray of shape (n_components,) or None
+        With a `MixturePrior`, how likely the target is to belong to each component.
+    projection_, target_projection_, source_projection_ : ndarray of shape (n_features,)
+        Unit directions of the blend, of the target alone and of the crowd, in scaled units.
+    class_prior_ : ndarray of shape (2,)
+        Probabilities of the classes, as given or as :meth:`estimate_proportions` found them.
+    midpoint_ : ndarray of shape (n_features,)
+        Middle between the classes, where the threshold lies if these are equally likely, in the
+        user's units.
+    expected_accuracy_, expected_accuracy_error_ : float
+        Forecast for new samples, and its standard error.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        The rule in the user's units.
+    classes_ : ndarray of shape (2,)
+        Labels, sorted; the second is positive.
+    prior_ : TaskPrior, MixturePrior or None
+        The prior that was used, sources of `sample_domain` included.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if `X` had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import PosteriorBlendClassifier, TaskPrior
+    >>> rng = np.random.default_rng(0)
+    >>> prior = TaskPrior.from_projections(rng.normal([3, 0, 0], 1, (30, 3)), normalize=True)
+    >>> X = rng.normal(size=(8, 3)) + np.repeat([[-1, 0, 0], [1, 0, 0]], 4, axis=0)
+    >>> blend = PosteriorBlendClassifier(prior).fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
+    >>> blend.predict([[2.0, 0.0, 0.0]])
+    array([1])
+    """
+
+    def __init__(
+        self,
+        prior: Prior | None = None,
+        *,
+        strength: str | float = "auto",
+        shrinkage: str | float | None = "oas",
+        on_missing_class: str = "error",
+        classes: Any = None,
+        class_prior: ArrayLike | None = None,
+        in_a_row: bool = True,
+    ) -> None:
+        self.prior = prior
+        self.strength = strength
+        self.shrinkage = shrinkage
+        self.on_missing_class = on_missing_class
+        self.classes = classes
+        self.class_prior = class_prior
+        self.in_a_row = in_a_row
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not (isinstance(self.strength, str) and self.strength in ("auto", "risk")):
+            check_number("strength", self.strength, 0.0, or_words="'auto', 'risk'")
+
+    def _no_blend(self) -> None:
+        self.strength_ = np.inf if self.alpha_ == 1.0 else 0.0
+
+    def _blend(self, target: Target, prior: Prior) -> tuple[Array, float, float]:
+        sigma, noise = target.sigma, target.noise
+        if self.strength == np.inf:
+            self.strength_ = np.inf
+            return noise.omega, float(target.rank), float(target.rank) / prior.n_features
+        own = (sigma, noise.omega, noise.inverse, noise.length)
+        if isinstance(prior, MixturePrior):
+            return self._blend_mixture(mixture_blend(*own, prior.components, self.strength), prior)
+        if prior.isotropic:
+            blend, _ = isotropic_blend(*own, prior.mean, prior.isotropic_scatter, self.strength)
+        else:
+            blend, _ = scattered_blend(*own, prior.mean, prior.scatter_root, self.strength)
+        self.strength_ = float(blend.strength)
+        trace = float(blend.trace)
+        return blend.omega, trace, trace / prior.n_features
+
+    def _blend_mixture(
+        self, blend: MixtureBlend, prior: MixturePrior
+    ) -> tuple[Array, float, float]:
+        self.strength_, self.component_weights_ = float(blend.strength), blend.weights
+        mean = blend.weights @ np.array([one.mean for one in prior.components])
+        length = float(np.linalg.norm(mean))
+        self.source_projection_ = None if length < 1e-12 else mean / length
+        return blend.omega, float(blend.trace), float(blend.own_trace) / prior.n_features

@@ -1,0 +1,287 @@
+"""A fitted blend in; the accuracy to expect with more labelled samples out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
+from sklearn.utils.validation import check_is_fitted
+
+from crossfade._validate import check_finite
+from crossfade.blend._estimators import ConvexBlendClassifier, PosteriorBlendClassifier
+from crossfade.blend._posterior import Path, isotropic_blend, scattered_path
+from crossfade.fisher._correlation import worth_of_runs
+from crossfade.fisher._direction import Target
+from crossfade.fisher._spectrum import Spectrum
+from crossfade.prior._task_prior import TaskPrior
+from crossfade.risk._forecast import Forecast, expected_accuracy, forecast
+from crossfade.risk._proportions import check_class_prior
+
+Array = NDArray[np.float64]
+
+#: The target's separation is never taken for less than this share of what its samples show.
+_LEAST_SHARE = 0.2
+
+
+class LabelForecast(NamedTuple):
+    """Accuracy to expect with so many labelled samples.
+
+    Attributes
+    ----------
+    n_per_class : ndarray of shape (n_budgets,)
+        Labelled samples of each class.
+    accuracy, error : ndarray of shape (n_budgets,)
+        Expected accuracy, and its standard error.
+    """
+
+    n_per_class: Array
+    accuracy: Array
+    error: Array
+
+
+def forecast_labels(
+    blend: ConvexBlendClassifier | PosteriorBlendClassifier, n_per_class: ArrayLike
+) -> LabelForecast:
+    """What more labelled samples of the same target would bring (equation 46).
+
+    Parameters
+    ----------
+    blend : ConvexBlendClassifier or PosteriorBlendClassifier
+        A blend that was fitted to a few labelled samples of both classes.
+    n_per_class : array-like of shape (n_budgets,)
+        Labelled samples of each class to think of, at least 2.
+
+    Returns
+    -------
+    LabelForecast
+        Expected accuracies and their errors, for classes as frequent as ``blend.class_prior_``;
+        with as many samples as there are it is ``blend.expected_accuracy_``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import PosteriorBlendClassifier, TaskPrior, forecast_labels
+    >>> rng = np.random.default_rng(0)
+    >>> prior = TaskPrior.from_projections(rng.normal([3, 0, 0], 1, (30, 3)), normalize=True)
+    >>> X = rng.normal(size=(8, 3)) + np.repeat([[-1, 0, 0], [1, 0, 0]], 4, axis=0)
+    >>> blend = PosteriorBlendClassifier(prior).fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
+    >>> now, more = forecast_labels(blend, [4, 40]).accuracy
+    >>> bool(abs(now - blend.expected_accuracy_) < 1e-12), bool(more > now)
+    (True, True)
+    """
+    budgets = check_finite("n_per_class", n_per_class, 1)
+    if budgets.ndim > 1 or budgets.size == 0 or budgets.min() < 2.0:
+        raise ValueError(
+            f"n_per_class must be numbers of at least 2 samples of each class; got {n_per_class!r}."
+        )
+    if not isinstance(blend, (ConvexBlendClassifier, PosteriorBlendClassifier)):
+        raise TypeError(f"blend must be one of Crossfade's; got {type(blend).__name__}.")
+    check_is_fitted(blend, "coef_", msg=blend._not_fitted())
+    prior = blend._oriented(blend.prior_)
+    refusal = "What more labels would bring cannot be told of a blend"
+    if not isinstance(prior, TaskPrior) or blend.weights != "average":
+        raise ValueError(f"{refusal} other than with the average of a TaskPrior.")
+    if blend.target_projection_ is None:
+        raise ValueError(f"{refusal} without labelled samples of both classes.")
+    target = blend._target
+    path = path_of(target, prior)
+    shares = check_class_prior(blend.class_prior_), blend._share_error
+    if isinstance(blend, ConvexBlendClassifier):
+        mu = blend.source_projection_
+        # Without a curve there was nothing to choose, nor will there be: alpha was given, or the
+        # crowd has no direction to speak of.
+        alpha = blend.alpha_ if np.isnan(blend.risks_).all() else None
+        crowd = ConvexCrowd(np.zeros_like(target.nu) if mu is None else mu, alpha)
+        omega = blend.alpha_ * target.noise.omega + (1.0 - blend.alpha_) * crowd.mu
+        promise = forecast(target, omega, blend.alpha_ * target.rank)
+        return more_labels(target, omega, promise, path, np.ones(()), budgets, crowd, *shares)
+    strength = np.asarray(min(blend.strength_, 1e12))
+    posterior = path.at(strength)
+    promise = forecast(target, posterior.omega, posterior.trace)
+    return more_labels(target, posterior.omega, promise, path, strength, budgets, None, *shares)
+
+
+class ConvexCrowd(NamedTuple):
+    """The crowd in a convex blend.
+
+    Attributes
+    ----------
+    mu : ndarray of shape (..., n_features)
+        Its direction.
+    alpha : float or None
+        Weight of the target, if it does not depend on the samples.
+    """
+
+    mu: Array
+    alpha: float | None
+
+
+def path_of(target: Target, prior: TaskPrior) -> Path:
+    """Blends of all strengths of a target with a prior.
+
+    Parameters
+    ----------
+    target : Target
+        What the labelled samples say.
+    prior : TaskPrior
+        What the crowd knows.
+
+    Returns
+    -------
+    Path
+        All blends.
+    """
+    own, length = target.noise.omega, target.noise.length
+    noise = _noise(target, length**2, target.mean_noise, target.freedom)
+    if prior.isotropic:
+        scatter = prior.isotropic_scatter
+        return isotropic_blend(target.sigma, own, noise, length, prior.mean, scatter, 1.0)[1]
+    return scattered_path(target.sigma, own, noise, prior.mean, prior.scatter_root)
+
+
+def more_labels(
+    target: Target,
+    omega: Array,
+    promise: Forecast,
+    path: Path,
+    strength: Array,
+    budgets: Array,
+    crowd: ConvexCrowd | None = None,
+    share: float | None = None,
+    share_error: float = 0.0,
+) -> LabelForecast:
+    """Forecast for other numbers of samples: today's, and what better directions add to it.
+
+    Parameters
+    ----------
+    target : Target
+        What the labelled samples say.
+    omega : ndarray of shape (..., n_features)
+        Blended directions of any length.
+    promise : Forecast
+        What to expect of them.
+    path : Path
+        Posterior blends of all strengths.
+    strength : ndarray of shape (...)
+        How far the scatter of the crowd was widened.
+    budgets : ndarray of shape (n_budgets,)
+        Samples of each class.
+    crowd : ConvexCrowd or None
+        For a convex blend; None for the posterior blend.
+    share, share_error : float
+        Probability of the second class among new samples, and its standard error; None where both
+        are equally likely.
+
+    Returns
+    -------
+    LabelForecast
+        Accuracies and errors of shape (..., n_budgets).
+    """
+    square = target.noise.length**2
+    inverse = target.sigma.inverse()
+    square = np.maximum(square - target.mean_noise * inverse.trace(), _LEAST_SHARE * square)
+    # Classes that do not differ teach nothing about what more samples would bring.
+    square = np.maximum(square, 1e-200)
+    later, freedom = _worth(target.correlation, budgets)
+    noises = [_noise(target, square, target.mean_noise, target.freedom)]
+    noises += [_noise(target, square, *each) for each in zip(later, freedom, strict=True)]
+    reach = _reach(path, target.sigma, strength, np.stack(noises, -1), crowd, target.rank)
+    gain = np.sqrt(square)[..., None] * (reach[..., 1:] - reach[..., :1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        now = np.nan_to_num(promise.gap / np.sqrt(promise.variance))
+        owed = np.vecdot(omega, target.nu) - promise.gap
+        rank = np.maximum(target.rank, 1)
+        doubt = np.nan_to_num(2.0 * owed**2 / (promise.variance * rank))[..., None]
+    # As in the forecast, but that the threshold will be as noisy as so many samples make it.
+    noise = target.mean_noise
+    doubt = np.minimum(doubt, 0.5)
+    own_score = now[..., None] + gain
+    score = own_score / np.sqrt(np.maximum(1.0 + later - noise - doubt, 0.5))
+    spread = np.sqrt(noise + doubt + score**2 / (2.0 * target.freedom))
+    if share is not None:
+        today, _ = expected_accuracy(now[..., None], doubt, noise, spread, share)
+        proportions = share, share_error, later
+        accuracy, error = expected_accuracy(own_score, doubt, noise, spread, *proportions)
+        # Where classes hardly differ the correction for bold thresholds would make the curve fall.
+        least = np.where(later <= noise, today, 0.0)
+        return LabelForecast(budgets, np.maximum(accuracy, least), error)
+    error = (ndtr(score + spread) - ndtr(score - spread)) / 2.0
+    return LabelForecast(budgets, ndtr(score), error)
+
+
+def _worth(correlation: Array | None, budgets: Array) -> tuple[Array, Array]:
+    """Noise of the half gap and degrees of freedom, with so many samples of each class in a row."""
+    noise, freedom = 0.5 / budgets, np.maximum(2.0 * budgets - 2.0, 1.0)
+    if correlation is not None and correlation.size:
+        for place, count in enumerate(budgets):
+            worth = worth_of_runs(correlation, np.full(2, round(count)))
+            noise[place] *= worth.crowding[0]
+            freedom[place] = max(freedom[place] * worth.freedom, 1.0)
+    return noise, freedom
+
+
+def _noise(target: Target, square: Array, of_gap: float, freedom: float) -> Array:
+    """Noise a of the direction (equation 5), given that of the gap and the squared length."""
+    length = np.where(target.noise.length > 0.0, target.noise.length, np.inf)
+    along = np.vecdot(target.nu, target.noise.omega) / length
+    means = of_gap / np.maximum(square, 1e-200)
+    noise: Array = means + (1.0 - target.shrinkage) ** 2 * along / freedom
+    return noise
+
+
+def _reach(
+    path: Path,
+    sigma: Spectrum,
+    strength: Array,
+    noise: Array,
+    crowd: ConvexCrowd | None,
+    rank: Array,
+) -> Array:
+    """Mean score of blends made with noises of shape (..., n_budgets), for a gap of length one.
+
+    What is known of the best direction is its posterior so far. Coordinates that the path does
+    not list are all alike: they are added as one that counts as often as there are such.
+    """
+    often = np.append(np.ones(path.values.shape[-1]), path.n_rest)
+    values = np.concatenate([path.values, path.rest[..., None]], -1)
+    own = np.concatenate([path.own, np.zeros_like(path.rest)[..., None]], -1)
+    drift = np.matvec(path.back.mT, sigma.apply(path.mean))
+    drift = np.concatenate([drift, np.zeros_like(path.rest)[..., None]], -1)
+    level = np.vecdot(path.mean, sigma.apply(path.mean))
+    pull = strength[..., None] * values
+    doubt = path.noise[..., None] / (pull + path.noise[..., None])
+    best = (1.0 - doubt) * own
+    square = best**2 + strength[..., None] * doubt
+    if crowd is not None:
+        whole = level + (often * (2.0 * drift * best + values * square)).sum(-1)
+        likely = path.mean + np.matvec(path.back, best[..., :-1])
+        return _convex_reach(sigma, whole, likely, noise * rank[..., None], crowd)
+    pull, best, square = pull[..., None, :], best[..., None, :], square[..., None, :]
+    drift, values, noise = drift[..., None, :], values[..., None, :], noise[..., None]
+    taken = pull / (pull + noise)
+    gap = often * ((1.0 + taken) * drift * best + values * taken * square)
+    variance = often * (2.0 * taken * drift * best + taken**2 * (values * square + noise))
+    level = level[..., None]
+    reach: Array = (level + gap.sum(-1)) / np.sqrt(level + variance.sum(-1))
+    return reach
+
+
+def _convex_reach(
+    sigma: Spectrum, whole: Array, likely: Array, noise: Array, crowd: ConvexCrowd
+) -> Array:
+    """The same for convex blends, each with the alpha that reaches furthest."""
+    shared = np.vecdot(crowd.mu, sigma.apply(likely))[..., None]
+    theirs = np.vecdot(crowd.mu, sigma.apply(crowd.mu))[..., None]
+    whole = whole[..., None]
+    if crowd.alpha is None:
+        apart = np.maximum(whole * theirs - shared**2, 0.0)
+        pulled = np.maximum(noise * shared, 0.0)
+        alpha = apart / np.maximum(apart + pulled, 1e-300)
+    else:
+        alpha = np.full_like(noise, crowd.alpha)
+    gap = alpha * whole + (1.0 - alpha) * shared
+    variance = alpha**2 * (whole + noise) + 2.0 * alpha * (1.0 - alpha) * shared
+    reach: Array = gap / np.sqrt(variance + (1.0 - alpha) ** 2 * theirs)
+    return reach

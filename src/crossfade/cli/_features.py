@@ -1,0 +1,391 @@
+"""``crossfade features``: recordings in, a table of tasks out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from crossfade.cli._output import option, progress, together
+
+if TYPE_CHECKING:
+    from crossfade.signals._collect import Collected, Label
+
+_FILES = click.argument(
+    "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
+)
+_FOLDER = click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+_COUNT = click.IntRange(1)
+_SECONDS = click.FloatRange(0.0, min_open=True)
+
+_out = click.option(
+    "-o",
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="Table to write: .parquet or .csv.",
+)
+# A file that is being read may take 100 MB.
+_jobs = option("--jobs", _COUNT, 2, "Files that are read at the same time.")
+_kind = option(
+    "--features",
+    click.Choice(["shares", "powers", "tangent"]),
+    "shares",
+    "Shares of the bands, their powers, or tangent vectors of the covariance.",
+)
+_labelled = together(
+    click.option(
+        "--label-from",
+        type=click.Choice(["filename", "annotations", "csv"]),
+        required=True,
+        help="Where the labels are.",
+    ),
+    click.option(
+        "--pattern",
+        help="Regular expression on the name of a file, or else its path, that names "
+        "(?P<task>...), for labels from the filename (?P<label>...), and for several sessions of "
+        "a person (?P<group>...).",
+    ),
+    click.option(
+        "--labels",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="For labels from csv: a table with the columns file, label and perhaps task, group, "
+        "start and stop (in seconds).",
+    ),
+    click.option(
+        "--class",
+        "classes",
+        multiple=True,
+        metavar="FOUND[=LABEL]",
+        help="A label that counts, and what to call it; give it twice. Without it all count.",
+    ),
+    option("--sfreq", _SECONDS, None, "Samples a second of MATLAB files that do not say."),
+)
+
+
+@click.group()
+def features() -> None:
+    """From recordings to a table of tasks, one row for each window.
+
+    \b
+    Examples:
+      crossfade features eegmat eegmat/ -o tasks.parquet
+      crossfade features eeg *.edf -o tasks.csv --label-from filename \\
+          --pattern '(?P<task>Subject\\d+)_(?P<label>\\d)'
+      crossfade features wesad WESAD/ -o tasks.parquet
+      crossfade features ecg night/*.edf -o heart.csv --label-from annotations \\
+          --class rest --class stress --window 60
+    """
+
+
+@features.command()
+@_FOLDER
+@_out
+@_kind
+@_jobs
+def eegmat(folder: Path, out: Path, features: str, jobs: int) -> None:
+    """EEG During Mental Arithmetic Tasks (PhysioNet): FOLDER holds Subject00_1.edf and so on.
+
+    Label 0 is rest, 1 arithmetic; windows of 2.5 s, as in the paper.
+
+    \b
+    Example:
+      crossfade features eegmat eegmat/ -o tasks.parquet
+    """
+    from crossfade.datasets._eegmat import collect_eegmat
+
+    _run(
+        out,
+        lambda bar: collect_eegmat(folder, features=features, n_jobs=jobs, on_progress=bar),
+    )
+
+
+@features.command()
+@_FOLDER
+@_out
+@_jobs
+def wesad(folder: Path, out: Path, jobs: int) -> None:
+    """Wearable Stress and Affect Detection: FOLDER holds S2/S2.pkl and so on.
+
+    Label 0 is baseline, 1 stress; three features of the heart in windows of 15 s, as in the paper.
+    Nothing that the pickles hold is run.
+
+    \b
+    Example:
+      crossfade features wesad WESAD/ -o tasks.parquet
+    """
+    from crossfade.datasets._wesad import collect_wesad
+
+    _run(out, lambda bar: collect_wesad(folder, n_jobs=jobs, on_progress=bar))
+
+
+@features.command()
+@_FOLDER
+@_out
+@_jobs
+def matb(folder: Path, out: Path, jobs: int) -> None:
+    """MATB-II: FOLDER holds sub01_preprocessed/segmented_session1/*.mat and so on.
+
+    Label 1 is no or low load, 0 medium or high; 24 band shares in windows of 10 s, as in the paper.
+
+    \b
+    Example:
+      crossfade features matb matb/ -o tasks.parquet
+    """
+    from crossfade.datasets._matb import collect_matb
+
+    _run(out, lambda bar: collect_matb(folder, n_jobs=jobs, on_progress=bar))
+
+
+@features.command()
+@_FILES
+@_out
+@_labelled
+@_kind
+@click.option("--channels", help="Channels that give features, as Fz,Cz,Pz; all without it.")
+@click.option("--bands", help="Bands, as theta=4-8,alpha=8-12,beta=12-20.")
+@option("--window", _SECONDS, 2.5, "Length of a window, in seconds.")
+@option("--overlap", click.FloatRange(0.0), 0.0, "Overlap of the windows, in seconds.")
+@click.option(
+    "--band-pass",
+    nargs=2,
+    type=click.FloatRange(0.0),
+    default=(0.5, 30.0),
+    show_default=True,
+    help="Ends of the band-pass filter, in Hz; 0 0 is no filter.",
+)
+@option("--reference", click.Choice(["average", "none"]), "average", "Reference of the channels.")
+@_jobs
+def eeg(
+    files: tuple[Path, ...],
+    out: Path,
+    features: str,
+    channels: str | None,
+    bands: str | None,
+    window: float,
+    overlap: float,
+    band_pass: tuple[float, float],
+    reference: str,
+    jobs: int,
+    sfreq: float | None,
+    **labelled: Any,
+) -> None:
+    """EEG recordings: EDF, BDF, XDF, MATLAB and what else MNE reads. A folder means all in it.
+
+    \b
+    Examples:
+      crossfade features eeg eegmat/ -o tasks.parquet --label-from filename \\
+          --pattern '(?P<task>Subject\\d+)_(?P<label>\\d)' --channels Fz,Cz,Pz
+      crossfade features eeg p*.bdf -o tasks.csv --label-from annotations \\
+          --class T1=left --class T2=right --window 4 --features tangent
+      crossfade features eeg rec/ -o tasks.csv --label-from csv --labels labels.csv
+    """
+    from crossfade.signals._extract import EEGFeatures
+
+    extract = _checked(
+        lambda: EEGFeatures(
+            features,
+            tuple(name.strip() for name in channels.split(",")) if channels else None,
+            _bands(bands),
+            window,
+            overlap,
+            band_pass if any(band_pass) else None,
+            reference,
+        )
+    )
+    _collect(files, out, extract, labelled, sfreq, jobs)
+
+
+@features.command()
+@_FILES
+@_out
+@_labelled
+@click.option(
+    "--features",
+    "chosen",
+    default="pnn20,sdnn_ratio,lf_hf",
+    show_default=True,
+    help="Of pnn20, pnn50, sdnn_ratio, rmssd, rate, lf, hf, lf_hf.",
+)
+@click.option("--channel", help="The ECG channel; without it, one that is called so.")
+@option("--window", _SECONDS, 15.0, "Length of a window, in seconds.")
+@option("--overlap", click.FloatRange(0.0), 0.0, "Overlap of the windows, in seconds.")
+@_jobs
+def ecg(
+    files: tuple[Path, ...],
+    out: Path,
+    chosen: str,
+    channel: str | None,
+    window: float,
+    overlap: float,
+    jobs: int,
+    sfreq: float | None,
+    **labelled: Any,
+) -> None:
+    """ECG recordings: beats by Hamilton's detector, then heart-rate variability in windows.
+
+    \b
+    Example:
+      crossfade features ecg eegmat/ -o heart.csv --label-from filename \\
+          --pattern '(?P<task>Subject\\d+)_(?P<label>\\d)'
+    """
+    from crossfade.signals._extract import ECGFeatures
+
+    extract = _checked(
+        lambda: ECGFeatures(
+            tuple(name.strip() for name in chosen.split(",")), channel, window, overlap
+        )
+    )
+    _collect(files, out, extract, labelled, sfreq, jobs)
+
+
+def _collect(
+    files: tuple[Path, ...],
+    out: Path,
+    extract: Any,
+    labelled: dict[str, Any],
+    sfreq: float | None,
+    jobs: int,
+) -> None:
+    from crossfade.signals._collect import collect, find_recordings
+    from crossfade.signals._labels import TableLabels
+
+    paths = _checked(lambda: find_recordings(files))
+    label = _checked(lambda: _label(paths, **labelled))
+
+    def work(bar: Callable[[int, int], None]) -> Collected:
+        found = collect(
+            paths,
+            extract,
+            label,
+            sfreq=sfreq,
+            merge=labelled["label_from"] == "csv",
+            n_jobs=jobs,
+            on_progress=bar,
+        )
+        if isinstance(label, TableLabels):
+            found.failures.update(label.unmatched(paths))
+        return found
+
+    _run(out, work)
+
+
+def _label(
+    paths: list[Path],
+    label_from: str,
+    pattern: str | None,
+    labels: Path | None,
+    classes: tuple[str, ...],
+) -> Label:
+    from crossfade.signals._labels import AnnotationLabels, FilenameLabels, TableLabels, matched
+
+    pairs = [text.partition("=") for text in classes]
+    counted = {found: name or found for found, _, name in pairs} or None
+    if label_from == "filename":
+        if pattern is None:
+            raise ValueError(
+                "Labels from the filename need a --pattern, such as "
+                r"'(?P<task>Subject\d+)_(?P<label>\d)'."
+            )
+        by_name = FilenameLabels(pattern, counted)
+        matched(paths, by_name)
+        return by_name
+    if label_from == "annotations":
+        return AnnotationLabels(counted, pattern)
+    if labels is None:
+        raise ValueError("Labels from csv need --labels FILE.")
+    return TableLabels(labels, counted)
+
+
+def _bands(text: str | None) -> dict[str, tuple[float, float]] | None:
+    if text is None:
+        return None
+    bands = {}
+    for part in text.split(","):
+        name, _, ends = part.partition("=")
+        low, _, high = ends.partition("-")
+        if name.strip() in bands:
+            raise ValueError(f"--bands has {name.strip()!r} twice.")
+        try:
+            bands[name.strip()] = (float(low), float(high))
+        except ValueError:
+            raise ValueError(
+                f"--bands must look like theta=4-8,alpha=8-12; got {part!r}."
+            ) from None
+    return bands
+
+
+def _checked(make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except (ValueError, OSError, ImportError) as reason:
+        raise click.UsageError(str(reason)) from reason
+
+
+def _run(out: Path, work: Callable[[Callable[[int, int], None]], Collected]) -> None:
+    """Show progress, write the table, say what was found, and leave with 1 if a file failed."""
+    from crossfade._atomic import write_whole
+    from crossfade.tasks._table import check_format, write_frame
+
+    _checked(lambda: check_format(out))
+    if not out.parent.is_dir():
+        raise click.UsageError(f"There is no folder {out.parent} to write {out.name} to.")
+    try:
+        write_whole(out.parent / f".{out.name}.trial", b"")
+        (out.parent / f".{out.name}.trial").unlink()
+    except OSError as reason:
+        raise click.UsageError(f"{out} cannot be written: {reason.strerror}.") from reason
+    try:
+        with progress("Files") as bar:
+            found = work(bar)
+        if len(found.frame):
+            write_frame(out, found.frame)
+    except (ValueError, OSError, ImportError) as reason:
+        raise click.ClickException(str(reason)) from reason
+    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    _say_notes(errors, found)
+    if len(found.frame):
+        click.echo(_summary(found, out))
+    else:
+        errors.print("Nothing was written: no file could be used.")
+    if found.failures:
+        errors.print(f"Could not be used ({len(found.failures)}):")
+        for name, why in found.failures.items():
+            errors.print(f"  {name}: {why}")
+    if found.failures or not len(found.frame):
+        raise click.exceptions.Exit(1)
+
+
+def _say_notes(errors: Console, found: Collected) -> None:
+    """Each note once, with the first places that it is about."""
+    places: dict[str, list[str]] = {}
+    for where, what in found.notes:
+        places.setdefault(what, []).append(where)
+    for what, those in places.items():
+        more = f" and {len(those) - 2} more" if len(those) > 3 else ""
+        errors.print(f"{', '.join(those[: 2 if more else 3])}{more}: {what}.")
+
+
+def _summary(found: Collected, out: Path) -> str:
+    from crossfade.tasks._table import RESERVED
+
+    frame = found.frame
+    names = [name for name in frame.columns if name not in RESERVED]
+    counts = ", ".join(
+        f"{n} of {label}" for label, n in frame["label"].value_counts().sort_index().items()
+    )
+    absent = frame[names].isna()
+    text = (
+        f"Written: {out}, {frame['task'].nunique()} tasks, {len(frame)} windows ({counts}), "
+        f"{len(names)} features: {', '.join(names[:6])}{' ...' if len(names) > 6 else '.'}"
+    )
+    if absent.to_numpy().any():
+        by_name = ", ".join(f"{name} {n}" for name, n in absent.sum().items() if n)
+        text += (
+            f"\n{absent.any(axis=1).sum()} windows lack a feature ({by_name}); readers of the "
+            "table drop them unless told otherwise."
+        )
+    return text

@@ -1,0 +1,473 @@
+"""Rows of a study in, figures in the paper's layout out.
+
+What belongs to a method has the id ``series:METHOD`` in an SVG file. Single points and bars have
+``tip:TEXT`` with a text that begins with the method and a comma.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from crossfade.plots._simulation import COLOURS
+from crossfade.plots._style import (
+    LETTERS,
+    ONE_COLUMN,
+    SMALL_LETTERS,
+    TWO_COLUMNS,
+    budget_label,
+    legend_below,
+    looks,
+    panels,
+    records,
+    shades_of,
+    spaced,
+    tip,
+)
+from crossfade.study._published import published
+from crossfade.study.statistics import by_task, compare, forecast_errors, p_text, summarise
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+
+def accuracy_by_budget(rows: pd.DataFrame, *, reference: pd.DataFrame | None = None) -> Figure:
+    """Mean balanced accuracy over tasks against what is labelled, one line for each method.
+
+    Bars are 95 % intervals over participants, where there are five or more.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of a study.
+    reference : DataFrame or None, default=None
+        Values to overlay as open markers, with the columns `proportion`, `classifier` and `value`;
+        the paper's "optimal" is our "paper". What the rows do not have is left out.
+
+    Returns
+    -------
+    Figure
+        One panel.
+    """
+    table = summarise(rows)
+    names = list(dict.fromkeys(table["method"]))
+    by_share = _by_share(table)
+    table["x"] = table["budget"] if by_share else table["n_labelled"]
+    figure, [ax] = panels(1, ONE_COLUMN, 2.4)
+    step = _dodge(table["x"].to_numpy(), len(names))
+    printed = published(reference)
+    for place, (name, look) in enumerate(looks(names).items()):
+        line = table[table["method"] == name].sort_values("x")
+        x = line["x"].to_numpy() * np.exp(step * (place - (len(names) - 1) / 2.0))
+        mean = line["mean"].to_numpy()
+        ax.plot(
+            *(x, mean),
+            color=look.colour,
+            marker=look.marker,
+            markersize=4,
+            linewidth=1.1,
+            label=name,
+            gid=f"series:{name}",
+        )
+        ax.vlines(
+            *(x, line["low"], line["high"]),
+            color=look.colour,
+            linewidth=0.9,
+            alpha=0.6,
+            gid=f"series:{name}",
+        )
+        for at, one in zip(x, records(line), strict=True):
+            what = f"{name}, {budget_label(one.budget, one.n_labelled)}: {one.mean:.3f}"
+            if not np.isnan(one.low):
+                what += f" ({one.low:.2f} to {one.high:.2f})"
+            tip(ax, at, one.mean, what, color=look.colour, marker=look.marker, markersize=4)
+        values = printed[printed["classifier"] == name].set_index("proportion")["value"]
+        ax.plot(
+            *(x, values.reindex(line["budget"]).to_numpy()),
+            color=look.colour,
+            marker="o",
+            fillstyle="none",
+            markersize=7,
+            markeredgewidth=0.7,
+            linestyle="none",
+            gid=f"series:{name}",
+        )
+    if printed["classifier"].isin(names).any():
+        ax.plot([], [], "o", color="grey", fillstyle="none", markersize=7, label="in the paper")
+    _log_ticks(ax, table)
+    ax.set_xlabel(_labelled(by_share), size=LETTERS)
+    ax.set_ylabel("balanced accuracy", size=LETTERS)
+    ax.grid(axis="y", alpha=0.25)
+    legend_below(figure, ax)
+    return figure
+
+
+def _by_share(table: pd.DataFrame) -> bool:
+    """Whether all budgets are proportions; if not, they are told by their windows."""
+    return bool((table["budget"] < 1.0).all())
+
+
+def _labelled(by_share: bool) -> str:
+    return "labelled share of the smallest class" if by_share else "labelled windows"
+
+
+def _dodge(x: Array, n_lines: int) -> float:
+    """Step in the logarithm by which lines stand apart, all of them in half a gap."""
+    gaps = np.diff(np.log(np.unique(x)))
+    return float(0.5 * min(gaps.min(initial=np.inf), 0.7) / n_lines)
+
+
+def _log_ticks(ax: Axes, table: pd.DataFrame) -> None:
+    """Ticks at the budgets, on a logarithmic axis, with as many labels as there is room for."""
+    one_each = table.drop_duplicates("x").sort_values("x")
+    x = one_each["x"].to_numpy()
+    margin = 1.35 if x.size > 1 else 2.0
+    ax.set_xscale("log")
+    ax.set_xlim(x[0] / margin, x[-1] * margin)
+    labels = [""] * x.size
+    names = [f"{100.0 * at:.3g} %" if at < 1.0 else f"{at:g}" for at in x]
+    for index in spaced(np.log(x), 0.1 * np.log(x[-1] / x[0])):
+        labels[index] = names[index]
+    ax.set_xticks(x, labels)
+    ax.minorticks_off()
+
+
+def alphas(rows: pd.DataFrame, methods: Sequence[str] = ("paper", "oracle")) -> Figure:
+    """Mean alpha of each task, side by side for each budget; a short line is the median.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of a study.
+    methods : sequence of str, default=("paper", "oracle")
+        Methods that have an alpha.
+
+    Returns
+    -------
+    Figure
+        One panel; 1 is the target alone, 0 the crowd alone.
+    """
+    means = by_task(rows).dropna(subset="alpha")
+    if isinstance(methods, str):
+        raise ValueError(f"methods must be a list of names; got {methods!r}.")
+    _check_methods(methods, dict.fromkeys(means["method"]), "alphas")
+    means = means[means["method"].isin(methods)]
+    budgets = _budgets(means)
+    room = 0.25 + 0.19 * len(methods)
+    width = float(np.clip(0.6 + room * len(budgets), ONE_COLUMN, TWO_COLUMNS))
+    figure, [ax] = panels(1, width, 2.4)
+    for place, (name, look) in enumerate(looks(methods).items()):
+        offset = 0.8 * ((place + 0.5) / len(methods) - 0.5)
+        for at, (budget, label) in enumerate(budgets.items()):
+            part = means[(means["method"] == name) & (means["budget"] == budget)]
+            values = part["alpha"].to_numpy()
+            # Multiples of the golden ratio are spread evenly, however many there are.
+            x = (
+                at
+                + offset
+                + 0.56 / len(methods) * ((np.arange(values.size) * 0.618 + 0.5) % 1.0 - 0.5)
+            )
+            for task, one, value in zip(part["task"], x, values, strict=True):
+                tip(
+                    *(ax, one, value, f"{name}, {label}, {task}: {value:.2f}"),
+                    color=look.colour,
+                    marker=look.marker,
+                    markersize=3,
+                    alpha=0.55,
+                    markeredgewidth=0.7 if look.marker in "x+" else 0.0,
+                    zorder=3,
+                )
+            if values.size > 1:
+                half = 0.36 / len(methods)
+                ax.hlines(
+                    *(float(np.median(values)), at + offset - half, at + offset + half),
+                    color="black",
+                    linewidth=1.6,
+                    gid=f"series:{name}",
+                )
+        ax.plot([], [], look.marker, color=look.colour, markersize=4, label=name)
+    ax.plot([], [], color="black", linewidth=1.6, label="median")
+    by_share = _by_share(means)
+    ticks = [label if by_share else label.removesuffix(" windows") for label in budgets.values()]
+    ax.set_xticks(range(len(budgets)), ticks)
+    ax.set_xlim(-0.6, len(budgets) - 0.4)
+    ax.set_ylim(-0.03, 1.03)
+    ax.set_xlabel(_labelled(by_share), size=LETTERS)
+    ax.set_ylabel("mean alpha of a task", size=LETTERS)
+    legend_below(figure, ax)
+    return figure
+
+
+def _check_methods(methods: Iterable[str], there: Iterable[str], what: str) -> None:
+    there = list(there)
+    for name in methods:
+        if name not in there:
+            words = ", ".join(repr(one) for one in there)
+            raise ValueError(
+                f"The rows have no {what} of a method {name!r}. They have those of "
+                f"{words or 'none'}."
+            )
+
+
+def _budgets(table: pd.DataFrame) -> dict[float, str]:
+    """Budgets in order, and what they are called."""
+    windows = table.groupby("budget")["n_labelled"].median()
+    return {float(str(at)): budget_label(float(str(at)), one) for at, one in windows.items()}
+
+
+def differences(rows: pd.DataFrame, method: str, against: str) -> Figure:
+    """Histograms of the differences between two methods, task by task.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of a study.
+    method, against : str
+        What is compared; the difference is that of the first less that of the second.
+
+    Returns
+    -------
+    Figure
+        One panel for each budget, with the tasks on which the first is better and the p-value of
+        Wilcoxon's signed-rank test, one-sided, after Holm's correction if there are several.
+    """
+    table = compare(rows, against, [method])
+    same = ["task", "group", "budget"]
+    means = by_task(rows).set_index(same)
+    own, other = (
+        means.loc[means["method"] == name, "balanced_accuracy"] for name in (method, against)
+    )
+    both = (own - other).dropna()
+    shades = looks([method, against])
+    edges = _edges(both.to_numpy())
+    corrected = " (Holm)" if table["p_holm"].notna().sum() > 1 else ""
+    width = max(ONE_COLUMN, 1.8 * min(len(table), 4))
+    figure, axes = panels(len(table), width, 1.9, sharex=True, sharey=True)
+    for ax, line in zip(axes, records(table), strict=True):
+        label = budget_label(line.budget, line.n_labelled)
+        part = both[both.index.get_level_values("budget") == line.budget].to_numpy()
+        counts, _ = np.histogram(part, edges)
+        bars = ax.bar(
+            edges[:-1], counts, np.diff(edges), align="edge", edgecolor="white", linewidth=0.5
+        )
+        for bar, low, high, count in zip(bars, edges, edges[1:], counts, strict=False):
+            better = low > -1e-9
+            bar.set(facecolor=shades[method if better else against].colour, alpha=0.8)
+            bar.set_gid(f"tip:{method}, {label}: {low:+.3g} to {high:+.3g}, {_tasks(count)}")
+        ax.axvline(0.0, color="black", linestyle="--", linewidth=0.9)
+        title = f"{label}\nbetter for {line.wins} of {line.n_tasks}"
+        if not np.isnan(line.p_holm):
+            title += f"\np {p_text(line.p_holm, '= ')}{corrected}"
+        ax.set_title(title, size=SMALL_LETTERS)
+        ax.locator_params(axis="x", nbins=5)
+        ax.locator_params(axis="y", integer=True)
+    figure.supxlabel(f"balanced accuracy of {method} less that of {against}", size=LETTERS)
+    figure.supylabel("tasks", size=LETTERS)
+    return figure
+
+
+def _edges(values: Array) -> Array:
+    """Edges of ten to twenty bins of a round width, zero among them."""
+    reach = max(np.ptp(np.append(values, 0.0)), 0.01) / 20.0
+    size = 10.0 ** np.floor(np.log10(reach))
+    width = size * next(step for step in (1.0, 2.0, 5.0, 10.0) if step * size >= reach - 1e-12)
+    low = np.floor(values.min(initial=0.0) / width - 1e-9)
+    high = np.floor(values.max(initial=0.0) / width + 1e-9) + 1.0
+    edges: Array = np.arange(low, high + 0.5) * width
+    return edges
+
+
+def _tasks(count: int) -> str:
+    return f"{count} task" if count == 1 else f"{count} tasks"
+
+
+def labels_saved(table: pd.DataFrame) -> Figure:
+    """Labelled windows that a method needs for what another reaches with more.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What :func:`crossfade.study.statistics.labels_saved` returns.
+
+    Returns
+    -------
+    Figure
+        One line for each budget: labelled windows of the other method, those that the method needs,
+        and the 95 % interval of these.
+    """
+    table = table[table["accuracy"].notna()]
+    if table.empty:
+        raise ValueError(
+            "There is nothing to draw: no task has an accuracy of both methods at all budgets."
+        )
+    method, against = table["method"].iloc[0], table["against"].iloc[0]
+    shades = looks([method, against])
+    figure, [ax] = panels(1, ONE_COLUMN, max(1.5, 0.75 + 0.3 * len(table)))
+    for place, line in enumerate(records(table)):
+        label = budget_label(line.budget, line.n_labelled)
+        ends = np.array([line.n_labelled - line.high, line.n_labelled - line.low])
+        # An end that was not measured is left open.
+        ends = np.where(np.isnan(ends), line.needed, ends)
+        ax.hlines(*(place, line.needed, line.n_labelled), color="#cccccc", linewidth=3.0, zorder=1)
+        ax.hlines(place, *ends, color=shades[method].colour, linewidth=1.0, gid=f"series:{method}")
+        marker = {"<=": "<", ">": ">"}.get(line.bound, shades[method].marker)
+        sign = {"<=": "at most ", ">": "more than "}.get(line.bound, "")
+        text = f"{method}, {label}: {sign}{line.needed:.3g} windows for {line.accuracy:.3f}"
+        tip(ax, line.needed, place, text, color=shades[method].colour, marker=marker, markersize=4)
+        text = f"{against}, {label}: {line.n_labelled:g} windows for {line.accuracy:.3f}"
+        tip(
+            *(ax, line.n_labelled, place, text),
+            color=shades[against].colour,
+            marker=shades[against].marker,
+            markersize=8,
+            fillstyle="none",
+        )
+        if line.bound == ">":
+            saved = "none"
+        else:
+            sign = "≥ " if line.bound == "<=" else ""
+            saved = f"{sign}{100.0 * line.share_saved:.0f} %".replace("-", "−")
+        ax.annotate(
+            *(saved, (1.02, place)),
+            xycoords=("axes fraction", "data"),
+            size=SMALL_LETTERS,
+            va="center",
+        )
+    for name, size, fill in ((method, 4, "full"), (against, 8, "none")):
+        colour, marker = shades[name]
+        ax.plot([], [], marker, color=colour, markersize=size, fillstyle=fill, label=name)
+    ax.set_yticks(range(len(table)), [f"{value:.3f}" for value in table["accuracy"]])
+    ax.set_ylim(len(table) - 0.4, -0.6)
+    ax.annotate("saved", (1.02, 1.0), xycoords="axes fraction", size=SMALL_LETTERS, va="bottom")
+    ax.set_xlim(left=0.0)
+    ax.set_xlabel("labelled windows", size=LETTERS)
+    ax.set_ylabel("balanced accuracy", size=LETTERS)
+    legend_below(figure, ax)
+    return figure
+
+
+def forecast(rows: pd.DataFrame) -> Figure:
+    """Forecast of the accuracy against what happened, one point for each task and budget.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of a study.
+
+    Returns
+    -------
+    Figure
+        One panel for each method with forecasts; large points are means over tasks.
+    """
+    table = forecast_errors(rows)
+    if table.empty:
+        raise ValueError(
+            "The rows have no forecasts of any method. Run the study with 'posterior' or 'convex'."
+        )
+    means = by_task(rows).dropna(subset=["expected_accuracy", "balanced_accuracy"])
+    names = list(dict.fromkeys(table["method"]))
+    budgets = _budgets(means)
+    shades = shades_of(len(budgets))
+    n_columns = min(len(names), 3)
+    width = ONE_COLUMN if n_columns == 1 else TWO_COLUMNS * n_columns / 3.0
+    height = 3.0 if n_columns == 1 else 2.4
+    figure, axes = panels(len(names), width, height, n_columns=n_columns, sharex=True, sharey=True)
+    low = min(means["expected_accuracy"].min(), means["balanced_accuracy"].min(), 0.5) - 0.02
+    for ax, name in zip(axes, names, strict=True):
+        ax.axline((1.0, 1.0), slope=1.0, color="grey", linewidth=0.8, linestyle="--")
+        for (budget, label), shade in zip(budgets.items(), shades, strict=True):
+            part = means[(means["method"] == name) & (means["budget"] == budget)]
+            for one in records(part):
+                tip(
+                    *(ax, one.expected_accuracy, one.balanced_accuracy),
+                    f"{name}, {label}, {one.task}: forecast {one.expected_accuracy:.3f}, "
+                    f"outcome {one.balanced_accuracy:.3f}",
+                    color=shade,
+                    marker=".",
+                    markersize=4,
+                    alpha=0.6,
+                )
+            for one in records(table[(table["method"] == name) & (table["budget"] == budget)]):
+                tip(
+                    *(ax, one.forecast, one.outcome),
+                    f"{name}, {label}: forecast {one.forecast:.3f}, outcome {one.outcome:.3f}",
+                    color=shade,
+                    marker="o",
+                    markersize=8,
+                    markeredgecolor="white",
+                    zorder=4,
+                )
+            axes[0].plot([], [], "o", color=shade, markersize=5, label=label)
+        ax.set(xlim=(low, 1.01), ylim=(low, 1.01))
+        ax.locator_params(nbins=5)
+        ax.set_title(name, size=LETTERS)
+        ax.set_xlabel("forecast of the accuracy", size=LETTERS)
+        ax.set_ylabel("balanced accuracy", size=LETTERS)
+        ax.label_outer()
+    legend_below(figure, axes[0], 4)
+    return figure
+
+
+def effect_of_b(table: pd.DataFrame) -> Figure:
+    """Error of alpha against the number of draws that it comes from.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What :func:`crossfade.study._effect_of_b.effect_of_b` returns.
+
+    Returns
+    -------
+    Figure
+        Lines for Algorithm 1, open markers for the paper's figure, and zero for the minimum that is
+        found without draws.
+    """
+    figure, [ax] = panels(1, ONE_COLUMN, 2.4)
+    colours = [COLOURS[name] for name in ("target", "average-source", "optimal")]
+    proportions = list(dict.fromkeys(table["proportion"]))
+    shades = colours if len(proportions) <= 3 else shades_of(len(proportions))
+    # The many draws that the others are compared with have no error of their own.
+    table = table[table["error"].notna()]
+    for proportion, shade, marker in zip(proportions, shades, "os^Dv<>P*X" * 9, strict=False):
+        line = table[table["proportion"] == proportion].sort_values("n_draws")
+        label = f"{100.0 * proportion:.3g} % labelled"
+        look: dict[str, Any] = {"color": shade, "marker": marker}
+        ax.plot(
+            *(line["n_draws"], line["error"]),
+            markersize=3.5,
+            linewidth=1.1,
+            label=label,
+            gid="series:paper",
+            **look,
+        )
+        for one in records(line):
+            text = f"paper, {label}, {one.n_draws} draws: {one.error:.3f}"
+            tip(ax, one.n_draws, one.error, text, markersize=3.5, **look)
+        ax.plot(
+            *(line["n_draws"], line["reference"]),
+            fillstyle="none",
+            markersize=6.5,
+            markeredgewidth=0.7,
+            linestyle=":",
+            linewidth=0.8,
+            gid="series:reference",
+            **look,
+        )
+    if table["reference"].notna().any():
+        look = {"color": "grey", "fillstyle": "none", "linestyle": ":", "linewidth": 0.8}
+        ax.plot([], [], marker="o", markersize=6.5, label="in the paper", **look)
+    ax.axhline(0.0, color="black", linewidth=1.5, gid="series:exact", label="exact, no draws")
+    ax.set_xscale("log")
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.set_xlabel("draws B at each alpha", size=LETTERS)
+    ax.set_ylabel("mean absolute error of alpha", size=LETTERS)
+    ax.grid(axis="y", alpha=0.25)
+    legend_below(figure, ax)
+    return figure

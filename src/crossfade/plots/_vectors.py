@@ -1,0 +1,256 @@
+"""Directions of tasks in, figures of where they point out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from crossfade._validate import check_directions
+from crossfade.fisher._discriminant import FisherDiscriminant
+from crossfade.plots._simulation import COLOURS
+from crossfade.plots._style import (
+    LETTERS,
+    ONE_COLUMN,
+    SMALL_LETTERS,
+    legend_below,
+    panels,
+    records,
+)
+from crossfade.prior._task_prior import TaskPrior
+from crossfade.tasks._task import TaskSet
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+#: Colours and markers of clusters.
+_CLUSTERS = (
+    ("#0072b2", "o"),
+    ("#d55e00", "s"),
+    ("#009e73", "^"),
+    ("#cc79a7", "D"),
+    ("#000000", "v"),
+)
+
+
+def embed_directions(directions: ArrayLike | TaskSet) -> pd.DataFrame:
+    """Points that stand for directions, and the clusters that they form.
+
+    The points are the spectral embedding of the affinity ``(cosine + 1) / 2`` with a zero diagonal:
+    its two leading eigenvectors, each times the root of its eigenvalue. Of three features they are
+    the directions themselves. The clusters are those of a Gaussian mixture of the embedding, of one
+    to five components, as many as the Bayesian information criterion prefers. Unit vectors embed as
+    curved bundles, so that one wide bundle may well be told as several clusters.
+
+    Parameters
+    ----------
+    directions : array-like of shape (n_tasks, n_features) or TaskSet
+        Unit vectors, or tasks; theirs are the ones that :meth:`TaskPrior.from_tasks` sums up.
+
+    Returns
+    -------
+    DataFrame
+        For each `task` its `x`, `y`, in three dimensions also `z`, and `cluster`, from 1 for the
+        largest.
+
+    Examples
+    --------
+    >>> from crossfade.plots import embed_directions
+    >>> embed_directions([[1.0, 0.0, 0.0], [0.0, 0.6, 0.8]])
+         task    x    y    z  cluster
+    0  task 1  1.0  0.0  0.0        1
+    1  task 2  0.0  0.6  0.8        1
+    """
+    W = _directions(directions)
+    embedding = _spectral_embedding(W)
+    points = W if W.shape[1] == 3 else embedding
+    table = pd.DataFrame(points, columns=list("xyz")[: points.shape[1]])
+    table.insert(0, "task", _names(directions, len(table)))
+    return table.assign(cluster=_clusters(embedding) + 1)
+
+
+def _directions(directions: ArrayLike | TaskSet) -> Array:
+    if not isinstance(directions, TaskSet):
+        return check_directions(directions)
+    scale = TaskPrior.from_tasks(directions).feature_scale
+    template = FisherDiscriminant(feature_scale=scale)
+    return np.stack([clone(template).fit(task.X, task.y).projection_ for task in directions])
+
+
+def _spectral_embedding(W: Array) -> Array:
+    affinity = (W @ W.T + 1.0) / 2.0
+    np.fill_diagonal(affinity, 0.0)
+    values, vectors = np.linalg.eigh(affinity)
+    points = np.zeros((len(W), 2))
+    n_leading = min(len(W), 2)
+    points[:, :n_leading] = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1][:, :n_leading]
+    # Eigenvectors have no sign of their own: the largest entry is made positive.
+    largest = np.take_along_axis(points, np.abs(points).argmax(0)[None], 0)
+    embedding: Array = points * np.where(largest < 0.0, -1.0, 1.0)
+    return embedding
+
+
+def _clusters(points: Array) -> NDArray[np.intp]:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.mixture import GaussianMixture
+
+    n_points, n_axes = points.shape
+    # A component has to have a covariance: fewer points would be a cluster for nothing.
+    most = min(5, len(np.unique(points.round(9), axis=0)) // (n_axes + 1))
+    if most < 2:
+        return np.zeros(n_points, dtype=np.intp)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        mixtures = [
+            GaussianMixture(count, n_init=5, random_state=0).fit(points)
+            for count in range(1, most + 1)
+        ]
+    best = np.inf
+    for mixture in mixtures:
+        labels = mixture.predict(points)
+        sizes = np.bincount(labels, minlength=mixture.n_components)
+        if sizes.min() > n_axes and mixture.bic(points) < best:
+            best = mixture.bic(points)
+            rank = np.argsort(np.argsort(-sizes, kind="stable"))
+            found: NDArray[np.intp] = rank[labels]
+    return found
+
+
+def projection_vectors(directions: ArrayLike | TaskSet | pd.DataFrame) -> Figure:
+    """Directions of all tasks, coloured by cluster: dots in a plane, or arrows on a sphere.
+
+    Parameters
+    ----------
+    directions : array-like of shape (n_tasks, n_features), TaskSet or DataFrame
+        Unit vectors, or tasks, as in :func:`embed_directions`, or what that returns of them.
+
+    Returns
+    -------
+    Figure
+        One panel; of three features it is a sphere.
+    """
+    if isinstance(directions, pd.DataFrame) and "cluster" in directions:
+        table = directions
+    else:
+        table = embed_directions(directions)
+    if "z" in table:
+        W = table[["x", "y", "z"]].to_numpy()
+        figure, ax = _sphere(W.mean(0), np.linalg.svd(W - W.mean(0))[2][0])
+    else:
+        figure, [ax] = panels(1, ONE_COLUMN, 2.8)
+        ax.set_xlabel("first component", size=LETTERS)
+        ax.set_ylabel("second component", size=LETTERS)
+    for one in records(table):
+        colour, marker = _CLUSTERS[one.cluster - 1]
+        gid = f"tip:{one.task}: cluster {one.cluster}"
+        if "z" in table:
+            _arrow(ax, np.array([one.x, one.y, one.z]), colour, gid=gid)
+        else:
+            ax.plot(
+                [one.x], [one.y], marker, color=colour, markersize=4.5, alpha=0.75, mew=0, gid=gid
+            )
+    for cluster, size in table["cluster"].value_counts().sort_index().items():
+        colour, marker = _CLUSTERS[int(str(cluster)) - 1]
+        style = "-" if "z" in table else marker
+        label = f"cluster {cluster} ({size})"
+        ax.plot([], [], style, color=colour, markersize=4.5, label=label)
+    legend_below(figure, ax)
+    return figure
+
+
+def _names(directions: ArrayLike | TaskSet, count: int) -> list[str]:
+    given = [task.name for task in directions] if isinstance(directions, TaskSet) else []
+    return [name or f"task {place + 1}" for place, name in enumerate(given or [None] * count)]
+
+
+def blend_geometry(target: ArrayLike, source: ArrayLike) -> Figure:
+    """What a convex blend of two directions can be, in three dimensions.
+
+    Parameters
+    ----------
+    target : array-like of shape (3,)
+        Unit direction of the target.
+    source : array-like of shape (3,) or (n_tasks, 3)
+        Unit directions of the sources, or the mean direction alone.
+
+    Returns
+    -------
+    Figure
+        A sphere with the target, the sources and their mean direction; the line between the two
+        holds all convex blends, the arc their directions.
+    """
+    own = check_directions(np.atleast_2d(np.asarray(target, dtype=np.float64)))
+    crowd = check_directions(np.atleast_2d(np.asarray(source, dtype=np.float64)))
+    if own.shape != (1, 3) or crowd.shape[1] != 3:
+        raise ValueError(
+            "A sphere can be drawn for one target and its sources in three dimensions; got shapes "
+            f"{np.shape(target)} and {np.shape(source)}."
+        )
+    omega, mu = own[0], TaskPrior.from_projections(crowd).mean_direction
+    figure, ax = _sphere(omega + mu, omega - mu)
+    if len(crowd) > 1:
+        for place, direction in enumerate(crowd):
+            _arrow(ax, direction, "#999999", gid=f"tip:source {place + 1}", linewidth=0.7)
+        ax.plot([], [], color="#999999", linewidth=0.7, label="sources")
+    weights = np.linspace(0.0, 1.0, 101)[:, None]
+    blends = weights * omega + (1.0 - weights) * mu
+    lengths = np.linalg.norm(blends, axis=1, keepdims=True)
+    for colour, direction, name in (
+        (COLOURS["average-source"], mu, "average-source"),
+        (COLOURS["target"], omega, "target"),
+    ):
+        _arrow(ax, direction, colour, gid=f"series:{name}", linewidth=1.8)
+        ax.plot([], [], color=colour, linewidth=1.8, label=name)
+    look: dict[str, Any] = {"color": COLOURS["optimal"], "gid": "series:blend"}
+    ax.plot(*blends.T, linewidth=1.8, label="blends", **look)
+    # Opposite directions have no arc between them.
+    if lengths.min() > 1e-6:
+        arc = blends / lengths
+        ax.plot(*arc.T, linewidth=1.0, linestyle=":", label="their directions", **look)
+    legend_below(figure, ax)
+    return figure
+
+
+def _sphere(middle: Array, across: Array) -> tuple[Figure, Any]:
+    """Figure with a unit sphere, seen from beside the plane of two vectors."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(ONE_COLUMN, 3.0), layout="constrained")
+    ax: Any = figure.add_subplot(projection="3d")
+    turn = np.linspace(0.0, 2.0 * np.pi, 73)
+    look: dict[str, Any] = {"color": "#dddddd", "linewidth": 0.5}
+    for angle in np.linspace(0.0, np.pi, 7)[:-1]:
+        ax.plot(np.cos(turn) * np.cos(angle), np.cos(turn) * np.sin(angle), np.sin(turn), **look)
+        height, radius = np.cos(angle + np.pi / 12.0), np.sin(angle + np.pi / 12.0)
+        ax.plot(radius * np.cos(turn), radius * np.sin(turn), height, **look)
+    for place, axis in enumerate(np.eye(3)):
+        ax.plot(*np.stack([np.zeros(3), 1.1 * axis], 1), color="#aaaaaa", linewidth=0.7)
+        ax.text(*(1.25 * axis), str(place + 1), color="#777777", size=SMALL_LETTERS, ha="center")
+    normal = np.cross(middle, across)
+    x, y, z = 0.5 * _unit(middle) + (0.85 if normal[2] >= 0.0 else -0.85) * _unit(normal)
+    elevation = np.degrees(np.arctan2(z, np.hypot(x, y)))
+    ax.view_init(elev=float(elevation), azim=float(np.degrees(np.arctan2(y, x))))
+    ax.set(xlim=(-1, 1), ylim=(-1, 1), zlim=(-1, 1))
+    ax.set_box_aspect((1.0, 1.0, 1.0), zoom=1.3)
+    ax.set_axis_off()
+    return figure, ax
+
+
+def _unit(vector: Array) -> Array:
+    length = np.linalg.norm(vector)
+    unit: Array = vector / length if length > 1e-9 else np.array([1.0, 0.0, 0.0])
+    return unit
+
+
+def _arrow(ax: Any, direction: Array, colour: str, *, gid: str, linewidth: float = 1.2) -> None:
+    """Arrow from the origin to the sphere."""
+    arrow = ax.quiver(
+        0.0, 0.0, 0.0, *direction, color=colour, linewidth=linewidth, arrow_length_ratio=0.1
+    )
+    arrow.set_gid(gid)

@@ -1,0 +1,296 @@
+"""A prior in, its card out: what it holds, from whom, in which units, under which privacy."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from crossfade.prior._mixture import MixturePrior
+    from crossfade.prior._task_prior import TaskPrior
+
+#: What the card has a place for; whatever else is said follows in the order of its keys.
+_PLACES = ("made_by", "units", "date")
+#: Features that the card in Markdown lists one by one.
+_LISTED = 50
+
+Prior = TypeVar("Prior", bound="Described")
+
+
+class Carded:
+    """What a prior says of itself to people who never saw its tasks."""
+
+    @abstractmethod
+    def card_data(self) -> dict[str, Any]:
+        """What the card says, in values that JSON can hold; numbers to four digits."""
+
+    def card(self) -> str:
+        """Card in Markdown: what the prior holds, from whom, under which privacy."""
+        return text_of(self.card_data())
+
+
+class Described(Carded):
+    """A prior of which more can be said than its numbers do."""
+
+    about: Mapping[str, str]
+
+    def annotated(self: Prior, **about: str) -> Prior:
+        """The same prior with more said about it, for its card and for whoever loads it.
+
+        Parameters
+        ----------
+        **about : str
+            Text by key: `made_by`, `units` and `date` have their places in the card, other keys
+            follow.
+
+        Returns
+        -------
+        TaskPrior
+            A prior with the same numbers.
+        """
+        return cast(Prior, replace(cast(Any, self), about={**self.about, **about}))
+
+    def card_data(self) -> dict[str, Any]:
+        """What the card says, in values that JSON can hold; numbers to four digits."""
+        return data_of(cast("TaskPrior", self))
+
+
+def check_about(about: object) -> Mapping[str, str]:
+    """Return what is said about a prior as it can no longer be changed; refuse all but text."""
+    if not isinstance(about, Mapping):
+        raise TypeError(f"about must be a mapping of text to text; got {type(about).__name__}.")
+    for key, text in about.items():
+        if not (isinstance(key, str) and isinstance(text, str)):
+            raise TypeError(f"about must be a mapping of text to text; got {key!r}: {text!r}.")
+        if any(not letter.isprintable() for letter in key + text):
+            raise ValueError(f"about must be printable text on one line; {key!r} is {text!r}.")
+    return MappingProxyType(dict(about))
+
+
+def joined_about(mine: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
+    """What is true of two merged priors: what both say, and all who made them.
+
+    Parameters
+    ----------
+    mine, theirs : mapping of str to str
+        What is said about each.
+
+    Returns
+    -------
+    dict of str to str
+        What can be said about both.
+    """
+    joined = {key: text for key, text in mine.items() if theirs.get(key) == text}
+    if "made_by" in mine or "made_by" in theirs:
+        makers = [name for side in (mine, theirs) for name in _makers(side)]
+        joined["made_by"] = "; ".join(dict.fromkeys(makers))
+    return joined
+
+
+def _makers(about: Mapping[str, str]) -> list[str]:
+    return about.get("made_by", "not named").split("; ")
+
+
+def data_of(prior: TaskPrior) -> dict[str, Any]:
+    """What the card of a prior says.
+
+    Parameters
+    ----------
+    prior : TaskPrior
+        The prior.
+
+    Returns
+    -------
+    dict
+        Text, numbers to four digits, lists and None.
+    """
+    hidden = prior.release is not None and prior.cancels
+    names = prior.feature_names or [f"feature {place}" for place in range(prior.n_features)]
+    agrees = not prior.cancels and prior.resultant_length >= 1e-12
+    direction = prior.mean_direction if agrees else np.full(prior.n_features, np.nan)
+    return {
+        "n_tasks": prior.n_tasks,
+        "n_features": prior.n_features,
+        "classes": None if prior.classes is None else list(prior.classes),
+        "agreement": None if hidden else _short(prior.trusted_length),
+        "concentration": None if hidden else _short(prior.concentration),
+        "scale": _origin_of_scale(prior),
+        "features": [
+            {"name": name, "scale": _short(scale), "mean_direction": _short(part)}
+            for name, scale, part in zip(names, prior.feature_scale, direction, strict=True)
+        ],
+        "holds": {
+            "sum of directions": True,
+            "sum of outer products": prior.outer_sum is not None,
+            "average covariance within classes": prior.within_covariance is not None,
+            "average half gap": prior.half_gap is not None,
+            "likeness of neighbouring samples": prior.autocorrelation is not None,
+            "noise of the directions": prior.direction_noise is not None,
+            **({} if prior.directions is None else {"the direction of every single task": True}),
+        },
+        "privacy": privacy_of(prior),
+        **{key: prior.about.get(key) for key in _PLACES},
+        "more": {key: prior.about[key] for key in sorted(prior.about) if key not in _PLACES},
+    }
+
+
+def data_of_mixture(prior: MixturePrior) -> dict[str, Any]:
+    """What the card of a mixture says: that of all its tasks together, and its components.
+
+    Parameters
+    ----------
+    prior : MixturePrior
+        The prior.
+
+    Returns
+    -------
+    dict
+        Text, numbers to four digits, lists and None.
+    """
+    return {
+        **prior.pooled.card_data(),
+        "components": [_short(count) for count in prior.counts],
+        "privacy": {"kind": "sums of components", "fewest_tasks": _short(prior.counts.min())},
+    }
+
+
+def privacy_of(prior: TaskPrior) -> dict[str, Any]:
+    """How a prior protects its tasks: single directions, exact sums, or released with a budget.
+
+    Parameters
+    ----------
+    prior : TaskPrior
+        The prior.
+
+    Returns
+    -------
+    dict
+        `kind` is "exact sums", "summary", "single directions" or "released"; a released prior has
+        `epsilon`, `delta`, `noise` and `scale_covered` too.
+    """
+    release = prior.release
+    if prior.summarised:
+        return {"kind": "summary"}
+    if release is None:
+        return {"kind": "exact sums" if prior.directions is None else "single directions"}
+    return {
+        "kind": "released",
+        "epsilon": release.epsilon,
+        "delta": release.delta,
+        "noise": _short(release.noise),
+        "scale_covered": release.scale_covered,
+    }
+
+
+def text_of(data: dict[str, Any]) -> str:
+    """Card in Markdown.
+
+    Parameters
+    ----------
+    data : dict
+        What :func:`data_of` gives.
+
+    Returns
+    -------
+    str
+        Several lines.
+    """
+    classes = "not given"
+    if data["classes"] is not None:
+        first, second = data["classes"]
+        classes = f"{first!r} and {second!r}; directions point to the second"
+    holds = data["holds"]
+    parts = data.get("components", [])
+    rows = {
+        "tasks": f"{data['n_tasks']}",
+        **({"components": f"{len(parts)}, of {_listed(parts)} tasks"} if parts else {}),
+        "classes": classes,
+        **_agreement_text(data),
+        "made by": data["made_by"] or "not said",
+        "date": data["date"] or "not said",
+        "units": data["units"] or "not said",
+        "scale": data["scale"],
+        "holds": ", ".join(part for part in holds if holds[part]),
+        "left out": ", ".join(part for part in holds if not holds[part]) or "nothing",
+        "privacy": _privacy_text(data["privacy"]),
+        **data["more"],
+    }
+    lines = [
+        f"# Prior of {_many(data['n_tasks'], 'task')}, {_many(data['n_features'], 'feature')}",
+        "",
+        *_table(("what", "value"), rows.items()),
+        "",
+        *_table(
+            ("feature", "divided by", "mean direction"),
+            (
+                (one["name"], f"{one['scale']:g}", _signed(one["mean_direction"]))
+                for one in data["features"][:_LISTED]
+            ),
+        ),
+    ]
+    if len(data["features"]) > _LISTED:
+        lines.append(f"\n... and {len(data['features']) - _LISTED} features more.")
+    return "\n".join(lines) + "\n"
+
+
+def _origin_of_scale(prior: TaskPrior) -> str:
+    if prior.scale_learnt:
+        return "learnt from these tasks"
+    return "none: raw units" if (prior.feature_scale == 1.0).all() else "given beforehand"
+
+
+def _agreement_text(data: dict[str, Any]) -> dict[str, str]:
+    length, kappa = data["agreement"], data["concentration"]
+    if length is None:
+        return dict.fromkeys(("agreement R", "concentration kappa"), "hidden by noise")
+    sure = "; the noise is allowed for" if data["privacy"]["kind"] == "released" else ""
+    return {
+        "agreement R": f"{length:g} (1: all alike, 0: they cancel out{sure})",
+        "concentration kappa": "infinite" if kappa is None else f"{kappa:g}",
+    }
+
+
+def _privacy_text(privacy: dict[str, Any]) -> str:
+    if privacy["kind"] == "single directions":
+        return "none: it holds the direction of every single task"
+    if privacy["kind"] == "sums of components":
+        return (
+            f"exact sums of each component, the smallest of {privacy['fewest_tasks']:g} tasks: who "
+            "knows all others in a component can subtract them; of one task it is that direction"
+        )
+    if privacy["kind"] == "summary":
+        return "a mean direction and its standard error, exact: it cannot be released"
+    if privacy["kind"] != "released":
+        return "exact sums: who knows all tasks but one can subtract them"
+    text = f"released with epsilon = {privacy['epsilon']:g}, delta = {privacy['delta']:g}"
+    return text if privacy["scale_covered"] else f"{text}; the scale is not covered"
+
+
+def _table(head: tuple[str, ...], rows: Any) -> list[str]:
+    # A bar would end the cell.
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, ["-" * width for width in widths])
+    return ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in cells]
+
+
+def _short(number: float) -> float | None:
+    """Four digits, the same on every machine; None for what is no number."""
+    return float(f"{number:.4g}") if np.isfinite(number) else None
+
+
+def _listed(counts: list[float]) -> str:
+    return ", ".join(f"{count:g}" for count in counts[:_LISTED])
+
+
+def _signed(part: float | None) -> str:
+    return "none" if part is None else f"{part:+.3f}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -1,0 +1,366 @@
+"""Tasks of many classes in, one prior for each pair of classes out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crossfade._atomic import write_whole
+from crossfade._validate import check_choice
+from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale
+from crossfade.prior._archive import content_of, fields_of, pack, unpack
+from crossfade.prior._task_directions import typical_deviation
+from crossfade.prior._task_prior import TaskPrior
+from crossfade.tasks._task import Task, TaskSet
+
+Array = NDArray[np.float64]
+Pair = tuple[Any, Any]
+
+STRATEGIES = ("pairwise", "one-vs-rest")
+FORMAT = "crossfade-multiclass-prior"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MulticlassPrior:
+    """What many earlier tasks say about each pair of classes: one :class:`TaskPrior` each.
+
+    Build one with :meth:`from_tasks`; merge two sites with ``+``. All pairs share their features
+    and feature scale. A prior never changes.
+
+    Attributes
+    ----------
+    strategy : {"pairwise", "one-vs-rest"}
+        Whether classes are set against each other or each against the rest.
+    classes : tuple
+        All labels, sorted.
+    priors : mapping from pairs to TaskPrior
+        What is known about each pair; ``prior[pair]`` for short. A pair is two labels in sorted
+        order, or None, for the rest, and a label. Two classes are one pair either way.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import MulticlassPrior, Task
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["rest", "speech", "walk"], 10)
+    >>> shift = np.repeat(np.eye(3), 10, axis=0)
+    >>> tasks = [Task(rng.normal(size=(30, 3)) + 2 * shift, y) for _ in range(5)]
+    >>> prior = MulticlassPrior.from_tasks(tasks)
+    >>> prior.pairs
+    (('rest', 'speech'), ('rest', 'walk'), ('speech', 'walk'))
+    >>> prior["rest", "walk"].n_tasks
+    5
+    """
+
+    strategy: str
+    classes: tuple[Any, ...]
+    priors: Mapping[Pair, TaskPrior]
+
+    def __post_init__(self) -> None:
+        check_choice("strategy", self.strategy, STRATEGIES)
+        classes = tuple(self.classes)
+        possible = pairs_of(_sorted_labels(classes), self.strategy)
+        strange = [pair for pair in self.priors if pair not in possible]
+        if not self.priors or strange:
+            raise ValueError(
+                f"priors must be those of pairs of the classes {list(classes)}; got "
+                f"{strange[:3] or 'none'}."
+            )
+        ordered = {pair: self.priors[pair] for pair in possible if pair in self.priors}
+        first = next(iter(ordered.values()))
+        for pair, prior in ordered.items():
+            if not isinstance(prior, TaskPrior):
+                raise TypeError(
+                    f"The prior of the pair {pair} must be a TaskPrior; got {type(prior).__name__}."
+                )
+            if None not in (pair[0], prior.classes) and prior.classes != pair:
+                raise ValueError(
+                    f"The prior of the pair {pair} is of the classes {prior.classes}. Give each "
+                    "pair its own."
+                )
+            if not np.array_equal(prior.feature_scale, first.feature_scale):
+                raise ValueError(
+                    f"The pair {pair} has another feature scale than the others: directions would "
+                    "be in different units. Build all with the same feature_scale."
+                )
+            if prior.feature_names != first.feature_names:
+                raise ValueError(
+                    f"The pair {pair} has other features than the others: {prior.feature_names} "
+                    f"and {first.feature_names}. Build all from the same ones."
+                )
+        object.__setattr__(self, "classes", classes)
+        object.__setattr__(self, "priors", MappingProxyType(ordered))
+
+    @classmethod
+    def from_tasks(
+        cls,
+        tasks: Iterable[Task],
+        discriminant: FisherDiscriminant | None = None,
+        feature_scale: ArrayLike | str | None = "auto",
+        *,
+        strategy: str = "pairwise",
+        isotropic: bool = False,
+        keep_directions: bool = False,
+    ) -> Self:
+        """Prior from tasks of many classes: one discriminant for each task and pair.
+
+        Parameters
+        ----------
+        tasks : iterable of Task
+            Earlier participants or sessions, with samples of two classes or more. Those that lack
+            a class do not contribute to its pairs; against the rest, every task needs every class.
+        discriminant : FisherDiscriminant or None, default=None
+            How to get a direction; None is ``FisherDiscriminant()``.
+        feature_scale : "auto", array-like of shape (n_features,) or None, default="auto"
+            Common units of all pairs: "auto" is the median over tasks of the standard deviation
+            within the classes; None is raw units.
+        strategy : {"pairwise", "one-vs-rest"}, default="pairwise"
+            Set classes against each other, or each against the rest.
+        isotropic : bool, default=False
+            Keep the sums of the directions only.
+        keep_directions : bool, default=False
+            Keep the direction of every single task too, see :meth:`TaskPrior.from_projections`.
+
+        Returns
+        -------
+        MulticlassPrior
+            The prior; it holds no row of anybody's data.
+        """
+        check_choice("strategy", strategy, STRATEGIES)
+        sources = TaskSet(tasks)
+        if not len(sources):
+            raise ValueError("A prior needs at least one task; got none.")
+        held = [set(task.classes.tolist()) for task in sources]
+        classes = _sorted_labels(set().union(*held))
+        for task, mine in zip(sources, held, strict=True):
+            if len(mine) < 2:
+                raise ValueError(
+                    f"{task!r} has one class only, {next(iter(mine))!r}; a source needs samples of "
+                    "two or more. Leave it out."
+                )
+            lacking = [name for name in classes if name not in mine]
+            if strategy == "one-vs-rest" and lacking:
+                raise ValueError(
+                    f"{task!r} has no sample of class {lacking[0]!r}, so that its rest is another "
+                    "one. Leave it out, or use strategy='pairwise'."
+                )
+        scale = resolve_scale(feature_scale, np.shape(sources[0].X)[1])
+        if scale is None:
+            scale = typical_deviation(list(sources))
+        priors = {}
+        for pair in pairs_of(classes, strategy):
+            able = [
+                _of_pair(task, pair)
+                for task, mine in zip(sources, held, strict=True)
+                if pair[0] is None or mine.issuperset(pair)
+            ]
+            if able:
+                prior = TaskPrior.from_tasks(
+                    able,
+                    discriminant,
+                    scale,
+                    isotropic=isotropic,
+                    keep_directions=keep_directions,
+                )
+                prior = replace(prior, scale_learnt=isinstance(feature_scale, str))
+                if pair[0] is None:
+                    # Neighbours in the rest are alike because they are of one class.
+                    prior = replace(prior, autocorrelation=None, direction_noise=None)
+                priors[pair] = prior
+        return cls(strategy, classes, priors)
+
+    def __add__(self, other: MulticlassPrior) -> MulticlassPrior:
+        """Prior of the tasks of both; a pair that only one of the two has is kept as it is.
+
+        Parameters
+        ----------
+        other : MulticlassPrior
+            A prior with the same features, scale and strategy.
+
+        Returns
+        -------
+        MulticlassPrior
+            The merged prior.
+        """
+        if not isinstance(other, MulticlassPrior):
+            return NotImplemented
+        if self.strategy != other.strategy:
+            raise ValueError(
+                f"Priors of different strategies cannot be merged: {self.strategy!r} and "
+                f"{other.strategy!r}. Build both with the same one."
+            )
+        if self.strategy == "one-vs-rest" and self.classes != other.classes:
+            raise ValueError(
+                "Priors of different classes cannot be merged, since their rests differ: "
+                f"{self.classes} and {other.classes}. Use strategy='pairwise'."
+            )
+        merged = dict(self.priors)
+        for pair, theirs in other.priors.items():
+            merged[pair] = merged[pair] + theirs if pair in merged else theirs
+        classes = _sorted_labels({*self.classes, *other.classes})
+        return MulticlassPrior(self.strategy, classes, merged)
+
+    def __getitem__(self, pair: Pair) -> TaskPrior:
+        """Prior of one pair of classes.
+
+        Parameters
+        ----------
+        pair : (label, label) or (None, label)
+            Two labels in sorted order, or None for the rest and a label.
+
+        Returns
+        -------
+        TaskPrior
+            What is known about it.
+        """
+        if pair not in self.priors:
+            raise KeyError(f"No source has the pair {pair}; the pairs are {list(self.pairs)}.")
+        return self.priors[pair]
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Pairs of classes that sources had, in sorted order."""
+        return tuple(self.priors)
+
+    @property
+    def _any(self) -> TaskPrior:
+        return next(iter(self.priors.values()))
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self._any.n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the features."""
+        return self._any.feature_names
+
+    @property
+    def feature_scale(self) -> Array:
+        """What features are divided by before anything else."""
+        return self._any.feature_scale
+
+    def __repr__(self) -> str:
+        return (
+            f"MulticlassPrior({self.strategy!r}, n_classes={len(self.classes)}, "
+            f"n_pairs={len(self.priors)}, n_features={self.n_features})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same numbers, to the bit."""
+        if not isinstance(other, MulticlassPrior):
+            return NotImplemented
+        return (self.strategy, self.classes, dict(self.priors)) == (
+            other.strategy,
+            other.classes,
+            dict(other.priors),
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.strategy, self.classes, tuple(self.priors.values())))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the fields, so that a copy is made anew, and as unchangeable."""
+        return type(self), (self.strategy, self.classes, dict(self.priors))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """The prior itself: it never changes, so that cloning an estimator is cheap."""
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the prior to a file, whole or not at all.
+
+        It is an archive of numpy's that holds the file of each pair's :class:`TaskPrior`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; by custom it ends in ``.npz``.
+        """
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "strategy": self.strategy,
+            "classes": self.classes,
+            "pairs": self.pairs,
+        }
+        files = {
+            f"pair_{place}": np.frombuffer(content_of(prior), dtype=np.uint8)
+            for place, prior in enumerate(self.priors.values())
+        }
+        write_whole(path, pack(header, files))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a prior from a file; nothing in it is ever unpickled.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A file that :meth:`save` wrote.
+
+        Returns
+        -------
+        MulticlassPrior
+            The prior, equal to the one that was saved.
+        """
+        header, files = unpack(path, Path(path).read_bytes(), FORMAT, VERSION)
+        try:
+            priors = {}
+            for place, pair in enumerate(header["pairs"]):
+                content = files[f"pair_{place}"].tobytes()
+                priors[tuple(pair)] = TaskPrior._of_file(path, fields_of(path, content))
+            return cls(header["strategy"], tuple(header["classes"]), priors)
+        except (KeyError, TypeError, ValueError) as reason:
+            raise ValueError(
+                f"{path} holds no valid prior: {reason} Ask for a file that MulticlassPrior.save "
+                "wrote."
+            ) from reason
+
+
+def _sorted_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
+    try:
+        return tuple(sorted(labels))
+    except TypeError as reason:
+        raise ValueError(
+            f"Some labels are text and others are not: {list(labels)[:5]}. Use one kind."
+        ) from reason
+
+
+def pairs_of(classes: Sequence[Any], strategy: str) -> list[Pair]:
+    """Pairs of classes to tell apart; two classes are one pair, whatever the strategy.
+
+    Parameters
+    ----------
+    classes : sequence of labels
+        Labels, sorted.
+    strategy : {"pairwise", "one-vs-rest"}
+        Set classes against each other, or each against the rest.
+
+    Returns
+    -------
+    list of pairs
+        Two labels, or None for the rest and a label.
+    """
+    if strategy == "pairwise" or len(classes) == 2:
+        return list(combinations(classes, 2))
+    return [(None, name) for name in classes]
+
+
+def _of_pair(task: Task, pair: Pair) -> Task:
+    """The same task with samples of two classes, or of one and the rest."""
+    X, y = np.asarray(task.X), np.asarray(task.y)
+    if pair[0] is None:
+        return Task(X, y == pair[1], task.name, feature_names=task.feature_names)
+    mine = np.isin(y, pair)
+    return Task(X[mine], y[mine], task.name, feature_names=task.feature_names)

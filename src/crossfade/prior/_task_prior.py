@@ -1,0 +1,489 @@
+"""Directions of many tasks in, sums out: what the crowd knows, without a row of anybody's data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crossfade._validate import (
+    check_classes,
+    check_covariance,
+    check_directions,
+    check_finite,
+    check_integer,
+    check_names,
+    check_number,
+    check_same_space,
+    check_scale,
+    check_spectrum,
+)
+from crossfade.fisher._correlation import N_LAGS, cut_off
+from crossfade.fisher._shrinkage import oas
+from crossfade.fisher._spectrum import Spectrum, from_dense
+from crossfade.prior._archive import read_prior, write_prior
+from crossfade.prior._card import Described, check_about, joined_about
+from crossfade.prior._crowd import (
+    DirectionSums,
+    check_belonging,
+    frozen,
+    joined,
+    sum_of_summary,
+)
+from crossfade.prior._release import Releasable, Release, check_flag, check_release, refuse_released
+from crossfade.tasks._task import Task
+
+if TYPE_CHECKING:
+    from crossfade.fisher._discriminant import FisherDiscriminant
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TaskPrior(Described, Releasable, DirectionSums):
+    """What many earlier tasks say about the direction of a new one: sums, and nothing else.
+
+    Build one with :meth:`from_tasks`, :meth:`from_projections` or :meth:`from_summary`; merge two
+    sites with ``+``. A prior never changes.
+
+    Attributes
+    ----------
+    n_tasks : int
+        Number of tasks, J.
+    direction_sum : ndarray of shape (n_features,)
+        Sum of the unit directions, in scaled units.
+    outer_sum : ndarray of shape (n_features, n_features) or None
+        Sum of their outer products; None for an isotropic prior.
+    feature_scale : ndarray of shape (n_features,)
+        What features are divided by before anything else.
+    classes : tuple or None
+        The two labels, sorted; directions point to the second. None where they were not given.
+    feature_names : tuple of str or None
+        Names of the features.
+    within_covariance : ndarray of shape (n_features, n_features) or None
+        Average covariance within the classes, in scaled units.
+    half_gap : ndarray of shape (n_features,) or None
+        Average half gap between the class means, in scaled units.
+    directions : ndarray of shape (n_tasks, n_features) or None
+        The single unit directions, for those who may share them; by default they are not kept.
+    autocorrelation : ndarray of shape (30,) or None
+        Average correlation of samples of a class that are 1, 2, ... rows apart.
+    direction_noise : float or None
+        Average squared error of the directions, from those of the halves of each task.
+    about : mapping of str to str
+        What no number says: who made it, units, date; see :meth:`annotated`.
+    scale_learnt : bool
+        Whether the feature scale was learnt from these tasks, rather than fixed beforehand.
+    release : Release or None
+        Privacy budget and noise of a released prior; None for exact sums.
+    summarised : bool
+        Whether a part came by :meth:`from_summary`: its sum is no sum of unit directions, and it
+        cannot be released.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import TaskPrior
+    >>> rng = np.random.default_rng(0)
+    >>> W = rng.normal(size=(20, 4)) + [3.0, 0.0, 0.0, 0.0]
+    >>> prior = TaskPrior.from_projections(W, normalize=True)
+    >>> prior
+    TaskPrior(n_tasks=20, n_features=4, resultant_length=0.844)
+    >>> (prior + prior).n_tasks
+    40
+    """
+
+    n_tasks: int
+    direction_sum: Array
+    outer_sum: Array | None
+    feature_scale: Array
+    classes: tuple[Any, Any] | None = None
+    feature_names: tuple[str, ...] | None = None
+    within_covariance: Array | None = None
+    half_gap: Array | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
+    scale_learnt: bool = False
+    release: Release | None = None
+    directions: Array | None = None
+    autocorrelation: Array | None = None
+    direction_noise: float | None = None
+    summarised: bool = False
+
+    def __post_init__(self) -> None:
+        n_features = np.size(self.direction_sum)
+        object.__setattr__(self, "n_tasks", check_integer("n_tasks", self.n_tasks, 1))
+        object.__setattr__(self, "classes", check_classes(self.classes))
+        object.__setattr__(self, "feature_names", check_names(self.feature_names, n_features))
+        object.__setattr__(self, "about", check_about(self.about))
+        object.__setattr__(self, "release", check_release(self.release, self.scale_learnt))
+        check_flag("summarised", self.summarised)
+        for name, shape, optional in (
+            ("direction_sum", (n_features,), False),
+            ("outer_sum", (n_features, n_features), True),
+            ("feature_scale", (n_features,), False),
+            ("within_covariance", (n_features, n_features), True),
+            ("half_gap", (n_features,), True),
+            ("directions", (self.n_tasks, n_features), True),
+            ("autocorrelation", (N_LAGS,), True),
+        ):
+            value = getattr(self, name)
+            if value is None and optional:
+                continue
+            array = check_finite(name, value, len(shape))
+            if array.shape != shape:
+                raise ValueError(f"{name} must be of shape {shape}; got {array.shape}.")
+            object.__setattr__(self, name, frozen(array.copy()))
+        check_scale(self.feature_scale, n_features)
+        if self.direction_noise is not None:
+            check_number("direction_noise", self.direction_noise, 0.0)
+        slack = 1e-5 * self.n_tasks
+        if np.linalg.norm(self.direction_sum) > self.n_tasks + slack:
+            raise ValueError(
+                f"direction_sum is longer than {self.n_tasks} unit directions can make it."
+            )
+        if self.outer_sum is not None and abs(np.trace(self.outer_sum) - self.n_tasks) > slack:
+            raise ValueError(
+                f"outer_sum is not that of {self.n_tasks} unit directions: its trace is "
+                f"{np.trace(self.outer_sum):.6g}."
+            )
+        if self.directions is not None:
+            check_belonging(self.directions, self.direction_sum, slack)
+
+    # -- building ---------------------------------------------------------------------------
+
+    @classmethod
+    def from_projections(
+        cls,
+        projections: ArrayLike,
+        *,
+        normalize: bool = False,
+        isotropic: bool = False,
+        keep_directions: bool = False,
+        feature_scale: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> Self:
+        """Prior from the projection vectors of earlier tasks.
+
+        Parameters
+        ----------
+        projections : array-like of shape (n_tasks, n_features)
+            Unit directions, one row for each task.
+        normalize : bool, default=False
+            Bring rows to unit length first; otherwise other lengths are an error.
+        isotropic : bool, default=False
+            Keep the sum of the directions only: for many features, and for those who share less.
+        keep_directions : bool, default=False
+            Keep the single directions too, for ``ConvexBlendClassifier(weights="per-task")``. Who
+            has the prior or its file then has the direction of every single task.
+        feature_scale : array-like of shape (n_features,) or None, default=None
+            Units of the directions: features are divided by this. None is the caller's units.
+        classes : pair of labels or None, default=None
+            The two labels, in sorted order; directions point to the second.
+        feature_names : sequence of str or None, default=None
+            Names of the features; a data frame's column names are taken if there are any.
+
+        Returns
+        -------
+        TaskPrior
+            The prior.
+        """
+        if feature_names is None and hasattr(projections, "columns"):
+            feature_names = [str(column) for column in projections.columns]
+        directions = check_directions(projections, normalize=normalize)
+        return cls(
+            n_tasks=len(directions),
+            direction_sum=directions.sum(0),
+            outer_sum=None if isotropic else directions.T @ directions,
+            feature_scale=check_scale(feature_scale, directions.shape[1]),
+            classes=check_classes(classes),
+            feature_names=check_names(feature_names, directions.shape[1]),
+            directions=directions if keep_directions else None,
+        )
+
+    @classmethod
+    def from_tasks(
+        cls,
+        tasks: Iterable[Task],
+        discriminant: FisherDiscriminant | None = None,
+        feature_scale: ArrayLike | str | None = "auto",
+        *,
+        isotropic: bool = False,
+        keep_directions: bool = False,
+    ) -> Self:
+        """Prior from tasks: one discriminant each, in common units.
+
+        Samples are taken to be in the order of time: it matters how far neighbours are alike.
+
+        Parameters
+        ----------
+        tasks : iterable of Task
+            Earlier participants or sessions, a :class:`TaskSet` for instance.
+        discriminant : FisherDiscriminant or None, default=None
+            How to get a direction; None is ``FisherDiscriminant()``. The paper's recipe is
+            ``FisherDiscriminant(shrinkage=None)`` with ``feature_scale=None``.
+        feature_scale : "auto", array-like of shape (n_features,) or None, default="auto"
+            "auto" is the median over tasks of the standard deviation within the classes; None is
+            raw units.
+        isotropic : bool, default=False
+            Keep the sum of the directions only.
+        keep_directions : bool, default=False
+            Keep the direction of every single task too, see :meth:`from_projections`.
+
+        Returns
+        -------
+        TaskPrior
+            The prior; it holds no row of anybody's data.
+        """
+        from crossfade.prior._task_directions import summarise_tasks
+
+        return cls(
+            **summarise_tasks(list(tasks), discriminant, feature_scale, isotropic, keep_directions)
+        )
+
+    @classmethod
+    def from_summary(
+        cls,
+        mu: ArrayLike,
+        psi: ArrayLike,
+        n_tasks: int,
+        *,
+        form: str = "auto",
+        feature_scale: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> Self:
+        """Prior from what the paper shares: a mean direction and its standard error.
+
+        The length of the mean follows from Psi under the von Mises-Fisher distribution (equation
+        11); the prior is isotropic.
+
+        Parameters
+        ----------
+        mu : array-like of shape (n_features,)
+            Mean direction, of unit length.
+        psi : array-like of shape (n_features, n_features)
+            Covariance of the mean direction.
+        n_tasks : int
+            How many tasks it came from.
+        form : {"auto", "tangent", "authors", "printed"}, default="auto"
+            Which of the three forms `psi` has, see :meth:`standard_error`. "auto" takes a multiple
+            of the identity for "authors", and else "tangent".
+        feature_scale, classes, feature_names : optional
+            As in :meth:`from_projections`.
+
+        Returns
+        -------
+        TaskPrior
+            An isotropic prior whose :meth:`standard_error` in that form is `psi`; one task says
+            nothing of its spread, and its `psi` is not kept. It cannot be released.
+        """
+        direction_sum = sum_of_summary(mu, psi, check_integer("n_tasks", n_tasks, 1), form)
+        return cls(
+            n_tasks=n_tasks,
+            direction_sum=direction_sum,
+            outer_sum=None,
+            feature_scale=check_scale(feature_scale, direction_sum.size),
+            classes=check_classes(classes),
+            feature_names=check_names(feature_names, direction_sum.size),
+            summarised=True,
+        )
+
+    def update(self, projections: ArrayLike, *, normalize: bool = False) -> TaskPrior:
+        """New prior with more directions, so that any number can be streamed in chunks.
+
+        All averages are given up, since directions do not bring them.
+
+        Parameters
+        ----------
+        projections : array-like of shape (n_tasks, n_features)
+            Unit directions of further tasks, in this prior's scaled units.
+        normalize : bool, default=False
+            Bring rows to unit length first.
+
+        Returns
+        -------
+        TaskPrior
+            The prior of all tasks.
+        """
+        refuse_released(self)
+        directions = check_directions(projections, self.n_features, normalize=normalize)
+        outer = None if self.outer_sum is None else self.outer_sum + directions.T @ directions
+        return replace(
+            self,
+            n_tasks=self.n_tasks + len(directions),
+            direction_sum=self.direction_sum + directions.sum(0),
+            outer_sum=outer,
+            within_covariance=None,
+            half_gap=None,
+            autocorrelation=None,
+            direction_noise=None,
+            directions=joined(self.directions, directions),
+        )
+
+    def __add__(self, other: TaskPrior) -> TaskPrior:
+        """Prior of the tasks of both; sums are added, so that order matters to rounding only.
+
+        Parameters
+        ----------
+        other : TaskPrior
+            A prior with the same features, scale and classes.
+
+        Returns
+        -------
+        TaskPrior
+            The merged prior. What only one of the two keeps is given up.
+        """
+        if not isinstance(other, TaskPrior):
+            return NotImplemented
+        refuse_released(self, other)
+        check_same_space(self, other)
+        total = self.n_tasks + other.n_tasks
+        outer = None
+        if self.outer_sum is not None and other.outer_sum is not None:
+            outer = self.outer_sum + other.outer_sum
+        averages: dict[str, Any] = {}
+        for name in ("within_covariance", "half_gap", "autocorrelation", "direction_noise"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            averages[name] = None
+            if mine is not None and theirs is not None:
+                averages[name] = (self.n_tasks * mine + other.n_tasks * theirs) / total
+        return replace(
+            self,
+            n_tasks=total,
+            direction_sum=self.direction_sum + other.direction_sum,
+            outer_sum=outer,
+            classes=self.classes if self.classes is not None else other.classes,
+            feature_names=self.feature_names or other.feature_names,
+            **averages,
+            about=joined_about(self.about, other.about),
+            scale_learnt=self.scale_learnt or other.scale_learnt,
+            summarised=self.summarised or other.summarised,
+            directions=joined(self.directions, other.directions),
+        )
+
+    def reversed(self) -> TaskPrior:
+        """The same prior with its classes the other way round: every direction turned about.
+
+        Returns
+        -------
+        TaskPrior
+            A prior without names of classes, whose directions point to what was the first.
+        """
+        return replace(
+            self,
+            direction_sum=-self.direction_sum,
+            half_gap=None if self.half_gap is None else -self.half_gap,
+            directions=None if self.directions is None else -self.directions,
+            classes=None,
+        )
+
+    # -- reading ----------------------------------------------------------------------------
+
+    @cached_property
+    def neighbour_correlation(self) -> Array | None:
+        """Correlation of samples of a class that follow each other, as far as it matters."""
+        return None if self.autocorrelation is None else cut_off(self.autocorrelation)
+
+    @cached_property
+    def within_spectrum(self) -> Spectrum | None:
+        """Eigenvectors of the average covariance within the classes, if it was kept.
+
+        If it lacks full rank, and so few tasks do not show that features are tied, it is shrunk
+        (equation 2) as if every task had given one degree of freedom.
+        """
+        if self.within_covariance is None:
+            return None
+        plain = from_dense(self.within_covariance)
+        rank = int((plain.values > 0.0).sum())
+        if rank == self.n_features or rank < self.n_tasks:
+            return plain
+        trace, square = plain.values.sum(), (plain.values**2).sum()
+        share = oas(trace, square, self.n_features, float(self.n_tasks))
+        level = share * trace / self.n_features
+        return plain.map((1.0 - share) * plain.values + level, level)
+
+    def summary(self) -> str:
+        """Text for a person: how many tasks, how far they agree, in which features."""
+        from crossfade.prior._text import describe
+
+        return describe(self)
+
+    def __repr__(self) -> str:
+        budget = "" if self.release is None else f", {self.release.budget}"
+        return (
+            f"TaskPrior(n_tasks={self.n_tasks}, n_features={self.n_features}, "
+            f"resultant_length={self.resultant_length:.3f}{budget})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same numbers, to the bit."""
+        if not isinstance(other, TaskPrior):
+            return NotImplemented
+        for name in self.__dataclass_fields__:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if (mine is None) != (theirs is None) or not np.array_equal(mine, theirs):
+                return False
+        return True
+
+    def __hash__(self) -> int:
+        # Adding zero makes one of both zeros.
+        return hash((self.n_tasks, (self.direction_sum + 0.0).tobytes(), self.classes))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the fields, so that a copy is made anew, and as unchangeable."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return type(self), tuple((fields | {"about": dict(self.about)}).values())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """The prior itself: it never changes, so that cloning an estimator is cheap."""
+        return self
+
+    # -- files ------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the prior to a file, whole or not at all (``docs/prior-file.md``).
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; by custom it ends in ``.npz``.
+        """
+        write_prior(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a prior from a file; nothing in it is ever unpickled.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A file that :meth:`save` wrote.
+
+        Returns
+        -------
+        TaskPrior
+            The prior, equal to the one that was saved.
+        """
+        return cls._of_file(path, read_prior(path))
+
+    @classmethod
+    def _of_file(cls, path: object, fields: dict[str, Any]) -> Self:
+        """Prior from what a file holds, every number of it checked."""
+        try:
+            prior = cls(**fields)
+            for name in ("outer_sum", "within_covariance"):
+                matrix = getattr(prior, name)
+                if matrix is not None:
+                    check_covariance(name, matrix, prior.n_features)
+                    check_spectrum(name, np.linalg.eigvalsh(matrix))
+            return prior
+        except (TypeError, ValueError) as reason:
+            raise ValueError(
+                f"{path} holds no valid prior: {reason} Ask for a file that TaskPrior.save wrote."
+            ) from reason

@@ -1,0 +1,221 @@
+"""A study and its tasks in; every table of its report out, each made once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from crossfade.plots._style import budget_label
+from crossfade.plots._vectors import embed_directions
+from crossfade.study._resampling import check_rows
+from crossfade.study._result import StudyResult
+from crossfade.study._splits import windows_of_each_class
+from crossfade.study._verdict import rivals as rivals_among
+from crossfade.study._verdict import verdict
+from crossfade.study.statistics import (
+    SAVED,
+    by_task,
+    compare,
+    forecast_errors,
+    labels_saved,
+    reliability,
+    summarise,
+)
+from crossfade.tasks._task import Task, TaskSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: What a method is compared with, where it is there.
+_USUAL = ("lda", "target")
+
+
+class Rivals(NamedTuple):
+    """The method that a report speaks of, and those that it is compared with, if any.
+
+    Attributes
+    ----------
+    method : str
+        The method.
+    against : tuple of str
+        The others, the first being that of the verdict.
+    """
+
+    method: str
+    against: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What a report says, before it is written anywhere.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        Rows of the study, as they are.
+    tasks : dict of str to Task
+        All tasks by name, whether they took part or not.
+    verdict : str
+        The study in one sentence.
+    rivals : Rivals or None
+        Who is compared with whom; None where no method has an accuracy.
+    tables : dict of str to DataFrame
+        `summary`, `comparison`, `labels_saved`, `forecast`, `reliability`, `participants`,
+        `directions`, `left_out` and `failures`.
+    """
+
+    rows: pd.DataFrame
+    tasks: dict[str, Task]
+    verdict: str
+    rivals: Rivals | None
+    tables: dict[str, pd.DataFrame]
+
+    @classmethod
+    def of(cls, result: StudyResult, tasks: Iterable[Task]) -> Findings:
+        """Sum up a study.
+
+        Parameters
+        ----------
+        result : StudyResult
+            The study.
+        tasks : TaskSet or iterable of Task
+            What it was run on.
+
+        Returns
+        -------
+        Findings
+            Its tables.
+        """
+        rows = check_rows(result.rows)
+        named = {
+            task.name if task.name is not None else f"task {place + 1}": task
+            for place, task in enumerate(TaskSet(tasks))
+        }
+        missing = [name for name in dict.fromkeys(rows["task"]) if name not in named]
+        if missing:
+            raise ValueError(
+                f"The study has rows of {len(missing)} tasks that are not among the tasks, such as "
+                f"{missing[0]!r}. Pass the tasks that it was run on."
+            )
+        rivals = _rivals_of(rows)
+        means = by_task(rows)
+        tables = {
+            "summary": summarise(rows),
+            "comparison": _comparison(rows, rivals),
+            "labels_saved": _labels_saved(rows, rivals),
+            "forecast": forecast_errors(rows),
+            "reliability": reliability(rows),
+            "participants": means,
+            "directions": _directions(_taking_part(means, named)),
+            "left_out": _left_out(rows, named),
+            "failures": result.failures,
+        }
+        return cls(result.rows, named, verdict(rows), rivals, tables)
+
+    @property
+    def methods(self) -> list[str]:
+        """Names of the methods, in the order of the rows."""
+        return list(dict.fromkeys(self.tables["summary"]["method"]))
+
+    @property
+    def budgets(self) -> dict[float, str]:
+        """Budgets, the smallest first, and what they are called."""
+        windows = self.tables["participants"].groupby("budget")["n_labelled"].median()
+        return {float(str(one)): budget_label(float(str(one)), n) for one, n in windows.items()}
+
+    @property
+    def participants(self) -> TaskSet:
+        """Tasks that have rows, all of them with a name."""
+        return _taking_part(self.tables["participants"], self.tasks)
+
+    @property
+    def n_classes(self) -> int:
+        """Classes of the study; targets have all of them."""
+        return max(len(task.classes) for task in self.participants)
+
+    @property
+    def nouns(self) -> str:
+        """What tasks are called: participants, where each has one of their own."""
+        means = self.tables["participants"]
+        return "participants" if means["group"].nunique() == means["task"].nunique() else "tasks"
+
+    def count(self, number: int) -> str:
+        """So many participants, or tasks.
+
+        Parameters
+        ----------
+        number : int
+            How many.
+
+        Returns
+        -------
+        str
+            The number and the noun.
+        """
+        return f"{number} {self.nouns if number != 1 else self.nouns[:-1]}"
+
+
+def _taking_part(means: pd.DataFrame, tasks: dict[str, Task]) -> TaskSet:
+    there = set(means["task"])
+    return TaskSet(replace(task, name=name) for name, task in tasks.items() if name in there)
+
+
+def _directions(tasks: TaskSet) -> pd.DataFrame:
+    """Where the directions are; with more than two classes a task has several, and no place."""
+    if any(len(task.classes) > 2 for task in tasks):
+        return pd.DataFrame(columns=["task", "x", "y", "cluster"])
+    return embed_directions(tasks)
+
+
+def _rivals_of(rows: pd.DataFrame) -> Rivals | None:
+    found = list(dict.fromkeys(rows.loc[rows["balanced_accuracy"].notna(), "method"]))
+    if not found:
+        return None
+    method, usual = rivals_among(found)
+    against = [name for name in _USUAL if name in found and name != method]
+    return Rivals(method, tuple(against or ([usual] if usual else [])))
+
+
+def _comparison(rows: pd.DataFrame, rivals: Rivals | None) -> pd.DataFrame:
+    against = rivals.against if rivals else ()
+    parts = [compare(rows, name) for name in against]
+    return (
+        pd.concat(parts, ignore_index=True) if parts else compare(rows, rows["method"].iloc[0], [])
+    )
+
+
+def _labels_saved(rows: pd.DataFrame, rivals: Rivals | None) -> pd.DataFrame:
+    if rivals is None or not rivals.against:
+        return pd.DataFrame(columns=SAVED)
+    parts = [labels_saved(rows, rivals.method, name) for name in rivals.against]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _left_out(rows: pd.DataFrame, tasks: dict[str, Task]) -> pd.DataFrame:
+    """Tasks that have no rows of some budget, and why."""
+    budgets = sorted(set(rows["budget"]))
+    there = rows.groupby("task")["budget"].unique().to_dict()
+    n_classes = max(len(task.classes) for task in tasks.values())
+    lines = []
+    for name, task in tasks.items():
+        counts = np.unique(np.asarray(task.y), return_counts=True)[1].tolist()
+        if 1 < len(counts) < n_classes:
+            counts.append(0)
+        for budget in budgets:
+            if budget not in there.get(name, ()):
+                lines.append((name, budget, min(counts), _reason(counts, budget)))
+    return pd.DataFrame(lines, columns=["task", "budget", "smaller_class", "reason"])
+
+
+def _reason(counts: list[int], budget: float) -> str:
+    if len(counts) < 2:
+        return "windows of one class only"
+    if not min(counts):
+        return "no windows of some class; it is a source"
+    whole = int(budget) if budget >= 1.0 else budget
+    if windows_of_each_class(whole, tuple(counts)) >= min(counts):
+        return "no window of each class left to test on"
+    return "not in the rows: its classes do not differ in any feature, or it was not run"

@@ -1,0 +1,131 @@
+"""A study and its tasks in; rows, tables, figures and a page in a folder out."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crossfade._atomic import write_whole
+from crossfade._validate import check_choice
+from crossfade.study._published import published
+from crossfade.study._result import StudyResult
+from crossfade.tasks._task import Task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Formats of figures.
+FORMATS = ("png", "pdf", "svg")
+#: Tables that are written for people, too.
+_READ = ("summary", "comparison", "labels_saved", "forecast")
+
+
+def write_report(
+    result: StudyResult,
+    tasks: Iterable[Task],
+    folder: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    formats: Sequence[str] = ("png",),
+    paper: pd.DataFrame | None = None,
+    about: Mapping[str, object] | None = None,
+) -> list[Path]:
+    """Write all that a study found: rows, tables, figures and ``report.html``.
+
+    The page needs nothing but itself. All files but ``rows``, which has the seconds that each split
+    took, are the same whenever they are written; those that are there already are left alone.
+    Without matplotlib there are no figures, without pyarrow the rows are in a CSV file.
+
+    Parameters
+    ----------
+    result : StudyResult
+        What was found.
+    tasks : TaskSet or iterable of Task
+        What the study was run on.
+    folder : str or path-like
+        Where to; made if need be.
+    title : str or None, default=None
+        Title of the page.
+    formats : sequence of {"png", "pdf", "svg"}, default=("png",)
+        Formats of the figures.
+    paper : DataFrame or None, default=None
+        Mean balanced accuracies of the paper to show beside ours, with the columns `proportion`,
+        `classifier` and `value`.
+    about : mapping of str to object, optional
+        What else to say about the run, such as its seed, its kind of splits or its date. None of
+        it can be told from the rows.
+
+    Returns
+    -------
+    list of Path
+        What there is now, the page last.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from crossfade.report import write_report
+    >>> from crossfade.simulate import simulate_tasks
+    >>> from crossfade.study import CalibrationStudy
+    >>> tasks = simulate_tasks(8, n_features=3, random_state=0)
+    >>> study = CalibrationStudy(
+    ...     tasks, methods=["target", "posterior"], budgets=[2], n_splits=20, random_state=0
+    ... )
+    >>> written = write_report(study.run(), tasks, tempfile.mkdtemp(), about={"seed": 0})
+    >>> written[-1].name
+    'report.html'
+    """
+    from crossfade.report._findings import Findings
+    from crossfade.report._page import CONTENTS, page
+    from crossfade.report._text import markdown
+
+    for one in formats:
+        check_choice("formats", one, FORMATS)
+    findings = Findings.of(result, tasks)
+    printed = published(paper)
+    files: dict[str, bytes] = dict([_rows(result.rows)])
+    rows_name = next(iter(files))
+    tables = {
+        f"{name}.csv": findings.tables[name].to_csv(index=False, float_format="%.6g")
+        for name in CONTENTS
+    }
+    files |= {name: text.encode() for name, text in tables.items()}
+    files |= {f"{name}.md": markdown(findings.tables[name]).encode() for name in _READ}
+    drawings = []
+    if find_spec("matplotlib") is not None:
+        from crossfade.report._figures import draw, render
+
+        drawings = draw(findings, printed)
+        files |= {
+            f"figures/{one.name}.{image_format}": render(one.figure, image_format)
+            for one in drawings
+            for image_format in formats
+        }
+    if title is None:
+        title = f"A calibration study of {findings.count(len(findings.participants))}"
+    files["report.html"] = page(
+        findings,
+        drawings,
+        tables,
+        title=title,
+        printed=printed,
+        about=about or {},
+        rows_name=rows_name,
+    ).encode()
+    out = Path(folder)
+    for name, content in files.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        if not (out / name).is_file() or (out / name).read_bytes() != content:
+            write_whole(out / name, content)
+    return [out / name for name in files]
+
+
+def _rows(rows: pd.DataFrame) -> tuple[str, bytes]:
+    if find_spec("pyarrow") is None:
+        return "rows.csv", rows.to_csv(index=False).encode()
+    content = io.BytesIO()
+    rows.to_parquet(content, engine="pyarrow", index=False)
+    return "rows.parquet", content.getvalue()

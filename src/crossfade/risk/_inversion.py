@@ -1,0 +1,247 @@
+"""Characteristic functions in, probabilities of a negative value out (Gil-Pelaez inversion)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfade.risk._proportions import threshold
+
+Array = NDArray[np.float64]
+#: Takes arguments t of shape (..., n_nodes); returns log |phi(t)| and arg phi(t).
+CharacteristicFunction = Callable[[Array], tuple[Array, Array]]
+
+#: Numerical error above which the nodes of a row are doubled.
+TOLERANCE = 1e-6
+_FEWEST, _MOST = 32, 1024
+#: Deviations beyond which a bilinear form in normals has less than TOLERANCE of its probability.
+_FAR = 36.0
+
+
+@cache
+def _nodes(n_nodes: int) -> tuple[Array, Array, Array]:
+    """Trapezoidal rule in u with t = sinh(u): nodes, weights with all and half of them, at zero.
+
+    The weights include the 1 / pi of the inversion.
+    """
+    end = 4.0 + 2.0 * np.log2(n_nodes / _FEWEST)
+    step = end / n_nodes
+    u = step * np.arange(1, n_nodes + 1)
+    fine = step / np.tanh(u)
+    coarse = np.where(np.arange(1, n_nodes + 1) % 2 == 0, 2.0 * fine, 0.0)
+    weights, at_zero = np.stack([fine, coarse], axis=1), np.array([step / 2.0, step])
+    return np.sinh(u), weights / np.pi, at_zero / np.pi
+
+
+def negative_probability(
+    phi: CharacteristicFunction, mean: Array, deviation: Array, n_nodes: int
+) -> tuple[Array, Array]:
+    r"""Probability that a random number is negative, from its characteristic function.
+
+    .. math:: P(z < 0) = \frac12 - \frac1\pi \int_0^\infty \frac{\Im\varphi(t)}{t} dt
+
+    After t = sinh(u) / deviation the trapezoidal rule converges geometrically (equation 17).
+
+    Parameters
+    ----------
+    phi : callable
+        Logarithm of the modulus, and the angle, of the characteristic function.
+    mean, deviation : ndarray of shape (...)
+        Mean and standard deviation of the numbers; they set the range of t.
+    n_nodes : int
+        Nodes of the rule.
+
+    Returns
+    -------
+    probability, error : ndarray of shape (...)
+        The probability, and an estimate of its numerical error.
+    """
+    certain = deviation == 0.0
+    some_certain = certain.any()
+    if some_certain:
+        deviation = np.where(certain, 1.0, deviation)
+    nodes, weights, at_zero = _nodes(n_nodes)
+    log_modulus, angle = phi(nodes / deviation[..., None])
+    modulus = np.exp(log_modulus)
+    score = mean / deviation
+    sums = (modulus * np.sin(angle)) @ weights + score[..., None] * at_zero
+    fine, coarse = sums[..., 0], sums[..., 1]
+    # On the safe side: twice the error of the rule with half the nodes, the tail, and rounding.
+    error = 2.0 * np.abs(fine - coarse) + modulus[..., -1] / np.pi + 1e-14
+    # Cantelli's inequality decides where phi oscillates too fast for the nodes.
+    tail = 1.0 / np.hypot(1.0, score) ** 2
+    bound = 1.0 - tail
+    probability = np.maximum(0.5 - fine, bound * (score < 0.0))
+    probability = np.minimum(probability, 1.0 - bound * (score > 0.0))
+    error = np.minimum(error, tail)
+    if some_certain:
+        # Without any spread the sign of the mean decides.
+        probability = np.where(certain, 0.5 - 0.5 * np.sign(mean), probability)
+        error = np.where(certain, 0.0, error)
+    return probability, error
+
+
+def wrong_probability(
+    phi: CharacteristicFunction,
+    mean: Array,
+    deviation: Array,
+    moved: Array,
+    share: Array,
+    n_nodes: int,
+) -> tuple[Array, Array]:
+    """Expected risk of a random direction with a threshold that is given (equation 42).
+
+    Parameters
+    ----------
+    phi : callable
+        Characteristic function of omega'x for samples of the second class, as in
+        :func:`negative_probability`.
+    mean, deviation : ndarray of shape (...)
+        Mean and standard deviation of omega'x.
+    moved : ndarray of shape (...)
+        The threshold, from the middle.
+    share : ndarray of shape (...)
+        Probability of the second class.
+    n_nodes : int
+        Nodes of the inversion.
+
+    Returns
+    -------
+    probability, error : ndarray of shape (...)
+        The risk, and an estimate of its numerical error.
+    """
+    # So far out all answers are the likelier class.
+    beyond = np.abs(moved) > np.abs(mean) + _FAR * deviation
+    near = np.where(beyond, 0.0, moved)
+    lean = 1.0 - 2.0 * share
+    spread = np.hypot(deviation, 2.0 * np.sqrt(share * (1.0 - share)) * near)
+    nodes, weights, at_zero = _nodes(n_nodes)
+    at = nodes / np.where(spread > 0.0, spread, 1.0)[..., None]
+    log_modulus, angle = phi(at)
+    turn = at * near[..., None]
+    cosine, sine = np.cos(turn), lean[..., None] * np.sin(turn)
+    mixed = log_modulus + 0.5 * np.log(cosine * cosine + sine * sine)
+    angle = angle + np.arctan2(sine, cosine)
+    risk, error = negative_probability(
+        lambda _: (mixed, angle), mean + lean * near, spread, n_nodes
+    )
+    # Nodes too far apart for the turning count as nothing but error; and where the mixture's
+    # modulus is small by chance at the last node, that of phi is not.
+    modulus = np.exp(log_modulus)
+    lost = np.abs(turn) * (2.0 * np.pi * at_zero[0]) > 2.0
+    error = error + (modulus * lost) @ weights[:, 0] + modulus[..., -1] / np.pi
+    error = np.where(spread > 0.0, error, 0.0)
+    tail = np.where(np.isfinite(moved), np.exp(-1.0 - _FAR / np.e), 0.0)
+    smaller = np.minimum(share, 1.0 - share)
+    return np.where(beyond, smaller, risk), np.where(beyond, tail, error)
+
+
+def by_rows(
+    evaluate: Callable[..., tuple[Array, Array]], columns: Sequence[Array], rows_at_once: int
+) -> tuple[Array, Array]:
+    """Evaluate rows in chunks, and those that are not yet exact again with twice the nodes.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Takes the columns of a chunk and `n_nodes`; returns probabilities and errors, row by row.
+    columns : sequence of ndarray
+        Arrays with all rows, or with one row that all share.
+    rows_at_once : int
+        Rows in a chunk of the first pass.
+
+    Returns
+    -------
+    probability, error : ndarray of shape (n_rows, ...)
+        What `evaluate` returned at last.
+    """
+    n_rows = max(len(column) for column in columns)
+    pending: NDArray[np.intp] | None = None
+    n_nodes = _FEWEST
+    probability = error = np.empty(0)
+    while True:
+        parts = []
+        for start in range(0, n_rows if pending is None else len(pending), rows_at_once):
+            stop = start + rows_at_once
+            which = slice(start, stop) if pending is None else pending[start:stop]
+            chunk = [column[which] if len(column) == n_rows else column for column in columns]
+            parts.append(evaluate(*chunk, n_nodes=n_nodes))
+        new = parts[0] if len(parts) == 1 else tuple(map(np.concatenate, zip(*parts, strict=True)))
+        if pending is None:
+            probability, error = new
+        else:
+            probability[pending], error[pending] = new
+        n_nodes *= 2
+        pending = np.flatnonzero(error.reshape(n_rows, -1).max(1) > TOLERANCE)
+        if n_nodes > _MOST or not pending.size:
+            return probability, error
+        rows_at_once = max(1, rows_at_once // 2)
+
+
+def integrated_risk(
+    mean: Array, factor: Array, nu: Array, sigma: Array, share: Array | float | None = None
+) -> tuple[Array, Array]:
+    """Expected risk of a direction that is normal with this mean and covariance.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (..., n_features)
+        Mean of the direction.
+    factor : ndarray of shape (..., n_features, n_features)
+        A root L of its covariance L L'.
+    nu : ndarray of shape (..., n_features)
+        Half the gap between the class means.
+    sigma : ndarray of shape (..., n_features, n_features)
+        Covariance within the classes.
+    share : float, ndarray of shape (...) or None
+        Probability of the second class; None where both are equally likely.
+
+    Returns
+    -------
+    risk, error : ndarray of shape (...)
+        The risk, and an estimate of its numerical error.
+    """
+    n_features = mean.shape[-1]
+    sigma_mean = np.matvec(sigma, mean)
+    spread, turn = np.linalg.eigh(factor.mT @ sigma @ factor)
+    rotated = (factor @ turn).mT
+    p, q = np.matvec(rotated, nu), np.matvec(rotated, sigma_mean)
+    centre, variance = np.vecdot(mean, nu)[..., None], np.vecdot(mean, sigma_mean)[..., None]
+    unequal = () if share is None else (np.asarray(share)[..., None],)
+    parts = np.broadcast_arrays(np.maximum(spread, 0.0), p, q, centre, variance, *unequal)
+    batch = parts[0].shape[:-1]
+    rows: list[Array] = [part.reshape(-1, n_features) for part in parts]
+    risk, error = by_rows(_quadratic_form, rows, max(1, (1 << 14) // n_features))
+    return risk.reshape(batch), error.reshape(batch)
+
+
+def _quadratic_form(
+    spread: Array,
+    p: Array,
+    q: Array,
+    centre: Array,
+    variance: Array,
+    share: Array | None = None,
+    *,
+    n_nodes: int,
+) -> tuple[Array, Array]:
+    """Equation 16, over the eigenvalues of L' Sigma L with C = L L'; one case a row."""
+    # From the centre on they are the same in every column.
+    centre, variance = centre[:, 0], variance[:, 0]
+
+    def phi(t: Array) -> tuple[Array, Array]:
+        square = (t * t)[..., None]
+        kernel = 1.0 + square * spread[:, None]
+        pull = square * (square * q[:, None] ** 2 - p[:, None] ** 2) / kernel
+        log_modulus = 0.5 * (pull - np.log(kernel)).sum(-1) - 0.5 * t * t * variance[:, None]
+        bend = (square * p[:, None] * q[:, None] / kernel).sum(-1)
+        return log_modulus, t * (centre[:, None] - bend)
+
+    deviation = np.sqrt(np.maximum(variance, 0.0) + (p * p).sum(-1) + spread.sum(-1))
+    if share is None:
+        return negative_probability(phi, centre, deviation, n_nodes)
+    moved = threshold(centre, variance, share[:, 0])
+    return wrong_probability(phi, centre, deviation, moved, share[:, 0], n_nodes)

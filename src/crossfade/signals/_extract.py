@@ -1,0 +1,384 @@
+"""An open recording and its labelled stretches in, features of their windows out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfade._validate import check_choice
+from crossfade.signals._hamilton import SLOWEST, check_ecg_rate, find_beats
+from crossfade.signals._heart import check_features
+from crossfade.signals._labels import Stretch
+from crossfade.signals._quality import read_signal
+from crossfade.signals.ecg import clean_intervals, heart_features
+from crossfade.signals.eeg import (
+    BANDS,
+    BandPower,
+    Bands,
+    average_reference,
+    band_pass,
+    check_bands,
+    check_extra,
+    tangent_vectors,
+    window_covariances,
+)
+from crossfade.signals.recordings import Recording
+from crossfade.signals.windows import Windows, cut_windows
+
+Array = NDArray[np.float64]
+
+#: What can be computed from a window of EEG.
+KINDS = ("shares", "powers", "tangent")
+#: Share of intervals between beats above which it is said that they were dropped.
+_MANY = 0.1
+
+
+class Rows(NamedTuple):
+    """Features of the windows of one stretch.
+
+    Attributes
+    ----------
+    stretch : Stretch
+        Whose windows they are.
+    start : ndarray of shape (n_windows,)
+        When each began, in seconds from the beginning of the recording.
+    values : ndarray of shape (n_windows, n_values)
+        What was computed; NaN for what cannot be said.
+    """
+
+    stretch: Stretch
+    start: Array
+    values: Array
+
+
+@dataclass(frozen=True)
+class EEGFeatures:
+    """EEG: average reference, band-pass, windows, then band shares, powers or tangent vectors.
+
+    Attributes
+    ----------
+    kind : {"shares", "powers", "tangent"}
+        What to compute from a window. Powers are in microvolts squared where a file knows its
+        unit.
+    channels : tuple of str or None
+        Channels that give features; None takes all on the scalp.
+    bands : mapping of str to (float, float) or None
+        Frequency bands; None is the paper's.
+    length, overlap : float
+        Of the windows, in seconds.
+    passband : (float, float) or None
+        Ends of the band-pass in Hz; None is no filter.
+    reference : {"average", "none"}
+        Average over all channels on the scalp that are not flat, or as recorded.
+    """
+
+    kind: str = "shares"
+    channels: tuple[str, ...] | None = None
+    bands: Bands | None = None
+    length: float = 2.5
+    overlap: float = 0.0
+    passband: tuple[float, float] | None = (0.5, 30.0)
+    reference: str = "average"
+
+    def __post_init__(self) -> None:
+        check_choice("features", self.kind, KINDS)
+        check_choice("reference", self.reference, ("average", "none"))
+        check_bands(self.bands, np.inf)
+        _check_windows(self.length, self.overlap)
+        if self.kind == "tangent":
+            check_extra("pyriemann", "riemann", "A tangent space")
+        if self.passband is not None:
+            check_extra("mne", "eeg", "A band-pass")
+            if not 0.0 <= self.passband[0] < self.passband[1]:
+                low, high = self.passband
+                raise ValueError(f"A band-pass must run upwards; got {low:g} to {high:g} Hz.")
+
+    @property
+    def slowest(self) -> float:
+        """Samples per second that a recording must have more than."""
+        bands = BANDS if self.bands is None else self.bands
+        ends = [high for _, high in bands.values()] if self.kind != "tangent" else []
+        return 2.0 * max([*ends, 0.0 if self.passband is None else self.passband[1]])
+
+    def channels_of(self, recording: Recording) -> tuple[str, ...]:
+        """Which channels of a recording give features.
+
+        Parameters
+        ----------
+        recording : Recording
+            An open recording.
+
+        Returns
+        -------
+        tuple of str
+            Their names.
+        """
+        return self.channels or recording.scalp()
+
+    def rows(
+        self,
+        recording: Recording,
+        stretches: Sequence[Stretch],
+        channels: tuple[str, ...],
+        sfreq: float,
+    ) -> tuple[list[Rows], list[str]]:
+        """Features of the windows of one recording; for tangent vectors, their covariances.
+
+        Parameters
+        ----------
+        recording : Recording
+            An open recording.
+        stretches : sequence of Stretch
+            Its labelled parts.
+        channels : tuple of str
+            Channels that give features.
+        sfreq : float
+            Samples per second to work at.
+
+        Returns
+        -------
+        rows : list of Rows
+            One for each stretch that is long enough.
+        notes : list of str
+            What a person should know.
+        """
+        around = recording.scalp() if self.reference == "average" else ()
+        own = recording.find(channels)
+        others = [name for name in around if recording.find([name])[0] not in own]
+        signal = read_signal(recording, (*channels, *others), sfreq)
+        data = signal.data
+        if self.reference == "average":
+            data = average_reference(data, ~(signal.flat | signal.missing).all(1))
+        kept = slice(len(channels))
+        data, missing, flat = data[kept], signal.missing[kept], signal.flat[kept]
+        notes = list(signal.notes)
+        if self.passband is not None:
+            data = band_pass(data, sfreq, *self.passband)
+
+        def describe(first: int, last: int) -> tuple[Array, Array]:
+            windows, start = self._cut(data[:, first:last], sfreq)
+            gaps = self._cut(missing[:, first:last], sfreq).data.any(-1, keepdims=True)
+            still = self._cut(flat[:, first:last], sfreq).data.all(-1, keepdims=True)
+            if (gaps | still).any():
+                windows = np.where(gaps | still, np.nan, windows)
+            if self.kind == "tangent":
+                rows, columns = np.triu_indices(len(channels))
+                return window_covariances(windows)[:, rows, columns], start
+            power = BandPower(sfreq, self.bands, relative=self.kind == "shares")
+            return power.fit(windows).transform(windows), start
+
+        return _by_stretch(stretches, data.shape[1], sfreq, self.length, describe, notes), notes
+
+    def _cut(self, data: NDArray[Any], sfreq: float) -> Windows:
+        return cut_windows(data, sfreq, length=self.length, overlap=self.overlap)
+
+    def finish(self, values: Array) -> Array:
+        """Features of one task: tangent vectors need all of its windows.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_windows, n_values)
+            Rows of all recordings of the task.
+
+        Returns
+        -------
+        ndarray of shape (n_windows, n_features)
+            The features.
+        """
+        if self.kind != "tangent":
+            return values
+        n_channels = math.isqrt(2 * values.shape[1])
+        rows, columns = np.triu_indices(n_channels)
+        covariances = np.empty((len(values), n_channels, n_channels))
+        covariances[:, rows, columns] = covariances[:, columns, rows] = values
+        return tangent_vectors(covariances)
+
+    def names(self, channels: tuple[str, ...]) -> list[str]:
+        """Names of the features: ``Fz_theta``, or ``Fz_Cz`` for tangent vectors.
+
+        Parameters
+        ----------
+        channels : tuple of str
+            Channels that give features.
+
+        Returns
+        -------
+        list of str
+            One name for each column.
+        """
+        if self.kind == "tangent":
+            rows, columns = np.triu_indices(len(channels))
+            return [f"{channels[i]}_{channels[j]}" for i, j in zip(rows, columns, strict=True)]
+        bands = BANDS if self.bands is None else self.bands
+        return [f"{name}_{band}" for name in channels for band in bands]
+
+
+@dataclass(frozen=True)
+class ECGFeatures:
+    """ECG: beats of the whole recording, then heart-rate variability in windows.
+
+    Attributes
+    ----------
+    features : tuple of str
+        What to compute from a window.
+    channel : str or None
+        The ECG channel; None looks for one that is called so.
+    length, overlap : float
+        Of the windows, in seconds.
+    """
+
+    features: tuple[str, ...] = ("pnn20", "sdnn_ratio", "lf_hf")
+    channel: str | None = None
+    length: float = 15.0
+    overlap: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_features(self.features)
+        _check_windows(self.length, self.overlap)
+
+    @property
+    def slowest(self) -> float:
+        """Samples per second that a recording must have more than."""
+        return float(np.nextafter(SLOWEST, 0.0))
+
+    def channels_of(self, recording: Recording) -> tuple[str, ...]:
+        """Which channel of a recording is the ECG.
+
+        Parameters
+        ----------
+        recording : Recording
+            An open recording.
+
+        Returns
+        -------
+        tuple of str
+            Its name.
+        """
+        return (self.channel or recording.heart(),)
+
+    def rows(
+        self,
+        recording: Recording,
+        stretches: Sequence[Stretch],
+        channels: tuple[str, ...],
+        sfreq: float,
+    ) -> tuple[list[Rows], list[str]]:
+        """Features of the windows of one recording.
+
+        Parameters
+        ----------
+        recording : Recording
+            An open recording.
+        stretches : sequence of Stretch
+            Its labelled parts.
+        channels : tuple of str
+            The ECG channel.
+        sfreq : float
+            Samples per second to work at.
+
+        Returns
+        -------
+        rows : list of Rows
+            One for each stretch that is long enough.
+        notes : list of str
+            What a person should know.
+        """
+        signal = read_signal(recording, channels, sfreq)
+        notes = list(signal.notes)
+        beats, stand_out = find_beats(signal.data[0], check_ecg_rate(sfreq))
+        if beats.size < 2:
+            raise ValueError(f"No beats were found in {channels[0]}.")
+        if not stand_out:
+            notes.append(
+                f"the beats hardly stand out from the noise, as if {channels[0]} were no ECG"
+            )
+        intervals = clean_intervals(beats, sfreq=sfreq)
+        if intervals.n_dropped > _MANY * beats.size:
+            notes.append(
+                f"{intervals.n_dropped} of {beats.size - 1} intervals between beats were dropped "
+                f"({intervals.n_short} too short, {intervals.n_long} too long, "
+                f"{intervals.n_jumps} off their neighbours)"
+            )
+
+        def describe(first: int, last: int) -> tuple[Array, Array]:
+            gaps, start = cut_windows(
+                signal.missing[0, first:last], sfreq, length=self.length, overlap=self.overlap
+            )
+            found = heart_features(
+                beats, start + first / sfreq, self.length, sfreq=sfreq, features=self.features
+            )
+            return np.where(gaps.any(1, keepdims=True), np.nan, found.values), start
+
+        n_samples = signal.data.shape[1]
+        return _by_stretch(stretches, n_samples, sfreq, self.length, describe, notes), notes
+
+    def finish(self, values: Array) -> Array:
+        """Features of one task: what was computed from its windows.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_windows, n_features)
+            Rows of all recordings of the task.
+
+        Returns
+        -------
+        ndarray of shape (n_windows, n_features)
+            The same.
+        """
+        return values
+
+    def names(self, channels: tuple[str, ...]) -> list[str]:
+        """Names of the features.
+
+        Parameters
+        ----------
+        channels : tuple of str
+            Not used.
+
+        Returns
+        -------
+        list of str
+            One name for each column.
+        """
+        return list(self.features)
+
+
+#: How to get from a recording to features.
+Extract = EEGFeatures | ECGFeatures
+
+
+def _by_stretch(
+    stretches: Sequence[Stretch],
+    n_samples: int,
+    sfreq: float,
+    length: float,
+    describe: Callable[[int, int], tuple[Array, Array]],
+    notes: list[str],
+) -> list[Rows]:
+    """Rows of each stretch that holds a window; the others are noted."""
+    rows = []
+    short: Counter[str] = Counter()
+    for one in stretches:
+        first, last = (round(min(max(at * sfreq, 0), n_samples)) for at in (one.start, one.stop))
+        if last - first < round(length * sfreq):
+            short[one.label] += 1
+            continue
+        values, start = describe(first, last)
+        rows.append(Rows(one, start + first / sfreq, values))
+    notes += [
+        f"{count} {'stretch' if count == 1 else 'stretches'} of {label!r} left out, since shorter "
+        f"than a window of {length:g} s"
+        for label, count in short.items()
+    ]
+    return rows
+
+
+def _check_windows(length: float, overlap: float) -> None:
+    if not 0.0 <= overlap < length:
+        raise ValueError(f"overlap must be shorter than a window; got {overlap:g} of {length:g} s.")

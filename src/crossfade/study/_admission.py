@@ -1,0 +1,254 @@
+"""Arguments of a study in, what can take part out: who is left out is named."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfade.study._batch import Method
+from crossfade.study._evaluate import EstimatorMethod
+from crossfade.study._many_classes import MANY
+from crossfade.study._methods import METHODS
+from crossfade.study._sources import Participant, moments_of
+from crossfade.study._splits import windows_of_each_class
+from crossfade.tasks._task import Task, TaskSet
+
+
+def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]:
+    """Tasks that can take part; those of one class, or with two that are alike, cannot.
+
+    Parameters
+    ----------
+    tasks : iterable of Task
+        Tasks with the same features.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    participants : list of Participant
+        Tasks with windows of both or, of more than two, of some of them.
+    """
+    named: dict[str, Task] = {}
+    for place, task in enumerate(TaskSet(tasks)):
+        name = task.name if task.name is not None else f"task {place + 1}"
+        if name in named:
+            raise ValueError(
+                "Tasks must have different names, since splits are drawn by name; two are called "
+                f"{name!r}. Rename one."
+            )
+        named[name] = task
+    both = {name: task for name, task in named.items() if len(task.classes) > 1}
+    # The first of those with the most classes.
+    fullest = max(both, key=lambda name: len(both[name].classes), default=None)
+    classes: NDArray[Any] = np.empty(0) if fullest is None else both[fullest].classes
+    participants: list[Participant] = []
+    alike: list[Participant] = []
+    for name, task in both.items():
+        if not set(task.classes.tolist()) <= set(classes.tolist()):
+            raise ValueError(
+                "All tasks must have the same classes, or, where there are more than two, some of "
+                f"them; those of task {name!r} are {task.classes.tolist()}, those of task "
+                f"{fullest!r} are {classes.tolist()}. Rename the labels."
+            )
+        one = _participant(name, task, classes)
+        (participants if _differ(one) else alike).append(one)
+    left_out = [
+        *_left_out([name for name in named if name not in both], "windows of one class only"),
+        *_left_out([one.name for one in alike], "no feature in which the classes differ"),
+    ]
+    groups = {one.group for one in participants}
+    if len(groups) < 2:
+        found = f"{_count(len(participants), 'task')} of {_count(len(groups), 'group')}"
+        raise ValueError(
+            " ".join(
+                [
+                    "A study needs tasks of at least two groups, since sources are of another "
+                    f"group than their target; got {found}.",
+                    *left_out,
+                    "Add tasks, or check their groups.",
+                ]
+            )
+        )
+    _warn(left_out)
+    return classes, participants
+
+
+def _participant(name: str, task: Task, classes: NDArray[Any]) -> Participant:
+    X, y = np.asarray(task.X, dtype=np.float64), np.asarray(task.y)
+    if task.start is not None:
+        order = np.argsort(np.asarray(task.start), kind="stable")
+        X, y = X[order], y[order]
+    label = np.searchsorted(classes, y)
+    group = task.group if task.group is not None else name
+    return Participant(name, group, X, label, len(classes))
+
+
+def _differ(one: Participant) -> bool:
+    """Whether any two classes that a task has differ in a feature."""
+    for pair in combinations(np.unique(one.label), 2):
+        mine = np.isin(one.label, pair)
+        moments = moments_of(one.X[mine], (one.label[mine] == pair[1]).astype(np.intp))
+        if not moments.half_gap.any():
+            return False
+    return True
+
+
+def check_methods(methods: object, n_classes: int = 2) -> dict[str, Method]:
+    """Methods by name.
+
+    Parameters
+    ----------
+    methods : sequence of str and (str, estimator) pairs
+        Names of the study's own methods, and estimators with names of their own.
+    n_classes : int, default=2
+        How many classes the tasks have.
+
+    Returns
+    -------
+    dict
+        Methods in the order given.
+    """
+    known = METHODS if n_classes == 2 else MANY
+    words = ", ".join(repr(name) for name in known)
+    if isinstance(methods, str) or not isinstance(methods, Sequence) or not methods:
+        raise ValueError(
+            f"methods must be a list with at least one of {words}, or of (name, estimator) pairs; "
+            f"got {methods!r}."
+        )
+    found: dict[str, Method] = {}
+    for method in methods:
+        if isinstance(method, str):
+            if method not in known:
+                what = f"There is no method {method!r}. There are"
+                if method in METHODS:
+                    what = (
+                        f"Method {method!r} is for two classes, and the tasks have {n_classes}. "
+                        "Keep the windows of two, or take"
+                    )
+                raise ValueError(
+                    f"{what} {words}; an estimator of your own is given as a (name, estimator) "
+                    "pair."
+                )
+            name, made = method, known[method]
+        else:
+            name, made = _check_pair(method)
+        if name in found:
+            raise ValueError(f"Method {name!r} is given twice. Name each once.")
+        found[name] = made
+    return found
+
+
+def _check_pair(method: object) -> tuple[str, Method]:
+    if not isinstance(method, tuple) or len(method) != 2 or not isinstance(method[0], str):
+        raise ValueError(f"A method is a name or a (name, estimator) pair; got {method!r}.")
+    name, estimator = method
+    if name in METHODS:
+        raise ValueError(f"{name!r} is one of the study's own methods. Name your estimator anew.")
+    if isinstance(estimator, type) or not all(
+        hasattr(estimator, needed) for needed in ("fit", "predict", "get_params")
+    ):
+        raise ValueError(
+            f"Method {name!r} must be an estimator of scikit-learn's kind, with fit and predict; "
+            f"got {estimator!r}."
+        )
+    return name, EstimatorMethod(estimator)
+
+
+def check_budgets(budgets: Sequence[float]) -> tuple[float, ...]:
+    """Budgets as floats below one, or as ints.
+
+    Parameters
+    ----------
+    budgets : sequence of float or int
+        Proportions, or windows of each class.
+
+    Returns
+    -------
+    tuple of float or int
+        The same, as Python's numbers.
+    """
+    found: list[float] = []
+    for budget in np.asarray(budgets, dtype=object).ravel().tolist():
+        whole = isinstance(budget, (int, np.integer)) and not isinstance(budget, bool)
+        if whole and budget >= 1:
+            found.append(int(budget))
+        elif not whole and isinstance(budget, (float, np.floating)) and 0.0 < budget < 1.0:
+            found.append(float(budget))
+        else:
+            raise ValueError(
+                "A budget is a proportion between 0 and 1, as 0.1 is, or a whole number of windows "
+                f"of each class, as 4 is; got {budget!r}."
+            )
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"budgets must be different numbers, at least one; got {budgets!r}.")
+    return tuple(found)
+
+
+def check_sizes(participants: Sequence[Participant], budgets: Sequence[float]) -> list[Participant]:
+    """Targets: those with enough windows for a budget. They are sources in any case.
+
+    Parameters
+    ----------
+    participants : sequence of Participant
+        All of a study.
+    budgets : sequence of float or int
+        Proportions, or windows of each class.
+
+    Returns
+    -------
+    list of Participant
+        Those with a window of each class left to test on, for at least one budget.
+    """
+    too_large = {
+        one.name: [
+            budget
+            for budget in budgets
+            if windows_of_each_class(budget, one.counts) >= min(one.counts)
+        ]
+        for one in participants
+    }
+    for budget in budgets:
+        if all(budget in some for some in too_large.values()):
+            most = max(min(one.counts) for one in participants)
+            raise ValueError(
+                f"Budget {budget} leaves no task a window of each class to test on; the largest "
+                f"has {most} of its smallest class. Take a smaller budget."
+            )
+    lacking = [one.name for one in participants if not min(one.counts)]
+    left_out = _left_out(lacking, "no windows of some class", "the targets")
+    for some in dict.fromkeys(map(tuple, too_large.values())):
+        if some:
+            names = [
+                name
+                for name, budgets_of in too_large.items()
+                if tuple(budgets_of) == some and name not in lacking
+            ]
+            of_what = f"budget{'s' * (len(some) > 1)} {', '.join(map(str, some))}"
+            left_out += _left_out(names, "no window of each class left to test on", of_what)
+    _warn(left_out)
+    return [one for one in participants if len(too_large[one.name]) < len(budgets)]
+
+
+def _left_out(names: Sequence[str], what: str, of_what: str = "the study") -> list[str]:
+    """A sentence that says who is left out for having `what`, if anybody is."""
+    if not names:
+        return []
+    shown = ", ".join(repr(name) for name in names[:10]) + (", ..." if len(names) > 10 else "")
+    are, have = ("is", "it has") if len(names) == 1 else ("are", "they have")
+    count = _count(len(names), "task")
+    return [f"{count} {are} left out of {of_what}, since {have} {what}: {shown}."]
+
+
+def _warn(sentences: Sequence[str]) -> None:
+    for sentence in sentences:
+        warnings.warn(sentence, UserWarning, stacklevel=4)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

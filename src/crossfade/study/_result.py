@@ -1,0 +1,188 @@
+"""Rows of a study in, or the folder that holds them; their summary out, and sums of studies."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossfade.study._shard import Note, Outcome, joined
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What tells one row of a study from all others.
+_CELL = ["task", "method", "budget", "split"]
+#: What another machine may make of the same row.
+_ROUNDING = 1e-6
+
+
+def failures_of(notes: Sequence[Note]) -> pd.DataFrame:
+    """Table of what failed.
+
+    Parameters
+    ----------
+    notes : sequence of Note
+        What went wrong.
+
+    Returns
+    -------
+    DataFrame
+        Columns `task`, `budget`, `method`, `n` and `message`.
+    """
+    import pandas as pd
+
+    lines = [
+        (note.task, note.budget, note.method, note.times, note.message)
+        for note in notes
+        if note.failed
+    ]
+    kinds = {"task": str, "budget": float, "method": str, "n": int, "message": str}
+    return pd.DataFrame(lines, columns=list(kinds)).astype(kinds)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StudyResult:
+    """What a study found; ``first + second`` puts two studies together.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        One row for each task, method, budget and split, with the columns `task`, `group`, `method`,
+        `budget`, `n_labelled`, `split`, `balanced_accuracy`, `accuracy`, `roc_auc`, `brier`,
+        `alpha`, `expected_accuracy` and `seconds`; NaN where a method has none. A budget below one
+        is a proportion, a split of one number has the same windows for every method, and the
+        seconds to fit and predict are those of all splits, where they are done at once, over their
+        number.
+    failures : DataFrame
+        One row for each task, budget and method with splits that failed, which are NaN in `rows`:
+        how many, `n`, and the `message` of the first.
+    drawn_from : mapping of str to str
+        For each task a digest of what its splits were drawn from, if that is known.
+    """
+
+    rows: pd.DataFrame
+    failures: pd.DataFrame = field(default_factory=lambda: failures_of([]))
+    drawn_from: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome], drawn_from: Mapping[str, str]) -> StudyResult:
+        """Put the parts of one study together.
+
+        Parameters
+        ----------
+        outcomes : sequence of Outcome
+            At least one.
+        drawn_from : mapping of str to str
+            As in the attributes.
+
+        Returns
+        -------
+        StudyResult
+            Their rows, in the order given.
+        """
+        import pandas as pd
+
+        rows = pd.DataFrame(joined([outcome.columns for outcome in outcomes]))
+        notes = [note for outcome in outcomes for note in outcome.notes]
+        return cls(rows, failures_of(notes), drawn_from)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> StudyResult:
+        """Read a study that was run in a folder; one that is not finished warns.
+
+        Parameters
+        ----------
+        folder : str or path-like
+            Where the study was run.
+
+        Returns
+        -------
+        StudyResult
+            All that is there.
+        """
+        from crossfade.study._store import Record, Store
+
+        record = Record.read(Path(folder))
+        shards = record.shards()
+        found = Store(Path(folder), record).finished()
+        if not found:
+            raise ValueError(f"The study in {folder} has no finished part yet. Run it first.")
+        if len(found) < len(shards):
+            warnings.warn(
+                f"The study in {folder} is not finished: {len(shards) - len(found)} of "
+                f"{len(shards)} parts (a task and a method each) are missing. Run it again with "
+                "the same arguments to compute them.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return cls.of(list(found.values()), record.drawn_from())
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.rows["method"].unique())
+        return f"StudyResult({self.rows['task'].nunique()} tasks, {len(self.rows)} rows: {names})"
+
+    def __add__(self, other: StudyResult) -> StudyResult:
+        """Rows of both studies; what is in both must be the same, and is kept once."""
+        import pandas as pd
+
+        if not isinstance(other, StudyResult):
+            return NotImplemented
+        for name in self.drawn_from.keys() & other.drawn_from.keys():
+            if self.drawn_from[name] != other.drawn_from[name]:
+                raise ValueError(
+                    f"Task {name!r} has other splits in the one study than in the other: its "
+                    "windows, its group, random_state or the kind of splits differ, so that "
+                    "methods cannot be compared. Run both studies with the same arguments, or, if "
+                    "it is not the same task, give it another name; tasks without one are called "
+                    "'task 1', 'task 2' and so on in every study."
+                )
+        mine, theirs = (rows.set_index(_CELL) for rows in (self.rows, other.rows))
+        shared = mine.index.intersection(theirs.index)
+        numbers = mine.columns.drop(["group", "seconds"])
+        same = np.isclose(
+            mine.loc[shared, numbers],
+            theirs.loc[shared, numbers],
+            rtol=0.0,
+            atol=_ROUNDING,
+            equal_nan=True,
+        ).all(1)
+        if not same.all():
+            task, method, budget, split = shared[int(same.argmin())]
+            raise ValueError(
+                f"The two studies disagree about {(~same).sum()} of {len(shared)} rows that both "
+                f"have. The first is of task {task!r}, method {method!r}, budget {budget:g}, split "
+                f"{split}: its sources, or the method of this name, are not the same. Rename the "
+                "task or the method, or leave it out of one of them."
+            )
+        failures = pd.concat([self.failures, other.failures], ignore_index=True)
+        return StudyResult(
+            pd.concat([mine, theirs.drop(shared)]).reset_index()[self.rows.columns],
+            failures.drop_duplicates(["task", "budget", "method"], ignore_index=True),
+            {**self.drawn_from, **other.drawn_from},
+        )
+
+    def summary(self) -> pd.DataFrame:
+        """Balanced accuracies over tasks, for each method and budget.
+
+        Returns
+        -------
+        DataFrame
+            `n_tasks`, the mean and the median over tasks of the mean over splits, and, if `target`
+            is among the methods, `wins`: the tasks on which a method has the higher mean. The
+            functions of :mod:`crossfade.study.statistics`, which this is from, say more.
+        """
+        from crossfade.study.statistics import compare, summarise
+
+        keys = ["method", "budget"]
+        names = {"mean": "mean_balanced_accuracy", "median": "median_balanced_accuracy"}
+        table = summarise(self.rows)[[*keys, "n_tasks", *names]].rename(columns=names)
+        if (table["method"] == "target").any():
+            wins = compare(self.rows, "target").set_index(keys)["wins"]
+            table = table.join(wins, on=keys).fillna({"wins": 0}).astype({"wins": int})
+        return table

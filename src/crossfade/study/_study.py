@@ -1,0 +1,268 @@
+"""Tasks, methods and budgets in, tidy rows out: what a calibration of each length is worth."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from signal import SIG_IGN, SIGINT, signal
+from threading import current_thread, main_thread
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossfade._validate import check_choice, check_integer
+from crossfade.study._admission import check_budgets, check_methods, check_sizes, check_tasks
+from crossfade.study._many_classes import ManySources
+from crossfade.study._methods import METHODS
+from crossfade.study._result import StudyResult
+from crossfade.study._shard import Note, Outcome, Plan, run_shard
+from crossfade.study._sources import Participant, Sources
+from crossfade.study._splits import KINDS
+from crossfade.study._store import Record, Store
+from crossfade.tasks._task import Task, TaskSet
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+class CalibrationStudy:
+    """Leave each participant out in turn, give methods a few labelled windows, count their errors.
+
+    Every method is given the same splits. A target's sources are all tasks of other groups; a task
+    without a group is one of its own.
+
+    Parameters
+    ----------
+    tasks : TaskSet or iterable of Task
+        Participants or sessions with the same features and the same two classes or more, their
+        windows in the order of time, or of `start` where they have it. Those that lack one of more
+        than two classes are sources only.
+    methods : sequence of str and (str, estimator) pairs, optional
+        The paper's five, all as its authors had them: "target", "average-source", "paper"
+        (Algorithm 1), "oracle" (the best alpha on the test windows) and "random-alpha". Ours:
+        "target-shrunk", "convex", "posterior", and "posterior-unlabelled", whose threshold looks at
+        the test windows without their labels. Others: "lda" (scikit-learn's, with automatic
+        shrinkage) and "pooled" (the same, of the sources' windows). For more than two classes there
+        are these two, and "pairwise" and "one-vs-rest", the posterior blend of all pairs of classes
+        or of each against the rest. A pair of a name and an estimator of scikit-learn is fitted to
+        the labelled windows.
+    budgets : sequence of float or int, default=(0.05, 0.1, 0.2, 0.5)
+        What is labelled: a proportion of the smallest class, rounded up, or a whole number of
+        windows, of each class. All other windows are for testing.
+    n_splits : int, default=100
+        Splits for each task and budget; "chronological" knows but one.
+    splits : {"consecutive", "chronological", "random"}, default="consecutive"
+        Which windows of each class are labelled: a run with a random start, as in the paper; the
+        first, as a real session goes; or any.
+    random_state : int or None, default=None
+        Seed. A split depends on it, on the name of the task, on the budget and on its own number.
+        None draws one; a study that goes on in a folder takes the one that it was begun with.
+
+    Examples
+    --------
+    >>> from crossfade.simulate import simulate_tasks
+    >>> from crossfade.study import CalibrationStudy
+    >>> tasks = simulate_tasks(8, n_features=3, random_state=0)
+    >>> study = CalibrationStudy(
+    ...     tasks, methods=["target", "posterior"], budgets=[2], n_splits=20, random_state=0
+    ... )
+    >>> result = study.run()
+    >>> result
+    StudyResult(8 tasks, 320 rows: target, posterior)
+    >>> table = result.summary().set_index("method")["mean_balanced_accuracy"]
+    >>> bool(table["posterior"] > table["target"])
+    True
+    """
+
+    def __init__(
+        self,
+        tasks: Iterable[Task],
+        *,
+        methods: Sequence[str | tuple[str, Any]] = (
+            "target",
+            "average-source",
+            "convex",
+            "posterior",
+            "oracle",
+        ),
+        budgets: Sequence[float] = (0.05, 0.1, 0.2, 0.5),
+        n_splits: int = 100,
+        splits: str = "consecutive",
+        random_state: int | None = None,
+    ) -> None:
+        tasks = TaskSet(tasks)
+        self._classes, self._participants = check_tasks(tasks)
+        self._feature_names = tasks.feature_names
+        self._seed_is_drawn = random_state is None
+        if random_state is None:
+            seed = int(np.random.default_rng().integers(2**63))
+        else:
+            seed = check_integer("random_state", random_state, 0)
+        n_splits = check_integer("n_splits", n_splits, 1)
+        kind = check_choice("splits", splits, KINDS)
+        self._plan = Plan(
+            methods=check_methods(methods, len(self._classes)),
+            budgets=check_budgets(budgets),
+            n_splits=1 if kind == "chronological" else n_splits,
+            kind=kind,
+            seed=seed,
+        )
+        self._targets = check_sizes(self._participants, self._plan.budgets)
+
+    def __repr__(self) -> str:
+        plan = self._plan
+        return (
+            f"CalibrationStudy({len(self._participants)} tasks, methods={list(plan.methods)}, "
+            f"budgets={list(plan.budgets)}, n_splits={plan.n_splits})"
+        )
+
+    def run(
+        self,
+        n_jobs: int = 1,
+        folder: str | os.PathLike[str] | None = None,
+        dask: str | Client | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> StudyResult:
+        """Run the study, or what a folder lacks of it; the rows are the same in any case.
+
+        A split on which a method fails has NaN in its row; how many and why is said in one warning,
+        and in `failures` of the result.
+
+        Parameters
+        ----------
+        n_jobs : int, default=1
+            Processes on this machine.
+        folder : str, path-like or None, default=None
+            Where to keep what is finished: a study that was stopped goes on when it is run there
+            again, and methods that are new are added. Needs ``crossfade[tables]``.
+        dask : str, distributed.Client or None, default=None
+            Address of a Dask scheduler, as in ``"tcp://127.0.0.1:8786"``, or a client: its workers
+            do what else the processes would. Needs ``crossfade[dask]``.
+        on_progress : callable or None, default=None
+            Called with the number of finished parts, of a task and a method each, and their total.
+
+        Returns
+        -------
+        StudyResult
+            Rows and their summary.
+        """
+        n_jobs = check_integer("n_jobs", n_jobs, 1)
+        plan = self._plan
+        if self._seed_is_drawn and folder is not None:
+            begun = Record.find(Path(folder))
+            if begun is not None:
+                plan = plan._replace(seed=begun.content["random_state"])
+        record = Record.of(
+            plan,
+            self._participants,
+            self._targets,
+            self._classes,
+            self._feature_names,
+            identified=folder is not None,
+        )
+        store = None if folder is None else Store.open(folder, record)
+        shards = record.shards()
+        finished = {} if store is None else store.finished()
+        if finished and on_progress is not None:
+            on_progress(len(finished), len(shards))
+        missing = [shard for shard in shards if shard not in finished]
+        with closing(self._outcomes(plan, missing, n_jobs, dask)) as outcomes:
+            for shard, outcome in outcomes:
+                if store is not None:
+                    store.write(*shard, outcome)
+                finished[shard] = outcome
+                if on_progress is not None:
+                    on_progress(len(finished), len(shards))
+        in_order = [finished[shard] for shard in shards]
+        result = StudyResult.of(in_order, record.drawn_from())
+        notes = [note for outcome in in_order for note in outcome.notes]
+        for message in _messages(notes, len(result.rows) // len(plan.methods)):
+            warnings.warn(message, UserWarning, stacklevel=2)
+        return result
+
+    def _outcomes(
+        self, plan: Plan, shards: Sequence[tuple[str, str]], n_jobs: int, dask: str | Client | None
+    ) -> Generator[tuple[tuple[str, str], Outcome]]:
+        """Shards as they are finished, in any order."""
+        if not shards:
+            return
+        sources: Sources | ManySources
+        if len(self._classes) > 2:
+            sources = ManySources(self._classes, self._participants)
+        else:
+            sources = Sources.of(
+                self._participants,
+                self._classes,
+                plan.seed,
+                keep_windows=METHODS["pooled"] in plan.methods.values(),
+            )
+        targets = {target.name: target for target in self._targets}
+        work = {}
+        for task, method in shards:
+            part = plan._replace(methods={method: plan.methods[method]})
+            work[task, method] = (targets[task], part)
+        if dask is None:
+            yield from _in_processes(work, sources, n_jobs)
+        else:
+            from crossfade.study._cluster import on_workers
+
+            yield from on_workers(work, sources, dask)
+
+
+def _in_processes(
+    work: Mapping[tuple[str, str], tuple[Participant, Plan]],
+    sources: Sources | ManySources,
+    n_jobs: int,
+) -> Generator[tuple[tuple[str, str], Outcome]]:
+    import joblib
+
+    calls = [
+        joblib.delayed(_named)(shard, target, sources, plan, os.getpid())
+        for shard, (target, plan) in work.items()
+    ]
+    with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
+        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    outcomes = parallel(calls)
+    try:
+        for outcome in outcomes:  # noqa: UP028
+            yield outcome
+    finally:
+        # Who stops a study knows that work is left; joblib would warn of it.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            outcomes.close()
+
+
+def _named(
+    shard: tuple[str, str],
+    target: Participant,
+    sources: Sources | ManySources,
+    plan: Plan,
+    parent: int,
+) -> tuple[tuple[str, str], Outcome]:
+    # A Ctrl-C reaches workers too; one that it ends while it hands over a result would leave the
+    # parent waiting for ever. The parent ends them.
+    if os.getpid() != parent and current_thread() is main_thread():
+        signal(SIGINT, SIG_IGN)
+    return shard, run_shard(target, sources, plan)
+
+
+def _messages(notes: list[Note], n_fits: int) -> list[str]:
+    """One sentence for each method that failed, and for each that warned."""
+    messages = []
+    for method, failed in dict.fromkeys((note.method, note.failed) for note in notes):
+        some = [note for note in notes if (note.method, note.failed) == (method, failed)]
+        count = sum(note.times for note in some)
+        if failed:
+            what = f"failed on {count} of {n_fits} splits, which are NaN in the rows"
+        else:
+            what = f"warned {count} times"
+        first = some[0]
+        messages.append(
+            f"Method {method!r} {what}. The first, {first.task}, "
+            f"budget {first.budget:g}: {first.message}"
+        )
+    return messages

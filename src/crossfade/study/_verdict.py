@@ -1,0 +1,180 @@
+"""Rows of a study in, one sentence out: what its smallest calibration is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crossfade.study._resampling import by_task, check_rows
+from crossfade.study.statistics import compare, labels_saved, p_text, summarise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Methods of which the first that has an accuracy is spoken of, before the user's own estimators.
+_OURS = (
+    "posterior",
+    "posterior-unlabelled",
+    "convex",
+    "paper",
+    "mixture",
+    "convex-mixture",
+    "per-task",
+    "private",
+    "posterior-proportions",
+    "pairwise",
+    "one-vs-rest",
+)
+#: Methods of which the first that has one is what it is compared with.
+_USUAL = ("lda", "target", "target-shrunk", "pooled", "average-source", "random-alpha")
+_NAMES = {"lda": "scikit-learn's LDA"}
+
+
+def verdict(rows: pd.DataFrame) -> str:
+    """Sum up a study in one sentence.
+
+    It is about the first of "posterior", "posterior-unlabelled", "convex", "paper", the variants of
+    these and the user's own estimators, next to the first of "lda", "target" and the others, but
+    not the oracle, and about the smallest budget at which both have an accuracy; where that is not
+    the smallest of all, it says so. All numbers are of the tasks on which both have one.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of a study, or of several.
+
+    Returns
+    -------
+    str
+        The sentence.
+
+    Examples
+    --------
+    >>> from crossfade.simulate import simulate_tasks
+    >>> from crossfade.study import CalibrationStudy
+    >>> from crossfade.study import verdict
+    >>> tasks = simulate_tasks(8, n_features=3, random_state=0)
+    >>> study = CalibrationStudy(
+    ...     tasks, methods=["target", "posterior"], budgets=[2, 4], n_splits=20, random_state=0
+    ... )
+    >>> print(verdict(study.run().rows))
+    With 4 labelled windows (2 of each class), posterior has a mean balanced accuracy of ...
+    """
+    rows = check_rows(rows)
+    means = by_task(rows)
+    found = means[means["balanced_accuracy"].notna()]
+    if found.empty:
+        return f"No method has an accuracy: all {len(rows)} splits failed."
+    method, against = rivals(list(dict.fromkeys(found["method"])))
+    own = found[found["method"] == method]
+    if against is not None:
+        cell = ["task", "group", "budget"]
+        shared = own.merge(found.loc[found["method"] == against, cell], on=cell)
+        own, against = (shared, against) if len(shared) else (own, None)
+    windows = own.groupby("budget")["n_labelled"].median()
+    budget = float(windows.index[int(windows.argmin())])
+    own = own[own["budget"] == budget]
+    both = means[means["method"].isin([method, against])]
+    lacking = _lacking(both, method, against, float(windows.min()))
+    n_left_out = len(both[both["budget"] == budget].drop_duplicates(["task", "group"])) - len(own)
+    used = rows.merge(own[["task", "group"]], on=["task", "group"])
+    used = used[used["method"].isin([method, against])]
+    nouns = "participants" if own["group"].nunique() == len(own) else "tasks"
+    noun = nouns if len(own) > 1 else nouns[:-1]
+    line = _line(summarise(used[used["method"] == method]), budget)
+    interval = f" (95 % interval {line['low']:.3f} to {line['high']:.3f})"
+    sentence = (
+        f"{_windows(own['n_labelled'], budget)}, {_NAMES.get(method, method)} has a mean balanced "
+        f"accuracy of {line['mean']:.3f}{interval if np.isfinite(line['low']) else ''}"
+    )
+    left_out = f", {n_left_out} left out" if n_left_out else ""
+    if against is None:
+        return f"{sentence} over {len(own)} {noun}{left_out}{lacking}."
+    return (
+        f"{sentence}, {_difference(used, method, against, budget, noun + left_out)}"
+        f"{_labels(used, method, against, budget)}{lacking}."
+    )
+
+
+def rivals(names: Sequence[str]) -> tuple[str, str | None]:
+    """Whom a sentence is about, and whom they are compared with.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Methods that have an accuracy, at least one.
+
+    Returns
+    -------
+    method : str
+        The first of our methods, or else of the user's own.
+    against : str or None
+        The first of the usual ones, if there is anybody.
+    """
+    theirs = [name for name in names if name not in (*_OURS, *_USUAL, "oracle")]
+    order = [name for name in (*_OURS, *theirs, *_USUAL, "oracle") if name in names]
+    method = order[0]
+    usual = [name for name in (*_USUAL, *_OURS, *theirs) if name in names and name != method]
+    return method, usual[0] if usual else None
+
+
+def _lacking(both: pd.DataFrame, method: str, against: str | None, n_labelled: float) -> str:
+    """Who has no accuracy with fewer windows, where somebody was given fewer."""
+    windows = both.groupby("budget")["n_labelled"].median()
+    fewer = both[both["budget"].isin(windows.index[windows < n_labelled])]
+    if fewer.empty:
+        return ""
+    able = set(fewer.loc[fewer["balanced_accuracy"].notna(), "method"])
+    names = [_NAMES.get(name, name) for name in (method, against) if name and name not in able]
+    if not names:
+        return "; with fewer windows there is no task on which both have an accuracy"
+    has = "has" if len(names) == 1 else "have"
+    return f"; with fewer windows {' and '.join(names)} {has} no accuracy"
+
+
+def _line(table: pd.DataFrame, budget: float) -> pd.Series:
+    return table[table["budget"] == budget].iloc[0]
+
+
+def _windows(n_labelled: pd.Series[float], budget: float) -> str:
+    least, most = n_labelled.min(), n_labelled.max()
+    count = f"{least:.0f}" if least == most else f"{least:.0f} to {most:.0f}"
+    if budget >= 1.0:
+        return f"With {count} labelled windows ({budget:.0f} of each class)"
+    share = f"of each class as many as {100.0 * budget:.3g} % of the smallest"
+    return f"With {count} labelled windows ({share})"
+
+
+def _difference(
+    used: pd.DataFrame, method: str, against: str, budget: float, participants: str
+) -> str:
+    table = compare(used, against, [method])
+    line = _line(table, budget)
+    more = round(line["mean_difference"], 3)
+    how_much = f"{abs(more):.3f} {'more' if more > 0.0 else 'less'} than" if more else "as much as"
+    test = ""
+    if np.isfinite(line["p_holm"]):
+        n_tests = int(table["p_value"].notna().sum())
+        corrected = f" after Holm's correction for {n_tests} budgets" if n_tests > 1 else ""
+        test = f"; one-sided p {p_text(line['p_holm'], '= ')}{corrected}"
+    equal = f", equal for {line['ties']}" if line["ties"] else ""
+    return (
+        f"{how_much} {_NAMES.get(against, against)} "
+        f"(better for {line['wins']} of {line['n_tasks']} {participants}{equal}{test})"
+    )
+
+
+def _labels(used: pd.DataFrame, method: str, against: str, budget: float) -> str:
+    """What the other needs for the same; nothing where that was not measured on these tasks."""
+    line = _line(labels_saved(used, against, method), budget)
+    given = used.loc[used["method"] == against, "n_labelled"]
+    if line["n_left_out"] or given.min() == given.max():
+        return ""
+    name = _NAMES.get(against, against)
+    if line["bound"] == ">":
+        return f"; {name} does not reach that with up to {line['needed']:.0f}"
+    if line["bound"] == "<=":
+        return f"; {name} needs at most {line['needed']:.0f} for the same"
+    return f"; {name} needs {line['needed'] / line['n_labelled']:.1f} times as many for the same"
