@@ -25,6 +25,7 @@ lint: $(VENV)/.ready-lint ## Check format, style, types and docstrings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 	find src/crossfade -name '*.py' | sort | xargs $(BIN)/numpydoc lint
 
 bench: $(VENV)/.ready-all ## Measure speed and accuracy against the targets

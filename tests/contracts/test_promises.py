@@ -51,8 +51,8 @@ def blend(request):
 def test_all_is_what_is_visible():
     visible = {
         name
-        for name, value in vars(crossfade).items()
-        if not name.startswith("_") and not isinstance(value, types.ModuleType)
+        for name in dir(crossfade)
+        if not name.startswith("_") and not isinstance(getattr(crossfade, name), types.ModuleType)
     }
     assert sorted(visible) == sorted(crossfade.__all__)
     assert len(set(crossfade.__all__)) == len(crossfade.__all__)

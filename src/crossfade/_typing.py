@@ -1,0 +1,1 @@
+"""Types of arrays and of arguments."""
