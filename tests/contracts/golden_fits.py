@@ -1,0 +1,959 @@
+"""Priors, fits and studies whose numbers are frozen, all by public names and seeded draws.
+
+``test_golden.py`` compares what they give with the files in ``golden/``; ``make_golden.py`` writes
+these.
+"""
+
+import hashlib
+import json
+import warnings
+from functools import cache, partial
+
+import numpy as np
+
+from crossfade import (
+    ConvexBlendClassifier,
+    FisherDiscriminant,
+    MixturePrior,
+    MulticlassBlend,
+    MulticlassPrior,
+    PosteriorBlendClassifier,
+    Release,
+    Task,
+    TaskPrior,
+    blend_directions,
+    choose_alpha,
+    conditional_risk,
+    expected_risk,
+    forecast_labels,
+    load_model,
+    risk_curve,
+    save_model,
+    simulate,
+)
+from crossfade.study import CalibrationStudy
+
+#: Matrices of more features are kept as their product with a fixed vector.
+LARGEST_MATRIX = 6
+
+# -- draws ----------------------------------------------------------------------------------------
+
+
+def draw_samples(n_features=4, n_each=(8, 8), seed=0, gap=1.0, alike=0.4, crowd=0):
+    """Samples of two classes or more, neighbours alike, in features of unlike size.
+
+    Class means lie along a common direction of each pair, which depends on `crowd` only, and a
+    direction of the participant's own, which depends on `seed`.
+    """
+    rng = np.random.default_rng([seed, n_features, *n_each])
+    common = np.random.default_rng([1000 + crowd, n_features])
+    means = common.standard_normal((len(n_each), n_features))
+    means += 0.4 * rng.standard_normal(means.shape)
+    means *= gap * 1.5 / np.sqrt(n_features)
+    mix = np.eye(n_features) + 0.3 * common.standard_normal((n_features,) * 2) / n_features**0.5
+    parts = []
+    for mean, n_samples in zip(means, n_each, strict=True):
+        noise = rng.standard_normal((n_samples, n_features))
+        for place in range(1, n_samples):
+            noise[place] = alike * noise[place - 1] + np.sqrt(1 - alike**2) * noise[place]
+        parts.append(mean + noise @ mix)
+    X = np.concatenate(parts) * np.linspace(0.5, 3.0, n_features) + 10.0
+    return X, np.repeat(np.arange(len(n_each)), n_each)
+
+
+def draw_tasks(n_tasks, n_features, n_each=(12, 10), labels=(0, 1), first=100, groups=0, **options):
+    """Tasks around one crowd."""
+    tasks = []
+    for place in range(n_tasks):
+        X, y = draw_samples(n_features, n_each, seed=first + place, **options)
+        group = f"g{place // groups}" if groups else None
+        tasks.append(Task(X, np.array(labels)[y], f"p{place}", group=group))
+    return tasks
+
+
+def draw_unit(n_tasks, n_features, seed=0, spread=0.4):
+    """Unit vectors around a direction in which every feature has a part."""
+    rng = np.random.default_rng([seed, n_tasks, n_features])
+    W = spread * rng.standard_normal((n_tasks, n_features))
+    W += np.cos(np.arange(n_features)) / np.sqrt(n_features / 2.0)
+    return W / np.linalg.norm(W, axis=1, keepdims=True)
+
+
+def composition(X):
+    """The same samples with features that sum to one."""
+    parts = np.exp((X - X.mean(0)) / (2.0 * X.std(0)))
+    return parts / parts.sum(1, keepdims=True)
+
+
+def with_constant(X):
+    """The same samples with a feature that never changes."""
+    return np.concatenate([X[:, :2], np.full((len(X), 1), 3.0), X[:, 2:]], 1)
+
+
+def changed(tasks, change):
+    return [Task(change(np.asarray(task.X)), task.y, task.name) for task in tasks]
+
+
+# -- priors ---------------------------------------------------------------------------------------
+
+
+def _plain(d, **options):
+    return partial(TaskPrior.from_projections, draw_unit(20, d), **options)
+
+
+def _two_kinds(d=4, first=14, second=10):
+    W = np.concatenate([draw_unit(first, d, 1, 0.15), draw_unit(second, d, 2, 0.15)])
+    W[first:] = W[first:] * np.where(np.arange(d) % 2, -1.0, 1.0)
+    return W
+
+
+def _released(d, n_tasks, noise, isotropic):
+    W = draw_unit(n_tasks, d, 5, 0.3)
+    exact = TaskPrior.from_projections(W, isotropic=isotropic)
+    return TaskPrior(
+        n_tasks=n_tasks,
+        direction_sum=exact.direction_sum,
+        outer_sum=exact.outer_sum,
+        feature_scale=np.linspace(0.5, 3.0, d),
+        classes=(0, 1),
+        release=Release(epsilon=1.0, delta=1e-5, noise=noise, scale_covered=True),
+    )
+
+
+def _summary(form):
+    exact = TaskPrior.from_projections(draw_unit(20, 4), feature_scale=[0.5, 1.0, 2.0, 3.0])
+    return TaskPrior.from_summary(
+        exact.mean_direction,
+        exact.standard_error(form),
+        20,
+        form=form,
+        feature_scale=exact.feature_scale,
+        classes=(0, 1),
+    )
+
+
+def _cancelling():
+    W = draw_unit(5, 4, 3)
+    return TaskPrior.from_projections(np.concatenate([W, -W * [1, 1, 1, 0.999999]]), normalize=True)
+
+
+_RAW = FisherDiscriminant(shrinkage=None)
+_SCALE = [0.6, 1.2, 2.0, 3.1]
+
+PRIORS = {
+    "tasks": lambda: TaskPrior.from_tasks(draw_tasks(8, 4)),
+    "tasks isotropic": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), isotropic=True),
+    "tasks kept": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), keep_directions=True),
+    "tasks raw": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), _RAW, None),
+    "tasks scaled": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), feature_scale=_SCALE),
+    "tasks ledoit_wolf": lambda: TaskPrior.from_tasks(
+        draw_tasks(8, 4), FisherDiscriminant(shrinkage="ledoit_wolf")
+    ),
+    "tasks text": lambda: TaskPrior.from_tasks(draw_tasks(8, 4, labels=("rest", "task"))),
+    "tasks one": lambda: TaskPrior.from_tasks(draw_tasks(1, 4)),
+    "tasks two": lambda: TaskPrior.from_tasks(draw_tasks(2, 4)),
+    "tasks unlike": lambda: TaskPrior.from_tasks(draw_tasks(8, 4, n_each=(7, 15), alike=0.8)),
+    "tasks d=1": lambda: TaskPrior.from_tasks(draw_tasks(6, 1)),
+    "tasks d=2": lambda: TaskPrior.from_tasks(draw_tasks(6, 2)),
+    "tasks d=12": lambda: TaskPrior.from_tasks(draw_tasks(20, 12)),
+    "tasks d=12 kept": lambda: TaskPrior.from_tasks(draw_tasks(20, 12), keep_directions=True),
+    "tasks d=30": lambda: TaskPrior.from_tasks(draw_tasks(10, 30)),
+    "tasks d=300": lambda: TaskPrior.from_tasks(draw_tasks(5, 300, n_each=(6, 7))),
+    "tasks d=300 isotropic": lambda: TaskPrior.from_tasks(
+        draw_tasks(5, 300, n_each=(6, 7)), isotropic=True
+    ),
+    "tasks tied": lambda: TaskPrior.from_tasks(changed(draw_tasks(8, 5), composition)),
+    "tasks constant": lambda: TaskPrior.from_tasks(changed(draw_tasks(8, 3), with_constant)),
+    "unit": _plain(4, feature_scale=_SCALE),
+    "unit isotropic": _plain(4, feature_scale=_SCALE, isotropic=True),
+    "unit kept": _plain(4, feature_scale=_SCALE, keep_directions=True),
+    "unit d=1": _plain(1),
+    "unit d=30 isotropic": _plain(30, isotropic=True),
+    "unit d=300 isotropic": _plain(300, isotropic=True),
+    "one direction": lambda: TaskPrior.from_projections(draw_unit(1, 4)),
+    "summary tangent": partial(_summary, "tangent"),
+    "summary authors": partial(_summary, "authors"),
+    "summary printed": partial(_summary, "printed"),
+    "cancelling": _cancelling,
+    "released": partial(_released, 4, 30, 2.0, False),
+    "released isotropic": partial(_released, 4, 30, 2.0, True),
+    "released noisy": partial(_released, 4, 10, 20.0, False),
+    "merged": lambda: (
+        TaskPrior.from_tasks(draw_tasks(5, 4), feature_scale=_SCALE)
+        + TaskPrior.from_tasks(draw_tasks(3, 4, first=300), feature_scale=_SCALE)
+    ),
+    "updated": lambda: prior_of("unit kept").update(draw_unit(5, 4, 9)),
+    "reversed": lambda: prior_of("tasks kept").reversed(),
+    "mixture": lambda: MixturePrior.from_projections(_two_kinds(), feature_scale=_SCALE),
+    "mixture isotropic": lambda: MixturePrior.from_projections(
+        _two_kinds(), 2, isotropic=True, feature_scale=_SCALE
+    ),
+    "mixture of three": lambda: MixturePrior.from_projections(
+        _two_kinds(), 3, feature_scale=_SCALE, random_state=3
+    ),
+    "mixture of one": lambda: MixturePrior.from_projections(draw_unit(20, 4), 1),
+    "mixture tasks": lambda: MixturePrior.from_tasks(
+        [*draw_tasks(8, 4), *draw_tasks(7, 4, crowd=5, first=200)], n_components=2
+    ),
+    "mixture d=12": lambda: MixturePrior.from_prior(prior_of("tasks d=12 kept"), 2),
+    "mixture reversed": lambda: prior_of("mixture").reversed(),
+}
+MANY = {
+    f"{strategy} k={k}": partial(
+        lambda k, strategy: MulticlassPrior.from_tasks(
+            draw_tasks(7, 4, (9, 8, 10, 7, 8)[:k], tuple("abcde"[:k])), strategy=strategy
+        ),
+        k,
+        strategy,
+    )
+    for strategy in ("pairwise", "one-vs-rest")
+    for k in (2, 3, 4, 5)
+}
+
+
+@cache
+def prior_of(name):
+    """A prior by its name."""
+    if name == "none":
+        return None
+    return (PRIORS | MANY)[name]()
+
+
+def _matrix(values):
+    """A small matrix, or what a fixed vector makes of a large one."""
+    values = np.asarray(values)
+    return values if len(values) <= LARGEST_MATRIX else values @ np.cos(np.arange(len(values)))
+
+
+def numbers_of_prior(prior):
+    """All that a prior says in numbers."""
+    if isinstance(prior, MixturePrior):
+        found = {f"pooled {key}": value for key, value in numbers_of_prior(prior.pooled).items()}
+        found |= {"counts": prior.counts, "direction_sums": prior.direction_sums}
+        found |= {"shares": prior.shares, "concentrations": prior.concentrations}
+        if prior.outer_sums is not None:
+            found["outer_sums"] = np.array([_matrix(one) for one in prior.outer_sums])
+        return found
+    if isinstance(prior, MulticlassPrior):
+        return {
+            f"{pair} {key}": value
+            for pair in prior.pairs
+            for key, value in numbers_of_prior(prior[pair]).items()
+            if key in ("direction_sum", "outer_sum", "half_gap", "feature_scale", "n_tasks")
+        }
+    found = {
+        "n_tasks": prior.n_tasks,
+        "direction_sum": prior.direction_sum,
+        "feature_scale": prior.feature_scale,
+        "mean": prior.mean,
+        "scatter": _matrix(prior.scatter),
+        "resultant_length": prior.resultant_length,
+    }
+    if prior.resultant_length > 1e-3:
+        found["mean_direction"] = prior.mean_direction
+    if 1e-3 < prior.resultant_length < 1.0 - 1e-9:
+        # Of one direction these are infinite, but for rounding.
+        found["concentration"] = prior.concentration
+        found["concentration_mle"] = prior.concentration_mle()
+        for form in ("tangent", "authors", "printed"):
+            found[f"standard_error {form}"] = _matrix(prior.standard_error(form))
+    for name in ("half_gap", "autocorrelation", "direction_noise", "directions"):
+        if getattr(prior, name) is not None:
+            found[name] = getattr(prior, name)
+    for name in ("outer_sum", "within_covariance"):
+        if getattr(prior, name) is not None:
+            found[name] = _matrix(getattr(prior, name))
+    return found
+
+
+# -- fits -----------------------------------------------------------------------------------------
+
+
+class Fit:
+    """A fitted estimator and the samples that it saw.
+
+    `loose` are fits that minimise over a continuous weight: their directions are as exact as it.
+    """
+
+    def __init__(self, estimator, X, loose=False):
+        self.estimator, self.X, self.loose = estimator, X, loose
+
+    @property
+    def points(self):
+        z = np.random.default_rng([99, self.X.shape[1]]).standard_normal((4, self.X.shape[1]))
+        return self.X.mean(0) + self.X.std(0) * z
+
+
+def _fit(make, change=None, labels=(0, 1), drop=None, **options):
+    """Fit to new samples of the crowd; `options` are those of the draw."""
+    d, n_each, seed = options.pop("d", 4), options.pop("n", (6, 5)), options.pop("seed", 1)
+    weighted, after = options.pop("weighted", False), options.pop("after", None)
+    X, y = draw_samples(d, n_each, seed=seed, **options)
+    if change is not None:
+        X = change(X)
+    y = np.array(labels)[y]
+    if drop is not None:
+        X, y = X[y != drop], y[y != drop]
+    estimator = make()
+    more = {"sample_weight": 0.25 * (np.arange(len(y)) % 5) + 0.5} if weighted else {}
+    # Of sources that cancel out a blend warns; that it does is in the table of refusals.
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The directions of the prior's")
+        estimator.fit(X, y, **more)
+    if after is not None:
+        after(estimator, X)
+    return Fit(estimator, X, _is_loose(estimator))
+
+
+def _is_loose(estimator):
+    if isinstance(estimator, MulticlassBlend):
+        estimator = estimator.estimator
+    if isinstance(estimator, PosteriorBlendClassifier):
+        return estimator.strength == "risk"
+    if isinstance(estimator, ConvexBlendClassifier):
+        chosen = estimator.alpha is None and estimator.alphas is None
+        return estimator.weights == "per-task" or (
+            chosen and estimator.prior is not None and estimator.method == "deterministic"
+        )
+    return False
+
+
+def _convex(prior="tasks", **options):
+    return lambda: ConvexBlendClassifier(prior_of(prior), **options)
+
+
+def _posterior(prior="tasks", **options):
+    return lambda: PosteriorBlendClassifier(prior_of(prior), **options)
+
+
+def _paper(prior="tasks raw", **options):
+    return lambda: ConvexBlendClassifier.paper(prior_of(prior), random_state=0, **options)
+
+
+def _chunks(make, sizes, **options):
+    """Fit in chunks, the classes in turn."""
+    X, y = draw_samples(4, (6, 5), seed=1)
+    order = np.argsort(np.arange(len(y)) % 6, kind="stable")
+    X, y = X[order], y[order]
+    estimator = make()
+    for part in np.split(np.arange(len(y)), sizes):
+        estimator.partial_fit(X[part], y[part], **options)
+    return Fit(estimator, X, _is_loose(estimator))
+
+
+def _domains(make):
+    tasks = draw_tasks(5, 4)
+    X, y = draw_samples(4, (6, 5), seed=1)
+    rows = np.concatenate([*(np.asarray(task.X) for task in tasks), X])
+    labels = np.concatenate([*(np.asarray(task.y) for task in tasks), y])
+    domain = np.repeat([1, 2, 3, 4, 5, -6], [len(task.y) for task in tasks] + [len(y)])
+    labels[-1] = -1
+    estimator = make().fit(rows, labels, sample_domain=domain)
+    return Fit(estimator, X, _is_loose(estimator))
+
+
+def _weights_of_zero(make):
+    X, y = draw_samples(4, (6, 5), seed=1)
+    return Fit(make().fit(X, y, sample_weight=np.arange(len(y)) % 3 / 1.0), X)
+
+
+def _twice_as_many(estimator, X):
+    estimator.estimate_proportions(_unlabelled(X.shape[1], (60, 15)))
+
+
+def _threshold(estimator, X):
+    estimator.place_threshold(_unlabelled(X.shape[1], (30, 25)))
+
+
+def _unlabelled(d, n_each):
+    return draw_samples(d, n_each, seed=1)[0] + 0.3
+
+
+def _fisher_fits():
+    for d, n in ((1, (3, 4)), (2, (1, 1)), (4, (6, 5)), (12, (5, 5)), (30, (50, 50))):
+        for shrinkage in ("oas", "ledoit_wolf", 0.3, None):
+            yield (
+                f"d={d} n={sum(n)} {shrinkage}",
+                lambda s=shrinkage: FisherDiscriminant(shrinkage=s),
+                {"d": d, "n": n},
+            )
+    yield "d=300 n=20", FisherDiscriminant, {"d": 300, "n": (10, 10)}
+    yield "priors", lambda: FisherDiscriminant(priors=(0.3, 0.7)), {}
+    yield "raw units", lambda: FisherDiscriminant(feature_scale=None), {}
+    yield "given units", lambda: FisherDiscriminant(feature_scale=_SCALE), {}
+    yield "weighted", FisherDiscriminant, {"weighted": True}
+    yield "text", FisherDiscriminant, {"labels": ("task", "rest")}
+    yield "tied", FisherDiscriminant, {"d": 5, "change": composition}
+    yield "tied plain", lambda: FisherDiscriminant(shrinkage=None), {"d": 5, "change": composition}
+    yield "constant", FisherDiscriminant, {"d": 3, "change": with_constant}
+
+
+_SIZES = {
+    "tasks d=1": ((1, (1, 1)), (1, (9, 12))),
+    "tasks d=2": ((2, (1, 1)), (2, (3, 3))),
+    "tasks": ((4, (1, 1)), (4, (2, 2)), (4, (50, 50))),
+    "tasks d=12": ((12, (1, 2)), (12, (4, 4)), (12, (30, 20))),
+    "tasks d=30": ((30, (3, 3)), (30, (40, 40))),
+    "tasks d=300 isotropic": ((300, (8, 8)),),
+    "unit d=30 isotropic": ((30, (4, 4)),),
+    "unit d=300 isotropic": ((300, (4, 4)),),
+}
+#: Priors of four features and the labels 0 and 1, or of none.
+_OF_FOUR = (
+    "none",
+    "tasks isotropic",
+    "tasks raw",
+    "tasks scaled",
+    "tasks one",
+    "tasks two",
+    "tasks unlike",
+    "unit",
+    "unit isotropic",
+    "one direction",
+    "summary tangent",
+    "summary authors",
+    "cancelling",
+    "released",
+    "released isotropic",
+    "released noisy",
+    "merged",
+    "mixture",
+    "mixture isotropic",
+    "mixture of three",
+    "mixture of one",
+    "mixture tasks",
+)
+
+
+def _common_fits(blend):
+    """What both blends have in common."""
+    yield "default", blend(), {}
+    for name in _OF_FOUR:
+        yield f"prior {name}", blend(name), {}
+    for name, sizes in _SIZES.items():
+        for d, n in sizes:
+            yield f"{name} n={sum(n)}", blend(name), {"d": d, "n": n}
+    yield "mixture d=12", blend("mixture d=12"), {"d": 12}
+    yield "tied", blend("tasks tied"), {"d": 5, "change": composition}
+    yield "constant", blend("tasks constant"), {"d": 3, "change": with_constant}
+    for shrinkage in ("ledoit_wolf", 0.3, None):
+        yield f"shrinkage {shrinkage}", blend(shrinkage=shrinkage), {}
+    yield "plain d=12", blend("tasks d=12", shrinkage=None), {"d": 12, "n": (4, 4)}
+    yield "scattered", blend(in_a_row=False), {}
+    yield "class_prior", blend(class_prior=(0.7, 0.3)), {}
+    yield "mixture class_prior", blend("mixture", class_prior=(0.2, 0.8)), {}
+    yield "weighted", blend(), {"weighted": True}
+    yield "far from the crowd", blend(), {"crowd": 7, "n": (20, 20), "gap": 2.0}
+    yield "hardly apart", blend(), {"gap": 0.05}
+    yield "text", blend("tasks text"), {"labels": ("rest", "task")}
+    turned = {"labels": ("b", "a")}
+    yield "turned round", blend(classes=("b", "a")), turned
+    yield "mixture turned round", blend("mixture", classes=("b", "a")), turned
+    missing = {"on_missing_class": "prior"}
+    yield "first class only", blend(**missing), {"drop": 1}
+    yield "second class only", blend(**missing), {"drop": 0}
+    yield "one sample", blend(**missing), {"drop": 1, "n": (1, 1)}
+    yield "mixture first class only", blend("mixture tasks", **missing), {"drop": 1}
+    yield "turned round first only", blend(classes=("b", "a"), **missing), turned | {"drop": "a"}
+    yield "threshold placed", blend(), {"after": _threshold}
+    yield "proportions", blend(), {"after": _twice_as_many}
+    yield "proportions of given", blend(class_prior=(0.6, 0.4)), {"after": _twice_as_many}
+    yield "proportions alone", blend("none"), {"after": _twice_as_many, "n": (15, 15)}
+
+
+def _convex_fits():
+    for alpha in (0.0, 0.3, 1.0):
+        yield f"alpha {alpha}", _convex(alpha=alpha), {}
+    yield "mixture alpha 0.3", _convex("mixture", alpha=0.3), {}
+    yield "alpha d=12", _convex("tasks d=12", alpha=0.5), {"d": 12, "n": (4, 4)}
+    yield "alpha d=300", _convex("tasks d=300", alpha=0.5), {"d": 300, "n": (4, 4)}
+    yield "grid", _convex(alphas=np.linspace(0.0, 1.0, 11)), {}
+    yield "grid d=30", _convex("tasks d=30", alphas=[0.0, 0.2, 0.5, 1.0]), {"d": 30, "n": (3, 3)}
+    for psi in ("authors", "printed"):
+        yield f"psi {psi}", _convex(psi=psi), {}
+    for noise in ("minus", "plus"):
+        yield f"noise {noise}", _convex("tasks raw", noise=noise, shrinkage=None), {"n": (12, 12)}
+        yield f"noise {noise} grid", _convex(noise=noise, alphas=[0.0, 0.5, 0.9]), {}
+    yield "monte_carlo", _convex(method="monte_carlo", n_draws=50, random_state=3), {}
+    yield "paper", _paper(), {}
+    yield "paper fine", _paper(step=0.05, n_draws=40, sign="plus", psi="tangent"), {}
+    yield "paper printed", _paper(psi="printed"), {"n": (20, 15)}
+    yield "paper n=4", _paper(), {"n": (2, 2)}
+    own = {"weights": "per-task"}
+    yield "per-task", _convex("tasks kept", **own), {}
+    yield "per-task unit", _convex("unit kept", **own), {}
+    yield "per-task d=12", _convex("tasks d=12 kept", **own), {"d": 12}
+    yield "per-task alpha", _convex("tasks kept", alpha=0.4, **own), {}
+    yield "per-task grid", _convex("tasks kept", alphas=[0.0, 0.25, 0.5, 1.0], **own), {}
+    yield "per-task class_prior", _convex("tasks kept", class_prior=(0.3, 0.7), **own), {}
+    yield "per-task none", _convex("none", **own), {}
+
+
+def _posterior_fits():
+    for strength in ("risk", 1.0, 0.0, 0.3, np.inf):
+        for name in ("tasks", "unit isotropic", "mixture", "released"):
+            yield f"strength {strength} {name}", _posterior(name, strength=strength), {}
+    yield "risk d=12", _posterior("tasks d=12", strength="risk"), {"d": 12, "n": (4, 4)}
+    yield "0.3 d=30", _posterior("tasks d=30", strength=0.3), {"d": 30, "n": (4, 4)}
+    yield "1 d=300", _posterior("tasks d=300", strength=1), {"d": 300, "n": (4, 4)}
+    yield "1 tied", _posterior("tasks tied", strength=1.0), {"d": 5, "change": composition}
+
+
+def _many_fits():
+    blends = {"convex": ConvexBlendClassifier, "posterior": PosteriorBlendClassifier}
+    for k in (2, 3, 4, 5):
+        options = {"n": (4, 3, 5, 4, 3)[:k], "labels": tuple("abcde"[:k])}
+        for strategy in ("pairwise", "one-vs-rest"):
+            for name, blend in blends.items():
+                for prior in (f"{strategy} k={k}", "none"):
+                    if prior == "none" and (name == "convex" or k > 3):
+                        continue
+                    label = f"{name} {strategy} k={k}{' alone' * (prior == 'none')}"
+                    yield (
+                        label,
+                        lambda b=blend, p=prior, s=strategy: MulticlassBlend(b(prior_of(p)), s),
+                        options,
+                    )
+    for name, blend in blends.items():
+        yield (
+            f"{name} missing",
+            lambda b=blend: MulticlassBlend(
+                b(prior_of("pairwise k=4"), on_missing_class="prior"), "pairwise"
+            ),
+            {"n": (4, 3, 5, 4), "labels": tuple("abcd"), "drop": "c"},
+        )
+    yield (
+        "two missing",
+        lambda: MulticlassBlend(
+            PosteriorBlendClassifier(prior_of("pairwise k=3"), on_missing_class="prior")
+        ),
+        {"n": (4, 0, 0), "labels": tuple("abc")},
+    )
+    yield (
+        "task prior",
+        lambda: MulticlassBlend(PosteriorBlendClassifier(prior_of("tasks"))),
+        {},
+    )
+    yield (
+        "weighted",
+        lambda: MulticlassBlend(PosteriorBlendClassifier(prior_of("pairwise k=3"), strength=1.0)),
+        {"n": (4, 3, 5), "labels": tuple("abc"), "weighted": True},
+    )
+
+
+def _fits():
+    for family, cases in (
+        ("fisher", _fisher_fits()),
+        ("convex", _common_fits(_convex)),
+        ("convex", _convex_fits()),
+        ("posterior", _common_fits(_posterior)),
+        ("posterior", _posterior_fits()),
+        ("many", _many_fits()),
+    ):
+        for name, make, options in cases:
+            yield f"{family}: {name}", partial(_fit, make, **options)
+    for family, make in (("convex", _convex()), ("posterior", _posterior())):
+        yield f"{family}: in chunks", partial(_chunks, make, [2, 3, 7])
+        yield f"{family}: in chunks, named", partial(_chunks, make, [1, 8], classes=(0, 1))
+    for family, make in (("convex", _convex), ("posterior", _posterior)):
+        yield f"{family}: domains", partial(_domains, make("none"))
+        yield f"{family}: domains and prior", partial(_domains, make("tasks scaled"))
+    yield "convex: domains per-task", partial(_domains, _convex("none", weights="per-task"))
+    yield "fisher: weights of zero", partial(_weights_of_zero, FisherDiscriminant)
+    yield "posterior: weights of zero", partial(_weights_of_zero, _posterior(strength=1.0))
+
+
+FITS = {}
+for _label, _make in _fits():
+    assert _label not in FITS, _label
+    FITS[_label] = _make
+#: Fits whose change after the fit is a forecast, not a number that is frozen for good.
+MOVED = ("threshold placed", "proportions")
+
+
+@cache
+def fit_of(label):
+    """A fit by its label."""
+    return FITS[label]()
+
+
+def numbers_of_fit(fit):
+    """What a fit learnt, but for its forecast."""
+    estimator = fit.estimator
+    if isinstance(estimator, MulticlassBlend):
+        return {
+            f"{pair} {key}": value
+            for pair, rule in estimator.rules_.items()
+            for key, value in numbers_of_fit(Fit(rule, fit.X)).items()
+            if key in ("projection_", "coef_", "intercept_", "alpha_", "strength_", "midpoint_")
+        }
+    names = ["projection_", "coef_", "intercept_", "alpha_", "midpoint_", "strength_", "penalty_"]
+    names += ["component_weights_", "source_weights_", "alphas_", "risks_"]
+    names += ["target_projection_", "source_projection_", "half_gap_", "feature_scale_", "means_"]
+    names += ["shrinkage_"]
+    found = {name: getattr(estimator, name, None) for name in names}
+    if isinstance(estimator, FisherDiscriminant):
+        found["covariance_"] = np.trace(estimator.covariance_)
+        found["projection_covariance_"] = _matrix(estimator.projection_covariance_)
+    if len(fit.X[0]) > 100:
+        found = {name: value for name, value in found.items() if name not in _LONG}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+#: What fits of many features leave out, to keep the files small.
+_LONG = ("midpoint_", "means_", "feature_scale_", "target_projection_", "projection_covariance_")
+
+
+def forecasts_of_fit(label, fit):
+    """What a fit promises."""
+    estimator = fit.estimator
+    found = {"predict_proba": estimator.predict_proba(fit.points)}
+    for name in ("expected_accuracy_", "expected_accuracy_error_", "class_prior_"):
+        # Of classes that are set against the rest there is none.
+        if hasattr(estimator, name):
+            found[name] = getattr(estimator, name)
+    if any(word in label for word in MOVED):
+        found["intercept_"] = estimator.intercept_
+    kind = label.partition(": ")[2]
+    blend = isinstance(estimator, ConvexBlendClassifier | PosteriorBlendClassifier)
+    if blend and "only" not in kind and "sample" not in kind and estimator.weights == "average":
+        prior = estimator.prior_
+        if isinstance(prior, TaskPrior):
+            more = forecast_labels(estimator, [2, 5, 7.5, 40])
+            found |= {"more accuracy": more.accuracy, "more error": more.error}
+    return found
+
+
+# -- functions ------------------------------------------------------------------------------------
+
+
+def _target(d=4, seed=0, batch=()):
+    rng = np.random.default_rng([seed, d, *batch])
+    root = rng.standard_normal((*batch, d, 2 * d))
+    nu = np.cos(np.arange(d)) / np.sqrt(d / 2.0) + 0.3 * rng.standard_normal((*batch, d))
+    return {"half_gap": nu, "covariance": root @ root.mT / (2 * d)}
+
+
+def _choice(prior="tasks", batch=(), **options):
+    known = prior_of(prior)
+    given = _target(known.n_features, batch=batch) | {"n_samples": (6, 5)} | options
+    choice = choose_alpha(known, **given)
+    return choice._asdict()
+
+
+def _law(d=4):
+    one, two = _target(d), _target(d, 1)
+    return {
+        "target": (one["half_gap"], 0.1 * two["covariance"]),
+        "source": (two["half_gap"], 0.02 * np.eye(d)),
+        "nu": one["half_gap"],
+        "sigma": one["covariance"],
+    }
+
+
+def _curve(d=4, **options):
+    return risk_curve(np.linspace(0.0, 1.0, 7), **_law(d), **options)._asdict()
+
+
+def _risk(d=4, **options):
+    law = _law(d)
+    given = {"nu": law["nu"], "sigma": law["sigma"]}
+    return expected_risk(*law["target"], **given, **options)._asdict()
+
+
+def _conditional(**options):
+    law = _law()
+    W = draw_unit(6, 4)
+    return {"risk": conditional_risk(W, nu=law["nu"], sigma=law["sigma"], **options)}
+
+
+def _simulated(name, columns, **options):
+    table = getattr(simulate, name)(random_state=0, **options)
+    keys = [column for column in table if table[column].dtype.kind not in "fi"]
+    text = json.dumps(table[keys].astype(str).values.tolist())
+    found = {column: table[column].to_numpy(dtype=float) for column in columns}
+    return found | {"rows": int(hashlib.sha256(text.encode()).hexdigest()[:12], 16)}
+
+
+def _simulated_tasks():
+    tasks = simulate.simulate_tasks(3, 6, n_features=3, concentration=5.0, random_state=0)
+    return {task.name: np.column_stack([task.X, task.y]) for task in tasks}
+
+
+FUNCTIONS = {
+    "choose_alpha": _choice,
+    "choose_alpha isotropic": partial(_choice, "unit isotropic"),
+    "choose_alpha batch": partial(_choice, batch=(3, 2)),
+    "choose_alpha grid": partial(_choice, alphas=[0.0, 0.3, 0.6, 1.0]),
+    "choose_alpha batch grid": partial(_choice, batch=(3,), alphas=np.linspace(0.0, 1.0, 11)),
+    "choose_alpha psi authors": partial(_choice, psi="authors"),
+    "choose_alpha psi printed": partial(_choice, psi="printed"),
+    "choose_alpha shrunk": partial(_choice, shrinkage=0.4, n_samples=9),
+    "choose_alpha known": partial(_choice, shrinkage=1.0),
+    "choose_alpha class_prior": partial(_choice, class_prior=(0.3, 0.7)),
+    "choose_alpha d=12": partial(_choice, "tasks d=12"),
+    "choose_alpha released": partial(_choice, "released"),
+    "choose_alpha monte_carlo": partial(_choice, method="monte_carlo", random_state=0),
+    "choose_alpha monte_carlo batch": partial(
+        _choice, batch=(4,), method="monte_carlo", n_draws=30, random_state=1
+    ),
+    "choose_alpha singular": lambda: _choice(
+        covariance=np.diag([1.0, 2.0, 0.5, 0.0]), half_gap=[0.5, 0.2, -0.4, 0.0]
+    ),
+    "choose_alpha certain": lambda: _choice(
+        covariance=np.diag([1.0, 2.0, 0.5, 0.0]), half_gap=[0.5, 0.2, -0.4, 0.1]
+    ),
+    "risk_curve": _curve,
+    "risk_curve d=12": partial(_curve, 12),
+    "risk_curve d=1": partial(_curve, 1),
+    "risk_curve class_prior": partial(_curve, class_prior=(0.2, 0.8)),
+    "risk_curve monte_carlo": partial(_curve, method="monte_carlo", random_state=0),
+    "expected_risk": _risk,
+    "expected_risk d=30": partial(_risk, 30),
+    "expected_risk class_prior": partial(_risk, class_prior=(0.2, 0.8)),
+    "expected_risk monte_carlo": partial(_risk, method="monte_carlo", n_draws=20, random_state=0),
+    "expected_risk monte_carlo class_prior": partial(
+        _risk, method="monte_carlo", class_prior=(0.6, 0.4), random_state=0
+    ),
+    "conditional_risk": _conditional,
+    "conditional_risk class_prior": partial(_conditional, class_prior=(0.2, 0.8)),
+    "blend_directions": lambda: {
+        "directions": blend_directions(draw_unit(3, 4), draw_unit(3, 4, 1), [0.0, 0.4, 1.0])
+    },
+    "simulate_tasks": _simulated_tasks,
+    "draw_directions": lambda: {
+        f"d={d} kappa={kappa}": simulate.draw_directions(4, d, kappa, random_state=0)
+        for d in (1, 2, 10)
+        for kappa in (0.0, 3.0, 500.0)
+    },
+    "figure2": partial(
+        _simulated, "figure2", ["true"], n_sources=(10,), n_targets=(10, 50), n_repeats=3
+    ),
+    "figure3": partial(
+        _simulated, "figure3", ["accuracy", "alpha"], panels="n", values=(4, 20), n_repeats=3
+    ),
+    "misspecified": partial(_simulated, "misspecified", ["accuracy", "alpha"], n_repeats=3),
+    "newcomers": partial(_simulated, "newcomers", ["accuracy"], n_newcomers=3, n_sources=8),
+}
+
+
+# -- studies --------------------------------------------------------------------------------------
+
+#: Every named method for two classes, but for "private", which needs OpenDP.
+TWO_CLASS = (
+    *("target", "average-source", "paper", "oracle", "random-alpha", "target-shrunk", "convex"),
+    *("posterior", "posterior-unlabelled", "lda", "pooled", "mixture", "convex-mixture"),
+    *("per-task", "posterior-proportions", "pairwise", "one-vs-rest"),
+)
+#: Those that minimise over a continuous weight.
+MINIMISED = ("convex", "convex-mixture", "per-task")
+SEEDED = {"random_state": 0}
+STUDIES = {
+    "two classes": lambda: CalibrationStudy(
+        draw_tasks(6, 4, (18, 15)), methods=TWO_CLASS, budgets=[2, 0.3], n_splits=4, **SEEDED
+    ),
+    "chronological": lambda: CalibrationStudy(
+        draw_tasks(6, 4, (14, 16), groups=2),
+        methods=TWO_CLASS,
+        budgets=[2, 5],
+        splits="chronological",
+        **SEEDED,
+    ),
+    "random": lambda: CalibrationStudy(
+        draw_tasks(6, 4, (14, 16), ("rest", "task"), groups=2),
+        methods=[*TWO_CLASS[:9], "mixture", ("own", FisherDiscriminant())],
+        budgets=[3],
+        n_splits=3,
+        splits="random",
+        **SEEDED,
+    ),
+    "three classes": lambda: CalibrationStudy(
+        draw_tasks(6, 4, (10, 9, 8), tuple("abc")),
+        methods=["pairwise", "one-vs-rest", "lda", "pooled"],
+        budgets=[2, 4],
+        n_splits=2,
+        **SEEDED,
+    ),
+    "private": lambda: CalibrationStudy(
+        draw_tasks(6, 4, (18, 15)), methods=["private"], budgets=[3], n_splits=3, **SEEDED
+    ),
+}
+SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "alpha"]
+PROMISES = ["brier", "expected_accuracy"]
+
+
+@cache
+def study_of(name):
+    """Rows of a study by its name."""
+    return STUDIES[name]().run().rows
+
+
+def scores_of_study(rows, columns):
+    """Rows of each method in the order of tasks, budgets and splits."""
+    found = {"rows": np.array([len(rows), rows["n_labelled"].sum()])}
+    for method, part in rows.groupby("method", sort=False):
+        part = part.sort_values(["task", "budget", "split"])
+        found[method] = part[columns].to_numpy(dtype=float)
+    return found
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def save_version_1(path):
+    """A file as the first version had it: neither a card nor anything said (docs/prior-file.md)."""
+    prior = prior_of("tasks scaled")
+    header = {"format": "crossfade-prior", "version": 1, "n_tasks": prior.n_tasks}
+    header |= {"classes": prior.classes, "feature_names": prior.feature_names}
+    text = json.dumps(header, sort_keys=True)
+    names = ("direction_sum", "outer_sum", "feature_scale", "within_covariance", "half_gap")
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(names):
+        digest.update(f"{name}{getattr(prior, name).shape}".encode())
+        digest.update(np.ascontiguousarray(getattr(prior, name), dtype="<f8").tobytes())
+    np.savez(
+        path,
+        header=np.frombuffer(text.encode(), dtype=np.uint8),
+        sha256=np.frombuffer(digest.digest(), dtype=np.uint8),
+        **{name: getattr(prior, name) for name in names},
+    )
+
+
+def _save_prior(name, path):
+    prior_of(name).save(path)
+
+
+def _save_annotated(path):
+    names = ["theta", "alpha", "b e t a", "γ"]
+    tasks = [Task(task.X, task.y, task.name, feature_names=names) for task in draw_tasks(8, 4)]
+    prior = TaskPrior.from_tasks(tasks)
+    prior.annotated(made_by="Lab A", units="µV²", date="2024-03-01", note="first | second").save(
+        path
+    )
+
+
+def _save_fit(label, path):
+    save_model(fit_of(label).estimator, path)
+
+
+#: Files that were written once, and must be read for ever.
+PRIOR_FILES = {
+    "full.npz": (TaskPrior, _save_annotated),
+    "isotropic.npz": (TaskPrior, partial(_save_prior, "tasks isotropic")),
+    "kept.npz": (TaskPrior, partial(_save_prior, "tasks kept")),
+    "summary.npz": (TaskPrior, partial(_save_prior, "summary tangent")),
+    "released.npz": (TaskPrior, partial(_save_prior, "released")),
+    "version-1.npz": (TaskPrior, save_version_1),
+    "mixture.npz": (MixturePrior, partial(_save_prior, "mixture")),
+    "mixture-isotropic.npz": (MixturePrior, partial(_save_prior, "mixture isotropic")),
+    "pairwise.npz": (MulticlassPrior, partial(_save_prior, "pairwise k=3")),
+    "one-vs-rest.npz": (MulticlassPrior, partial(_save_prior, "one-vs-rest k=3")),
+}
+MODEL_FILES = {
+    "convex.json": partial(_save_fit, "convex: alpha 0.3"),
+    "posterior.json": partial(_save_fit, "posterior: text"),
+    "mixture.json": partial(_save_fit, "posterior: prior mixture"),
+    "alone.json": partial(_save_fit, "posterior: prior none"),
+    "released.json": partial(_save_fit, "posterior: prior released"),
+}
+
+
+def numbers_of_prior_file(prior):
+    """What a prior from a file says, and what a blend makes of it."""
+    found = numbers_of_prior(prior)
+    if isinstance(prior, MulticlassPrior):
+        make, labels = partial(MulticlassBlend, strategy=prior.strategy), tuple("abc")
+    else:
+        make, labels = (lambda blend: blend), (0, 1)
+    n = (6, 5, 4)[: len(labels)]
+    X, y = draw_samples(4, n, seed=1)
+    blend = make(PosteriorBlendClassifier(prior, strength=1.0)).fit(X, np.array(labels)[y])
+    fitted = numbers_of_fit(Fit(blend, X))
+    return found | {f"blend {key}": value for key, value in fitted.items()}
+
+
+def text_of_prior(prior):
+    """What a prior says in words."""
+    found = {"repr": repr(prior), "classes": list(prior.classes or [])}
+    if isinstance(prior, TaskPrior):
+        found |= {"summary": prior.summary(), "about": dict(prior.about)}
+        found |= {"release": repr(prior.release), "scale_learnt": prior.scale_learnt}
+        found |= {"summarised": prior.summarised, "names": list(prior.feature_names or [])}
+    if not isinstance(prior, MulticlassPrior):
+        found["card"] = prior.card()
+    return found
+
+
+def numbers_of_model_file(path):
+    """What a model from a file says of some fixed points."""
+    rule = load_model(path)
+    points = Fit(None, draw_samples(4, (6, 5), seed=1)[0]).points
+    return {
+        "decision_function": rule.decision_function(points),
+        "predict_proba": rule.predict_proba(points),
+        "second": rule.predict(points) == rule.classes_[1],
+        "coef_": rule.coef_,
+        "intercept_": rule.intercept_,
+        "projection_": rule.projection_,
+        "midpoint_": rule.midpoint_,
+        "feature_scale_": rule.feature_scale_,
+        "alpha_": rule.alpha_,
+        "class_prior_": rule.class_prior_,
+        "expected_accuracy_": rule.expected_accuracy_,
+        "expected_accuracy_error_": rule.expected_accuracy_error_,
+        "n_labelled_": rule.n_labelled_,
+    }
+
+
+# -- all groups -----------------------------------------------------------------------------------
+
+
+def number_cases():
+    """Label to a function that gives numbers by name, and which are loose: True, False or names."""
+    cases = {f"prior: {name}": _of_prior(name) for name in (*PRIORS, *MANY)}
+    for label in FITS:
+        if not any(word in label for word in MOVED):
+            cases[label] = lambda label=label: (
+                numbers_of_fit(fit_of(label)),
+                fit_of(label).loose,
+            )
+    for name, function in FUNCTIONS.items():
+        loose = name in ("figure3", "misspecified", "newcomers")
+        cases[f"function: {name}"] = lambda function=function, loose=loose: (function(), loose)
+    for name in STUDIES:
+        cases[f"study: {name}"] = lambda name=name: (
+            scores_of_study(study_of(name), SCORES),
+            MINIMISED,
+        )
+    return cases
+
+
+def _of_prior(name):
+    return lambda: (numbers_of_prior(prior_of(name)), False)
+
+
+def forecast_cases():
+    """Label to a function that gives forecasts by name, and which are loose, as above."""
+    cases = {}
+    for label in FITS:
+        cases[label] = lambda label=label: (
+            forecasts_of_fit(label, fit_of(label)),
+            fit_of(label).loose,
+        )
+    for name in STUDIES:
+        cases[f"study: {name}"] = lambda name=name: (
+            scores_of_study(study_of(name), PROMISES),
+            MINIMISED,
+        )
+    for name, columns in {
+        "figure2": ["predicted"],
+        "figure3": ["expected"],
+        "misspecified": ["expected"],
+        "newcomers": ["expected"],
+    }.items():
+        options = {**FUNCTIONS[name].keywords}
+        cases[f"function: {name}"] = lambda name=name, columns=columns, options=options: (
+            _simulated(name, columns, **options),
+            True,
+        )
+    return cases

@@ -1,0 +1,196 @@
+"""Is everything as it was? Numbers, forecasts and the public surface against golden files.
+
+Three groups, by how firmly they are frozen:
+
+- ``numbers`` stay for good: directions, thresholds, weights, sums of priors, scores of studies;
+- ``forecasts`` stay until a better one is meant to replace them: expected accuracies and
+  probabilities;
+- the surface: signatures, help texts, refusals, and files of priors and models that must still be
+  read. The type of a refusal may become a subclass. Its sentence may become a better one, and so
+  may a help text, but then the golden file changes in the same commit.
+
+``python tests/contracts/make_golden.py GROUP`` renews a group.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+def _beside(name):
+    """A module of this folder, which is no package."""
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+golden, fits, surface = map(_beside, ("make_golden", "golden_fits", "golden_surface"))
+
+NUMBERS, FORECASTS = fits.number_cases(), fits.forecast_cases()
+FILES = golden.GOLDEN / "files"
+
+#: Unit vectors and error rates: compared absolutely.
+ABSOLUTE = ("projection_", "mean_direction", "directions", "mean", "risks", "risk", "risks_")
+#: Weights that minimise an expected risk, and what follows from them.
+ALPHA = 1e-7
+
+
+@pytest.fixture(scope="module")
+def stored():
+    read = {}
+
+    def get(group):
+        if group not in read:
+            texts = ("numbers", "forecasts", "file_numbers")
+            read[group] = (golden.read_numbers if group in texts else golden.read_text)(group)
+        return read[group]
+
+    return get
+
+
+def assert_same(found, stored, tolerance, loose=False, lax=ALPHA):
+    """Refuse numbers that differ by more than a tolerance, naming them.
+
+    `loose` names those, or is True for all, that follow from a continuous minimum: for them the
+    tolerance is `lax`. Curves of risks do not.
+    """
+    assert list(found) == list(stored)
+    faults = []
+    for name, expected in stored.items():
+        value = np.asarray(found[name], dtype=np.float64)
+        assert value.shape == expected.shape, name
+        kind = name.split()[-1]
+        allowed = tolerance
+        if kind in ("alpha", "alpha_"):
+            allowed = max(tolerance, ALPHA)
+        if kind not in ("risks_", "alphas_") and (loose is True or (loose and name in loose)):
+            allowed = lax
+        if kind not in ABSOLUTE:
+            allowed *= 1.0 + np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
+        same = np.isclose(value, expected, rtol=0.0, atol=allowed, equal_nan=True)
+        if not same.all():
+            off = np.abs(value - expected)[~same].max()
+            faults.append(f"{name} is off by {off:.3g}, more than {allowed:.3g}")
+    assert not faults, "; ".join(faults)
+
+
+def skip_without_opendp(label):
+    if "private" in label:
+        pytest.importorskip("opendp")
+
+
+# -- numbers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label", NUMBERS)
+def test_numbers(label, stored):
+    skip_without_opendp(label)
+    found, loose = NUMBERS[label]()
+    # A direction moves by as much as the weight that it is blended with, and a little more.
+    assert_same(found, stored("numbers")[label], 1e-9, loose, 3.0 * ALPHA)
+
+
+def test_all_numbers_are_asked_for(stored):
+    assert list(stored("numbers")) == list(NUMBERS)
+    assert list(stored("forecasts")) == list(FORECASTS)
+
+
+# -- forecasts ------------------------------------------------------------------------------------
+
+
+def _families():
+    families = {}
+    for place, label in enumerate(FORECASTS):
+        family = label.partition(":")[0]
+        if family in ("convex", "posterior"):
+            family += f" {place % 8}"
+        families.setdefault(family, []).append(label)
+    return families
+
+
+@pytest.mark.parametrize("family", _families())
+def test_forecasts(family, stored):
+    faults = []
+    for label in _families()[family]:
+        skip_without_opendp(label)
+        found, loose = FORECASTS[label]()
+        try:
+            assert_same(found, stored("forecasts")[label], 1e-8, loose, 1e-6)
+        except AssertionError as fault:
+            faults.append(f"{label}: {fault}")
+    assert not faults, "\n".join(faults)
+
+
+# -- surface --------------------------------------------------------------------------------------
+
+
+def test_signatures(stored):
+    assert surface.signatures() == stored("signatures")
+
+
+@pytest.mark.parametrize("path", list(surface.commands()))
+def test_help(path, stored):
+    assert surface.help_of(path).split("\n") == stored("help")[path]
+
+
+def test_no_command_is_gone(stored):
+    assert list(surface.commands()) == list(stored("help"))
+
+
+@pytest.mark.parametrize("area", surface.REFUSALS)
+def test_refusals(area, stored, tmp_path):
+    faults = []
+    for place, label in enumerate(surface.REFUSALS[area]):
+        folder = tmp_path / f"{place}"
+        folder.mkdir()
+        expected = stored("refusals")[f"{area}: {label}"]
+        found = surface.refusal_of(area, label, folder)
+        kinds = [kind.__name__ for kind in found["type"].__mro__]
+        if expected["type"] not in kinds or found["message"] != expected["message"]:
+            faults.append(f"{label}: {kinds[0]}, {found['message']!r}; it was {expected}")
+    assert not faults, "\n".join(faults)
+
+
+def test_no_refusal_is_gone(stored):
+    asked = [f"{area}: {label}" for area, cases in surface.REFUSALS.items() for label in cases]
+    assert asked == list(stored("refusals"))
+
+
+@pytest.mark.parametrize("label", surface.COMMANDS)
+def test_refused_commands(label, stored, tmp_path):
+    assert surface.refused_command(label, tmp_path) == stored("commands")[label]
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", fits.PRIOR_FILES)
+def test_prior_files_are_still_read(name, stored, tmp_path):
+    kind, _ = fits.PRIOR_FILES[name]
+    prior = kind.load(FILES / name)
+    assert fits.text_of_prior(prior) == stored("file_words")[name]
+    assert_same(fits.numbers_of_prior_file(prior), stored("file_numbers")[name], 1e-9)
+    prior.save(tmp_path / name)
+    assert kind.load(tmp_path / name) == prior
+    if name != "version-1.npz":
+        # Models record the checksum of the file of their prior, so that it must not change.
+        assert (tmp_path / name).read_bytes() == (FILES / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", fits.MODEL_FILES)
+def test_model_files_are_still_read(name, stored):
+    assert_same(fits.numbers_of_model_file(FILES / name), stored("file_numbers")[name], 1e-12)
+
+
+@pytest.mark.parametrize("name", fits.MODEL_FILES)
+def test_models_are_saved_with_the_same_fields(name, tmp_path):
+    fits.MODEL_FILES[name](tmp_path / name)
+    old, new = (golden.json.loads((folder / name).read_text()) for folder in (FILES, tmp_path))
+    assert list(new) == list(old)
+    for field in ("format", "version", "blend", "classes", "feature_names", "n_labelled"):
+        assert new[field] == old[field], field
