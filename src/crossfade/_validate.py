@@ -1,4 +1,4 @@
-"""Arguments in, checked arguments out: every refusal says what was found and what to do."""
+"""Checks of arguments: every refusal says what was wrong, what was found and what to do."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
-RandomState = int | np.random.Generator | np.random.RandomState | None
+from crossfade._typing import Array, RandomState
 
 
 def check_choice(name: str, value: object, allowed: Sequence[str]) -> str:
@@ -183,17 +182,17 @@ def check_alphas(alphas: ArrayLike, name: str = "alphas") -> Array:
     return array
 
 
-def check_counts(n_samples: ArrayLike) -> tuple[float, float]:
+def check_counts(n_samples: ArrayLike) -> Array:
     """Return samples per class; one number counts both classes and is taken as balanced."""
     counts = check_finite("n_samples", n_samples, 0)
     if counts.ndim == 0:
         total = check_number("n_samples", counts.item(), 2.0)
-        return total / 2.0, total / 2.0
+        return np.full(2, total / 2.0)
     if counts.shape != (2,) or not np.isfinite(counts).all() or counts.min() <= 0.0:
         raise ValueError(
             f"n_samples must be one number or a pair of positive numbers; got {n_samples!r}."
         )
-    return float(counts[0]), float(counts[1])
+    return counts
 
 
 def as_generator(random_state: RandomState) -> np.random.Generator:
@@ -213,30 +212,3 @@ def grid_of(step: object) -> Array:
             f"{1.0 / n_steps:.6g}."
         )
     return np.linspace(0.0, 1.0, n_steps + 1)
-
-
-def check_same_space(mine: Any, theirs: Any) -> None:
-    """Refuse to merge priors of different features, scales or classes.
-
-    Parameters
-    ----------
-    mine, theirs : TaskPrior
-        Two priors.
-    """
-    if mine.n_features != theirs.n_features:
-        raise ValueError(
-            f"Priors of different features cannot be merged: {mine.n_features} and "
-            f"{theirs.n_features} features. Build both from the same ones."
-        )
-    if not np.array_equal(mine.feature_scale, theirs.feature_scale):
-        raise ValueError(
-            "Priors of different feature scales cannot be merged: directions would be in "
-            "different units. Build both with the same feature_scale."
-        )
-    for name in ("feature_names", "classes"):
-        own, other = getattr(mine, name), getattr(theirs, name)
-        if own is not None and other is not None and own != other:
-            raise ValueError(
-                f"Priors of different {name.replace('_', ' ')} cannot be merged: {own} and "
-                f"{other}. Rename those of one site before its prior is built."
-            )

@@ -1,30 +1,80 @@
-"""Labelled samples and a prior in, a target and a forecast out: what both blends share."""
+"""What the estimators of two classes share: from labelled windows and a prior to a rule.
+
+The moments of the labelled windows give the person's direction (room `fisher`), a verb blends it
+with the crowd's (`_convex`, `_posterior`, `_mixture`, `_per_task`), and the forecast frees the gap
+along the blend of its optimism (room `risk`): from there on it is a linear rule.
+"""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crossfade._typing import Array
 from crossfade._validate import check_choice
 from crossfade.blend._domains import split_domains
-from crossfade.blend._unlabelled import threshold_of
-from crossfade.fisher._direction import Samples, Target, check_shrinkage, describe_target
-from crossfade.fisher._linear import LinearRule, check_both_classes, encode
+from crossfade.blend._unlabelled import proportion_of, threshold_of
+from crossfade.blend._verb import Blend
+from crossfade.exceptions import NoDirectionError, PriorMismatchError
+from crossfade.fisher._direction import Direction, learn_direction
+from crossfade.fisher._linear import LinearRule, Rule, check_both_classes, encode
+from crossfade.fisher._moments import ClassMoments
+from crossfade.fisher._shrinkage import check_shrinkage
+from crossfade.prior._crowd import Crowd
 from crossfade.prior._mixture import MixturePrior, Prior
 from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._task_prior import TaskPrior
+from crossfade.risk._error_rate import check_class_prior, log_odds
 from crossfade.risk._forecast import Forecast, forecast
-from crossfade.risk._proportions import check_class_prior, log_odds, proportion_of
-
-Array = NDArray[np.float64]
 
 MISSING_CLASS = ("error", "prior")
 
 
+class Fit(NamedTuple):
+    """All that was learnt; the public attributes follow from it."""
+
+    person: Direction
+    blend: Blend
+    forecast: Forecast  # for equally likely classes
+    rule: Rule  # with its threshold at the midpoint
+    midpoint: Array  # (d,): in the user's units
+    given_gap: Array | None = None  # half the distance of the classes, if it is the crowd's
+
+    @classmethod
+    def of(
+        cls,
+        person: Direction,
+        blend: Blend,
+        midpoint: Array | None = None,
+        given_gap: Array | None = None,
+    ) -> Fit:
+        """Rule through the midpoint along a blend, and what it may promise."""
+        promise = forecast(person, blend.omega, blend.dof, given_gap)
+        length = float(np.linalg.norm(blend.omega))
+        middle = person.midpoint if midpoint is None else midpoint
+        rule = Rule.through(
+            middle,
+            blend.omega / length,
+            person.scale,
+            float(promise.gap) / length,
+            float(promise.variance) / length**2,
+        )
+        return cls(person, blend, promise, rule, middle, given_gap)
+
+    def promise(self, class_prior: float, prior_error: float = 0.0) -> Forecast:
+        """Forecast for classes of such proportions."""
+        if class_prior == 0.5 and prior_error == 0.0:
+            return self.forecast
+        blend = self.blend
+        return forecast(
+            self.person, blend.omega, blend.dof, self.given_gap, class_prior, prior_error
+        )
+
+
 class BlendClassifier(LinearRule):
-    """What both blends share: samples in, a target and its prior out, a forecast with the rule."""
+    """What the blends share."""
 
     # Routed in pipelines and searches without touching scikit-learn's global setting.
     __metadata_request__fit: ClassVar = {"sample_domain": True}
@@ -42,13 +92,12 @@ class BlendClassifier(LinearRule):
     component_weights_: Array | None
     source_projection_: Array | None
     target_projection_: Array | None
-    _seen: tuple[Array, NDArray[Any], Array]
+    expected_accuracy_: float
+    expected_accuracy_error_: float
+    _moments: ClassMoments
     _prior_given: Prior | None
-    _target: Target
-    _concluded: tuple[Array, float, Array | None]
-    _share_error: float
-    #: Samples of the target's further classes, for the covariance only.
-    _bystanders: Samples | None = None
+    _fit: Fit
+    _prior_error: float
 
     def fit(
         self,
@@ -94,8 +143,8 @@ class BlendClassifier(LinearRule):
                 getattr(self, "feature_names_in_", None),
                 keep_directions=self.weights == "per-task",
             )
-        self._start(rows, labels, weight, prior)
-        self._learn(may_wait=False)
+        self._forget()
+        self._learn(rows, labels, weight, prior, may_wait=False)
         return self
 
     def partial_fit(
@@ -107,10 +156,9 @@ class BlendClassifier(LinearRule):
     ) -> Self:
         """Learn from further samples: the result is that of one `fit` on all samples so far.
 
-        The labelled samples are kept for this, since a calibration has few. Where both classes are
-        known beforehand, samples of the second may come later; until then nothing can be predicted.
-        A pickled estimator holds them too.
-        Samples that are refused leave the estimator as it was.
+        Only the moments of the samples so far are kept, so that a call costs the same however many
+        there were. Where both classes are known beforehand, samples of the second may come later;
+        until then nothing can be predicted. Samples that are refused leave the estimator as it was.
 
         Parameters
         ----------
@@ -129,28 +177,16 @@ class BlendClassifier(LinearRule):
             The estimator.
         """
         before = self.__dict__.copy()
-        first = not hasattr(self, "_seen")
+        first = "_moments" not in before
         try:
             rows, labels, weight = self._check_fit_input(X, y, sample_weight, reset=first)
             if first:
-                self._start(rows, labels, weight, self._check_prior())
-            else:
-                if self.prior is not self._prior_given:
-                    self._prior_given = self.prior_ = self._check_prior()
-                old_rows, old_labels, old_weight = self._seen
-                if (labels.dtype.kind in "OU") != (old_labels.dtype.kind in "OU"):
-                    raise ValueError(
-                        "Some labels are text and others are not; the classes so far are "
-                        f"{np.unique(old_labels).tolist()}. Use the same labels in every call."
-                    )
-                self._seen = (
-                    np.concatenate([old_rows, rows]),
-                    np.concatenate([old_labels, labels]),
-                    np.concatenate([old_weight, weight]),
-                )
+                self._forget()
             if classes is not None:
                 self._announced = np.unique(np.asarray(classes))
-            self._learn(may_wait=True)
+            given = first or self.prior is not self._prior_given
+            prior = self._check_prior() if given else self.prior_
+            self._learn(rows, labels, weight, prior, may_wait=True)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -174,12 +210,13 @@ class BlendClassifier(LinearRule):
             The estimator, with another `intercept_`.
         """
         scores = self.decision_function(X)
-        rows, labels, weight = self._seen
-        label = (labels == self.classes_[1]).astype(np.intp)
-        if len(np.unique(label)) < 2:
+        moments, coef = self._moments, self.coef_[0]
+        if moments.counts.min() == 0.0:
             raise ValueError("A threshold between two classes needs labelled samples of both.")
         odds = float(log_odds(self.class_prior_[1]))
-        middle = threshold_of(self.decision_function(rows), label, scores, weight, odds)
+        means = moments.means @ coef + self.intercept_[0]
+        variance = coef @ moments.dense_scatter() @ coef / moments.counts.sum()
+        middle = threshold_of(moments.counts, means, variance, scores, odds)
         self.intercept_ = self.intercept_ - (middle + odds / self._slope)
         return self
 
@@ -202,30 +239,25 @@ class BlendClassifier(LinearRule):
             The estimator, with another `class_prior_` and `intercept_`.
         """
         scores = self.decision_function(X) + log_odds(self.class_prior_[1]) / self._slope
-        omega, trace, given_gap = self._concluded
-        promise = forecast(self._target, omega, trace, given_gap)
-        length = np.linalg.norm(omega)
+        known, length = self._fit.forecast, np.linalg.norm(self._fit.blend.omega)
         given = check_class_prior(self.class_prior)
-        share, error = proportion_of(
+        learnt, error = proportion_of(
             scores,
-            promise.gap / length,
-            promise.variance / length**2,
-            self._target.counts,
-            given or 0.5,
+            known.gap / length,
+            known.variance / length**2,
+            self._fit.person.counts,
+            given,
         )
-        learnt = float(share) if error > 0.0 else given
-        self._share_error = float(error)
-        self._favour(learnt, forecast(self._target, *self._concluded, learnt, error))
+        self._favour(float(learnt) if error > 0.0 else given, float(error))
         return self
 
-    def _start(self, rows: Array, labels: NDArray[Any], weight: Array, prior: Prior | None) -> None:
+    def _forget(self) -> None:
         """Forget what was learnt before, all but what the check of the input has just set."""
-        learnt = [name for name in self.__dict__ if name[-1] == "_" and name[-4:] != "_in_"]
-        for name in (*learnt, "_announced", "_waiting_for"):
+        for name in list(self.__dict__):
+            if name[-1] == "_" and name[-4:] != "_in_":
+                del self.__dict__[name]
+        for name in ("_moments", "_announced", "_waiting_for", "_fit"):
             self.__dict__.pop(name, None)
-        # Copies, since a caller who streams may well fill the same arrays again.
-        self._seen = (rows.copy(), labels.copy(), weight.copy())
-        self.prior_, self._prior_given = prior, self.prior
 
     def _not_fitted(self) -> str:
         if hasattr(self, "_waiting_for"):
@@ -235,101 +267,151 @@ class BlendClassifier(LinearRule):
             )
         return super()._not_fitted()
 
-    # -- from samples to a target -----------------------------------------------------------
+    # -- from samples to a rule -------------------------------------------------------------
 
-    def _learn(self, *, may_wait: bool) -> None:
-        """Fit the rule to all samples so far, or wait for a class that is still to come."""
-        self._check_parameters()
-        prior = self.prior_
-        self.component_weights_ = prior.shares if isinstance(prior, MixturePrior) else None
-        rows, labels, weight = self._seen
+    def _learn(
+        self,
+        rows: Array,
+        labels: NDArray[Any],
+        weight: Array | None,
+        prior: Prior | None,
+        *,
+        may_wait: bool,
+    ) -> None:
+        """Add samples to those so far, and fit the rule, or wait for a class still to come."""
+        self._check_parameters(prior)
         self._refuse_other_features(prior, rows.shape[1])
-        counted = weight > 0.0
-        present, label = encode(labels[counted])
-        samples = Samples(rows[counted], label, weight[counted])
-        names = self._both_classes(present, prior)
+        if weight is not None:
+            counted = weight > 0.0
+            rows, labels, weight = rows[counted], labels[counted], weight[counted]
+        present, label = encode(labels)
+        seen = self._seen_so_far(present)
+        names = self._both_classes(seen, prior)
+        classes = seen if names is None or len(seen) == 2 else np.sort(names)
+        place = np.searchsorted(classes, present)
+        moments = ClassMoments.of(
+            rows, place[label], weight, quartic=self.shrinkage == "ledoit_wolf"
+        )
+        if "_moments" in self.__dict__:
+            moments = self._added(moments)
+        self._conclude(moments, seen, names, prior, may_wait=may_wait)
+
+    def _conclude(
+        self,
+        moments: ClassMoments,
+        seen: NDArray[Any],
+        names: NDArray[Any] | None,
+        prior: Prior | None,
+        *,
+        may_wait: bool = False,
+    ) -> None:
+        """Fit the rule to moments, of which the first two are those of the two classes."""
+        self._moments, self.prior_, self._prior_given = moments, prior, self.prior
         self.__dict__.pop("_waiting_for", None)
-        if len(present) == 2:
-            self.classes_ = present
-            check_both_classes(samples.counts, present.tolist())
-            self._learn_both(samples, self._oriented(prior))
+        if len(seen) == 2:
+            self.classes_ = seen
+            check_both_classes(moments.counts[:2], seen.tolist())
+            oriented = self._oriented(prior)
+            self._publish(self._fit_both(moments, oriented), oriented)
         elif self.on_missing_class == "prior":
-            self._learn_one(samples, present, names, prior)
+            self._fit_one(moments, seen, names, prior)
         elif may_wait and names is not None:
-            self._waiting_for = next(name for name in names.tolist() if name != present[0])
+            self._waiting_for = next(name for name in names.tolist() if name != seen[0])
             self.classes_ = np.sort(names)
         else:
-            known = present.tolist() if names is None else names.tolist()
-            known.sort(key=lambda name: bool(name != present[0]))
+            known = seen if names is None else names
             remedy = "" if prior is None else ", or pass on_missing_class='prior'"
             if may_wait:
                 remedy = ", or name both with partial_fit(..., classes=(first, second))"
-            check_both_classes(samples.counts, known, remedy)
+            ordered = sorted(known.tolist(), key=lambda name: bool(name != seen[0]))
+            check_both_classes(np.sort(moments.counts)[::-1], ordered, remedy)
 
-    def _learn_both(self, samples: Samples, prior: Prior | None) -> None:
-        shrinkage = check_shrinkage(self.shrinkage)
-        scale = None if prior is None else prior.feature_scale
-        fallback = None if prior is None else prior.within_spectrum
+    def _seen_so_far(self, present: NDArray[Any]) -> NDArray[Any]:
+        """Sorted labels of all samples so far, those of this call included."""
+        if "_moments" not in self.__dict__:
+            return present
+        before = self.classes_[self._moments.counts > 0.0]
+        if (present.dtype.kind in "OU") != (before.dtype.kind in "OU"):
+            raise ValueError(
+                "Some labels are text and others are not; the classes so far are "
+                f"{before.tolist()}. Use the same labels in every call."
+            )
+        return encode(np.concatenate([before, present]))[0]
+
+    def _added(self, moments: ClassMoments) -> ClassMoments:
+        if moments.quartic is not None and self._moments.quartic is None:
+            raise ValueError(
+                "shrinkage was changed to 'ledoit_wolf' after samples had been seen, of which only "
+                "what the former one needs was kept. Call fit with all samples."
+            )
+        return self._moments + moments
+
+    def _direction(self, moments: ClassMoments, prior: Prior | None) -> Direction:
+        """The person's own direction, in the prior's units."""
         form = self._noise_form()
         # The paper takes samples for independent.
-        alike = self.in_a_row and form == "unit"
-        known = prior.neighbour_correlation if alike and prior is not None else None
-        samples = samples.among(self._bystanders)
-        target = describe_target(samples, shrinkage, scale, fallback, form, known)
-        self._target = target
-        self.midpoint_ = target.midpoint
-        own = target.noise.omega
+        alike = self.in_a_row and form == "unit" and prior is not None
+        return learn_direction(
+            moments,
+            check_shrinkage(self.shrinkage),
+            None if prior is None else prior.feature_scale,
+            fallback=None if prior is None else prior.within_spectrum,
+            form=form,
+            correlation=prior.neighbour_correlation if alike and prior is not None else None,
+        )
+
+    def _fit_both(self, moments: ClassMoments, prior: Prior | None) -> Fit:
+        person = self._direction(moments, prior)
         if prior is None:
-            omega, trace, self.alpha_ = own, float(target.rank), 1.0
-            self.source_projection_ = None
-            self._no_blend()
-        else:
-            self.source_projection_ = (
-                None if prior.resultant_length < 1e-12 else prior.mean_direction
-            )
-            if target.noise.length > 0.0:
-                omega, trace, self.alpha_ = self._blend(target, prior)
-            else:
-                # Classes that do not differ have no direction of their own: the crowd's it is.
-                omega, trace, self.alpha_ = prior.mean_direction, 0.0, 0.0
-                self._no_blend()
-        self.target_projection_ = own
-        length = float(np.linalg.norm(omega))
-        if length == 0.0 and prior is None:
-            raise ValueError(
-                "The classes do not differ in any feature, and there is no prior to turn to. "
-                "Check the features, or give more samples."
-            )
-        if length == 0.0:
-            raise ValueError(
-                f"The target's direction and the crowd's cancel out at alpha={self.alpha_:g}. "
+            if not person.length:
+                raise NoDirectionError(
+                    "The classes do not differ in any feature, and there is no prior to turn to. "
+                    "Check the features, or give more samples."
+                )
+            return Fit.of(person, Blend(person.omega, person.rank, np.ones(())))
+        if not person.length:
+            # Classes that do not differ have no direction of their own: the crowd's it is.
+            return Fit.of(person, Blend(prior.mean_direction, np.zeros(()), np.zeros(())))
+        blend = self._blend(person, prior)
+        if not blend.omega.any():
+            raise NoDirectionError(
+                f"The target's direction and the crowd's cancel out at alpha={blend.alpha:g}. "
                 "Choose another alpha, or None."
             )
-        self._conclude(omega, trace)
+        return Fit.of(person, blend)
 
-    def _conclude(self, omega: Array, trace: float, given_gap: Array | None = None) -> None:
-        """Set the rule and its forecast; the gap along `omega` may be given."""
-        self._concluded = omega, trace, given_gap
-        share = check_class_prior(self.class_prior)
-        promise = forecast(self._target, omega, trace, given_gap, share)
-        length = float(np.linalg.norm(omega))
-        gap, variance = float(promise.gap) / length, float(promise.variance) / length**2
-        self._set_rule(omega / length, self._target.scale, self.midpoint_, gap, variance)
-        self.class_prior_, self._share_error = np.array([0.5, 0.5]), 0.0
-        self._favour(share, promise)
+    def _publish(self, fit: Fit, prior: Prior | None) -> None:
+        """Set the rule and everything that can be asked about it."""
+        blend = fit.blend
+        self._fit = fit
+        self.midpoint_, self.alpha_ = fit.midpoint, float(blend.alpha)
+        self.target_projection_ = fit.person.omega
+        source = blend.source
+        if source is None and prior is not None:
+            source = prior.crowd.mean_direction
+        length = 0.0 if source is None else float(np.linalg.norm(source))
+        self.source_projection_ = None if source is None or length < 1e-12 else source / length
+        self.component_weights_ = None if self.prior_ is None else self.prior_.shares
+        self._set_blend(blend)
+        self._set_rule(fit.rule)
+        self.class_prior_ = np.array([0.5, 0.5])
+        self._favour(check_class_prior(self.class_prior))
 
-    def _favour(self, share: float | None, promise: Forecast) -> None:
-        """Move the threshold to a share of the second class (equation 20), with its forecast."""
+    def _favour(self, class_prior: float, error: float = 0.0) -> None:
+        """Move the threshold to a proportion of the second class (equation 20), and forecast."""
+        promise = self._fit.promise(class_prior, error)
         self.expected_accuracy_ = float(promise.accuracy)
         self.expected_accuracy_error_ = float(promise.error)
-        before = log_odds(self.class_prior_[1])
-        self.class_prior_ = np.array([0.5, 0.5] if share is None else [1.0 - share, share])
-        # The slope of the probabilities, so that these still say which class is likelier.
-        self.intercept_ = self.intercept_ - (log_odds(share) - before) / self._slope
+        self._prior_error = error
+        if class_prior != self.class_prior_[1]:
+            # The slope of the probabilities, so that these still say which class is likelier.
+            step = log_odds(class_prior) - log_odds(self.class_prior_[1])
+            self.intercept_ = self.intercept_ - step / self._slope
+            self.class_prior_ = np.array([1.0 - class_prior, class_prior])
 
-    def _learn_one(
+    def _fit_one(
         self,
-        samples: Samples,
+        moments: ClassMoments,
         present: NDArray[Any],
         names: NDArray[Any] | None,
         prior: Prior | None,
@@ -350,29 +432,25 @@ class BlendClassifier(LinearRule):
         self.classes_ = np.sort(names)
         oriented = prior if self._same_order() else prior.reversed()
         half_gap = np.asarray(oriented.half_gap)
-        seen_second = bool(present[0] == self.classes_[1])
-        label = np.full(len(samples.label), int(seen_second))
-        gap_in_units = half_gap * oriented.feature_scale
-        mean = np.average(samples.X, axis=0, weights=samples.weight)
-        midpoint = mean - gap_in_units if seen_second else mean + gap_in_units
+        seen = int(present[0] == self.classes_[1])
+        step = half_gap * oriented.feature_scale
+        mean = moments.means[seen]
+        midpoint = mean - step if seen else mean + step
         # A stand-in for the class not seen, so that the forecast has its gap and its noise.
-        mirrored = np.vstack([samples.X, 2.0 * midpoint - mean])
-        target = describe_target(
-            Samples(
-                mirrored, np.append(label, 1 - int(seen_second)), np.append(samples.weight, 1.0)
-            ).among(self._bystanders),
-            check_shrinkage(self.shrinkage),
-            oriented.feature_scale,
-            oriented.within_spectrum,
-            correlation=oriented.neighbour_correlation if self.in_a_row else None,
+        stand_in = 2.0 * midpoint - mean
+        label = np.full(1, 1 - seen)
+        mirrored = ClassMoments.of(
+            stand_in[None, :],
+            label,
+            n_classes=len(moments.counts),
+            quartic=moments.quartic is not None,
         )
-        self._target = target
-        self.midpoint_, self.alpha_ = midpoint, 0.0
-        self._no_blend()
+        person = self._direction(moments + mirrored, oriented)
+        direction = oriented.mean_direction
+        gap = np.asarray(direction @ half_gap)
+        blend = Blend(direction, np.zeros(()), np.zeros(()))
+        self._publish(Fit.of(person, blend, midpoint, gap), oriented)
         self.target_projection_ = None
-        self.source_projection_ = oriented.mean_direction
-        gap = np.asarray(oriented.mean_direction @ half_gap)
-        self._conclude(oriented.mean_direction, 0.0, gap)
 
     # -- agreement of target and prior ------------------------------------------------------
 
@@ -409,7 +487,7 @@ class BlendClassifier(LinearRule):
             known = names.tolist()
             stranger = next((name for name in present.tolist() if name not in known), None)
             if stranger is not None:
-                raise ValueError(
+                raise PriorMismatchError(
                     f"The samples have class {stranger!r}, but the classes are {known}. If the "
                     "labels only have other names, pass classes=(first, second) with the "
                     "target's labels in the order of the prior's."
@@ -425,9 +503,9 @@ class BlendClassifier(LinearRule):
     def _same_order(self) -> bool:
         return self.classes is None or bool(self.classes[1] == self.classes_[1])
 
-    # -- what the two blends do differently -------------------------------------------------
+    # -- what the blends do differently -----------------------------------------------------
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self, prior: Prior | None) -> None:
         check_choice("on_missing_class", self.on_missing_class, MISSING_CLASS)
         if not isinstance(self.in_a_row, (bool, np.bool_)):
             raise TypeError(f"in_a_row must be True or False; got {self.in_a_row!r}.")
@@ -436,10 +514,18 @@ class BlendClassifier(LinearRule):
     def _noise_form(self) -> str:
         return "unit"
 
-    def _no_blend(self) -> None:
-        """Set what a blend would have set, where `alpha_` leaves nothing to choose."""
+    def _batched(self) -> bool:
+        """Whether several people, or pairs of classes, can be blended at once."""
+        return True
+
+    def _blend(self, person: Direction, prior: Prior) -> Blend:
+        """One of the four verbs."""
         raise NotImplementedError
 
-    def _blend(self, target: Target, prior: Prior) -> tuple[Array, float, float]:
-        """Direction, trace of the matrix that multiplies (own - crowd), and alpha."""
+    def _blend_with(self, person: Direction, crowd: Crowd) -> Blend:
+        """The verb for a single crowd; of a batch of people, each may have one."""
+        raise NotImplementedError
+
+    def _set_blend(self, blend: Blend) -> None:
+        """Set the public attributes that only this blend has."""
         raise NotImplementedError

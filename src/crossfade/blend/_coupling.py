@@ -1,32 +1,18 @@
-"""Log odds of binary rules in, probabilities of many classes out."""
+"""Probabilities of many classes from the log odds of binary rules (equations 39 and 40)."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, log_expit, softmax
 
-Array = NDArray[np.float64]
+from crossfade._typing import Array
 
 #: Draws of a forecast: its own error is below 0.01, less than half of that of 100 labels a class.
 _DRAWS = 2000
 
 
 def couple_pairs(log_odds: Array, n_classes: int) -> Array:
-    """Probabilities that agree best with those of all pairs (equation 39; Wu, Lin and Weng 2004).
-
-    Parameters
-    ----------
-    log_odds : ndarray of shape (..., n_pairs)
-        Log odds of the second class of each pair, in the order (0, 1), (0, 2), ..., (1, 2), ...
-    n_classes : int
-        Number of classes K, of which there are K (K - 1) / 2 pairs.
-
-    Returns
-    -------
-    ndarray of shape (..., n_classes)
-        Probabilities that sum to one.
-    """
+    """Probabilities that agree best with those of all pairs (equation 39; Wu, Lin and Weng 2004)."""
     first, second = np.triu_indices(n_classes, 1)
     batch = log_odds.shape[:-1]
     beaten = np.zeros((*batch, n_classes, n_classes))
@@ -47,18 +33,7 @@ def couple_pairs(log_odds: Array, n_classes: int) -> Array:
 
 
 def couple_rests(log_odds: Array) -> Array:
-    """Probabilities of classes that were each set against the rest, brought to a sum of one.
-
-    Parameters
-    ----------
-    log_odds : ndarray of shape (..., n_classes)
-        Log odds of each class against all others together, these being as likely as the class.
-
-    Returns
-    -------
-    ndarray of shape (..., n_classes)
-        Probabilities that sum to one.
-    """
+    """Probabilities of classes that were each set against the rest, brought to a sum of one."""
     # All classes being equally likely, the rest is more so than the one class.
     n_others = log_odds.shape[-1] - 1
     coupled: Array = softmax(log_expit(log_odds - np.log(n_others)), axis=-1)
@@ -69,18 +44,6 @@ def coupled_accuracy(centres: Array, covariance: Array) -> Array:
     """Share of samples whose own class is the likeliest, if log odds of pairs are normal.
 
     The same draws for every class and every call make it a smooth function of its arguments.
-
-    Parameters
-    ----------
-    centres : ndarray of shape (..., n_classes, n_pairs)
-        Means of the log odds for samples of each class.
-    covariance : ndarray of shape (..., n_pairs, n_pairs)
-        Their covariance within every class.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        Accuracy, all classes being equally likely.
     """
     n_classes, n_pairs = centres.shape[-2:]
     half = np.random.default_rng(0).standard_normal((_DRAWS // 2, n_pairs))

@@ -1,4 +1,4 @@
-"""Samples of many domains in; the target's samples and a prior of the sources out."""
+"""Sources and target in one table, by skada's convention for `sample_domain`."""
 
 from __future__ import annotations
 
@@ -8,51 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crossfade._typing import Array
 from crossfade.prior._mixture import Prior
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.tasks._task import Task
-
-Array = NDArray[np.float64]
 
 
 def split_domains(
     rows: Array,
     labels: NDArray[Any],
-    weight: Array,
+    weight: Array | None,
     sample_domain: ArrayLike,
     prior: Prior | None,
     classes: Any = None,
     feature_names: Any = None,
     keep_directions: bool = False,
-) -> tuple[Array, NDArray[Any], Array, Prior | None]:
-    """Separate sources (positive domains) from the target (negative ones), as skada does.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_features)
-        Features.
-    labels : ndarray of shape (n_samples,)
-        Labels; -1 among non-negative ones marks an unlabelled sample of the target.
-    weight : ndarray of shape (n_samples,)
-        How often each sample counts; sources must not be weighted.
-    sample_domain : array-like of shape (n_samples,)
-        Whole numbers other than zero.
-    prior : TaskPrior or None
-        A prior to which the sources are added.
-    classes : pair of labels or None
-        Labels in the order of the prior's classes, if they have other names.
-    feature_names : sequence of str or None
-        Names of the features.
-    keep_directions : bool
-        Whether the sources' own prior keeps their single directions.
-
-    Returns
-    -------
-    rows, labels, weight : ndarray
-        The labelled samples of the target.
-    prior : TaskPrior or None
-        The given prior, the sources' own, or both merged.
-    """
+) -> tuple[Array, NDArray[Any], Array | None, Prior | None]:
+    """Separate sources (positive domains) from the target (negative ones), as skada does."""
     domain = np.asarray(sample_domain)
     whole = domain.shape == labels.shape and np.issubdtype(domain.dtype, np.integer)
     if not whole or (domain == 0).any():
@@ -65,7 +37,7 @@ def split_domains(
         raise ValueError(
             "sample_domain names no target: give its labelled samples a negative domain."
         )
-    if (weight[~target] != 1.0).any():
+    if weight is not None and (weight[~target] != 1.0).any():
         raise ValueError(
             "sample_weight must be 1 for the samples of sources: a prior counts tasks, not "
             "samples. Weight the samples of the target only."
@@ -90,7 +62,8 @@ def split_domains(
         raise ValueError(
             "The target has no labelled sample: all its labels are -1. Label a few of each class."
         )
-    return rows[labelled], labels[labelled], weight[labelled], prior
+    kept = None if weight is None else weight[labelled]
+    return rows[labelled], labels[labelled], kept, prior
 
 
 def _in_order(ours: TaskPrior, prior: Prior | None, classes: Any) -> TaskPrior:

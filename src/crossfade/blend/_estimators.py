@@ -1,4 +1,4 @@
-"""A prior and a few labelled samples in, a blended rule with an honest forecast out."""
+"""The two blends as estimators: the paper's, and the posterior one that goes beyond it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from crossfade._validate import RandomState, check_alphas, check_choice, check_number, grid_of
+from crossfade._typing import RandomState
+from crossfade._validate import check_alphas, check_choice, check_number, grid_of
 from crossfade.blend._classifier import BlendClassifier
-from crossfade.blend._mixture import GivenCrowd, MixtureBlend, given_crowd, mixture_blend
-from crossfade.blend._per_task import per_task_blend, posterior_risks
-from crossfade.blend._posterior import isotropic_blend, scattered_blend
-from crossfade.fisher._direction import NOISE_FORMS, Target
-from crossfade.prior._crowd import PSI_FORMS
-from crossfade.prior._mixture import MixturePrior, Prior
-from crossfade.prior._task_prior import TaskPrior
-from crossfade.risk._choose import METHODS, least_risk
-from crossfade.risk._law import BlendLaw
-from crossfade.risk._proportions import check_class_prior
+from crossfade.blend._convex import convex
+from crossfade.blend._mixture import meet, mixture
+from crossfade.blend._per_task import per_task
+from crossfade.blend._posterior import posterior
+from crossfade.blend._verb import Blend
+from crossfade.exceptions import CancellingSourcesWarning
+from crossfade.fisher._direction import NOISE_FORMS, Direction
+from crossfade.prior._crowd import PSI_FORMS, Crowd
+from crossfade.prior._mixture import Prior
+from crossfade.risk._error_rate import METHODS, check_class_prior
 
-Array = NDArray[np.float64]
-
-#: How sources are averaged.
 WEIGHTS = ("average", "per-task")
 
 
@@ -198,8 +196,8 @@ class ConvexBlendClassifier(BlendClassifier):
             random_state=random_state,
         )
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _check_parameters(self, prior: Prior | None) -> None:
+        super()._check_parameters(prior)
         if self.alpha is not None:
             check_number("alpha", self.alpha, 0.0, 1.0)
         if self.alphas is not None:
@@ -209,16 +207,16 @@ class ConvexBlendClassifier(BlendClassifier):
         check_choice("method", self.method, METHODS)
         check_choice("weights", self.weights, WEIGHTS)
         if self.weights == "per-task":
-            self._check_per_task()
+            self._check_per_task(prior)
 
-    def _check_per_task(self) -> None:
+    def _check_per_task(self, prior: Prior | None) -> None:
         if (self.psi, self.noise, self.method) != ("tangent", "unit", "deterministic"):
             raise ValueError(
                 "weights='per-task' has an expected risk of its own; got "
                 f"psi={self.psi!r}, noise={self.noise!r}, method={self.method!r}. Leave these "
                 "three at their defaults, or use weights='average'."
             )
-        if self.prior_ is not None and getattr(self.prior_, "directions", None) is None:
+        if prior is not None and getattr(prior, "directions", None) is None:
             raise ValueError(
                 "weights='per-task' needs the direction of every single source, and this prior "
                 "holds sums only. Build it with keep_directions=True if you may share them, or "
@@ -228,81 +226,62 @@ class ConvexBlendClassifier(BlendClassifier):
     def _noise_form(self) -> str:
         return self.noise
 
-    def _no_blend(self) -> None:
-        self.alphas_, self.risks_ = np.array([self.alpha_]), np.array([np.nan])
+    def _blend(self, person: Direction, prior: Prior) -> Blend:
         if self.weights == "per-task":
-            n_tasks = 0 if self.prior_ is None else self.prior_.n_tasks
-            self.source_weights_ = np.full(n_tasks, 1.0 / max(n_tasks, 1))
-            self.penalty_ = np.inf
+            alphas = None if self.alphas is None else check_alphas(self.alphas)
+            return per_task(person, np.asarray(prior.directions), self.alpha, alphas)
+        crowd, weights = prior.crowd, None
+        if len(prior.crowds) > 1:
+            crowd, weights = meet(person, prior.crowds)
+        if self.alpha is None and self.method == "deterministic" and crowd.cancels:
+            _warn_of_cancelling(prior, crowd)
+        elif self.alpha != 1.0 and weights is None:
+            # Without a direction of the crowd there is nothing to blend with.
+            _ = prior.mean_direction
+        return self._blend_with(person, crowd)._replace(weights=weights)
 
-    def _blend_per_task(self, target: Target, directions: Array) -> tuple[Array, float, float]:
-        blend = per_task_blend(target, directions, self.alpha)
-        if self.alpha is not None:
-            self.alphas_, self.risks_ = np.array([self.alpha]), np.array([np.nan])
-        else:
-            grid = np.linspace(0.0, 1.0, 21) if self.alphas is None else self.alphas
-            self.alphas_ = check_alphas(grid)
-            self.risks_ = posterior_risks(target, blend, self.alphas_)
-            if self.alphas is not None:
-                alpha = float(self.alphas_[self.risks_.argmin()])
-                blend = per_task_blend(target, directions, alpha, blend.penalty)
-        length = float(np.linalg.norm(blend.source))
-        self.source_projection_ = None if length < 1e-12 else blend.source / length
-        self.source_weights_, self.penalty_ = blend.weights, float(blend.penalty)
-        return blend.omega, float(blend.trace), float(blend.alpha)
+    def _batched(self) -> bool:
+        forms = (self.weights, self.noise, self.method)
+        return forms == ("average", "unit", "deterministic")
 
-    def _blend(self, target: Target, prior: Prior) -> tuple[Array, float, float]:
-        own = target.noise.omega
-        crowd: TaskPrior | GivenCrowd
-        if isinstance(prior, MixturePrior):
-            crowd = self._crowd_of_mixture(target, prior)
-            sway = float(crowd.sway)
-        else:
-            crowd, sway = prior, 0.0
-            if self.weights == "per-task":
-                return self._blend_per_task(target, np.asarray(prior.directions))
-        if self.alpha is not None:
-            alpha = float(self.alpha)
-            self.alphas_, self.risks_ = np.array([alpha]), np.array([np.nan])
-        elif self.method == "deterministic" and crowd.cancels:
-            remedy = "Check that all sources order their classes alike"
-            if isinstance(crowd, TaskPrior) and crowd.release is not None:
-                remedy = "The noise of its release hides them: ask for more tasks or epsilon"
-            warnings.warn(
-                f"The directions of the prior's {prior.n_tasks} tasks cancel out (mean length "
-                f"{crowd.resultant_length:.3f}), so that only the target's own direction is used. "
-                f"{remedy}, or use PosteriorBlendClassifier.",
-                UserWarning,
-                stacklevel=5,
-            )
-            alpha = 1.0
-            self.alphas_, self.risks_ = np.array([1.0]), np.array([np.nan])
-        else:
-            law = BlendLaw(
-                target.sigma,
-                target.nu,
-                target.noise,
-                crowd.mean_direction,
-                crowd.psi_parts(self.psi),
-                check_class_prior(self.class_prior),
-            )
-            choice = least_risk(law, self.alphas, self.method, self.n_draws, self.random_state)
-            alpha = float(choice.alpha)
-            self.alphas_, self.risks_ = choice.alphas, choice.risks
-        if alpha == 1.0:
-            return own, float(target.rank), alpha
-        omega = alpha * own + (1.0 - alpha) * crowd.mean_direction
-        return omega, alpha * float(target.rank) + (1.0 - alpha) * sway, alpha
+    def _blend_with(self, person: Direction, crowd: Crowd) -> Blend:
+        return convex(
+            person,
+            crowd,
+            alpha=self.alpha,
+            alphas=self.alphas,
+            class_prior=check_class_prior(self.class_prior),
+            psi=self.psi,
+            method=self.method,
+            n_draws=self.n_draws,
+            random_state=self.random_state,
+        )
 
-    def _crowd_of_mixture(self, target: Target, prior: MixturePrior) -> GivenCrowd:
-        """One crowd in the place of the components, by their weights for this target."""
-        sigma, noise = target.sigma, target.noise
-        own = (sigma, noise.omega, noise.inverse, noise.length)
-        blend = mixture_blend(*own, prior.components, 1.0)
-        crowd = given_crowd(sigma, noise.inverse, prior.components, blend)
-        self.component_weights_ = blend.weights
-        self.source_projection_ = crowd.mean_direction if crowd.resultant_length > 0.0 else None
-        return crowd
+    def _set_blend(self, blend: Blend) -> None:
+        choice = blend.choice
+        self.alphas_ = np.array([self.alpha_]) if choice is None else choice.alphas
+        self.risks_ = np.array([np.nan]) if choice is None else choice.risks
+        if self.weights != "per-task":
+            if blend.weights is not None:
+                self.component_weights_ = blend.weights
+            return
+        n_tasks = 0 if self.prior_ is None else self.prior_.n_tasks
+        equal = np.full(n_tasks, 1.0 / max(n_tasks, 1))
+        self.source_weights_ = equal if blend.weights is None else blend.weights
+        self.penalty_ = np.inf if blend.penalty is None else float(blend.penalty)
+
+
+def _warn_of_cancelling(prior: Prior, crowd: Crowd) -> None:
+    remedy = "Check that all sources order their classes alike"
+    if crowd.release_noise:
+        remedy = "The noise of its release hides them: ask for more tasks or epsilon"
+    warnings.warn(
+        f"The directions of the prior's {prior.n_tasks} tasks cancel out (mean length "
+        f"{float(crowd.resultant_length):.3f}), so that only the target's own direction is used. "
+        f"{remedy}, or use PosteriorBlendClassifier.",
+        CancellingSourcesWarning,
+        stacklevel=6,
+    )
 
 
 class PosteriorBlendClassifier(BlendClassifier):
@@ -393,35 +372,23 @@ class PosteriorBlendClassifier(BlendClassifier):
         self.class_prior = class_prior
         self.in_a_row = in_a_row
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _check_parameters(self, prior: Prior | None) -> None:
+        super()._check_parameters(prior)
         if not (isinstance(self.strength, str) and self.strength in ("auto", "risk")):
             check_number("strength", self.strength, 0.0, or_words="'auto', 'risk'")
 
-    def _no_blend(self) -> None:
-        self.strength_ = np.inf if self.alpha_ == 1.0 else 0.0
+    def _blend(self, person: Direction, prior: Prior) -> Blend:
+        if len(prior.crowds) > 1 and self.strength != np.inf:
+            return mixture(person, prior.crowds, self.strength)
+        return self._blend_with(person, prior.crowd)
 
-    def _blend(self, target: Target, prior: Prior) -> tuple[Array, float, float]:
-        sigma, noise = target.sigma, target.noise
-        if self.strength == np.inf:
-            self.strength_ = np.inf
-            return noise.omega, float(target.rank), float(target.rank) / prior.n_features
-        own = (sigma, noise.omega, noise.inverse, noise.length)
-        if isinstance(prior, MixturePrior):
-            return self._blend_mixture(mixture_blend(*own, prior.components, self.strength), prior)
-        if prior.isotropic:
-            blend, _ = isotropic_blend(*own, prior.mean, prior.isotropic_scatter, self.strength)
+    def _blend_with(self, person: Direction, crowd: Crowd) -> Blend:
+        return posterior(person, crowd, self.strength)
+
+    def _set_blend(self, blend: Blend) -> None:
+        if blend.strength is None:
+            self.strength_ = np.inf if self.alpha_ == 1.0 else 0.0
         else:
-            blend, _ = scattered_blend(*own, prior.mean, prior.scatter_root, self.strength)
-        self.strength_ = float(blend.strength)
-        trace = float(blend.trace)
-        return blend.omega, trace, trace / prior.n_features
-
-    def _blend_mixture(
-        self, blend: MixtureBlend, prior: MixturePrior
-    ) -> tuple[Array, float, float]:
-        self.strength_, self.component_weights_ = float(blend.strength), blend.weights
-        mean = blend.weights @ np.array([one.mean for one in prior.components])
-        length = float(np.linalg.norm(mean))
-        self.source_projection_ = None if length < 1e-12 else mean / length
-        return blend.omega, float(blend.trace), float(blend.own_trace) / prior.n_features
+            self.strength_ = float(blend.strength)
+        if blend.weights is not None:
+            self.component_weights_ = blend.weights

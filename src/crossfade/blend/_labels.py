@@ -1,25 +1,22 @@
-"""A fitted blend in; the accuracy to expect with more labelled samples out."""
+"""What more labelled samples of the same person would bring (equation 46)."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from crossfade._typing import Array
 from crossfade._validate import check_finite
 from crossfade.blend._estimators import ConvexBlendClassifier, PosteriorBlendClassifier
-from crossfade.blend._posterior import Path, isotropic_blend, scattered_path
+from crossfade.blend._posterior import Path, path_of
 from crossfade.fisher._correlation import worth_of_runs
-from crossfade.fisher._direction import Target
+from crossfade.fisher._direction import Direction
 from crossfade.fisher._spectrum import Spectrum
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.risk._forecast import Forecast, expected_accuracy, forecast
-from crossfade.risk._proportions import check_class_prior
-
-Array = NDArray[np.float64]
 
 #: The target's separation is never taken for less than this share of what its samples show.
 _LEAST_SHARE = 0.2
@@ -85,130 +82,80 @@ def forecast_labels(
         raise ValueError(f"{refusal} other than with the average of a TaskPrior.")
     if blend.target_projection_ is None:
         raise ValueError(f"{refusal} without labelled samples of both classes.")
-    target = blend._target
-    path = path_of(target, prior)
-    shares = check_class_prior(blend.class_prior_), blend._share_error
+    person, class_prior = blend._fit.person, float(blend.class_prior_[1])
+    promise = blend._fit.forecast
+    # The noise of equation 5 without the part that a learnt scale adds.
+    path = path_of(
+        person._replace(noise=_noise(person, person.length**2, person.mean_noise, person.dof)),
+        prior.crowd,
+    )
+    omega = blend._fit.blend.omega
+    crowd, strength = None, np.ones(())
     if isinstance(blend, ConvexBlendClassifier):
-        mu = blend.source_projection_
+        mu = prior.crowd.mean_direction
         # Without a curve there was nothing to choose, nor will there be: alpha was given, or the
         # crowd has no direction to speak of.
         alpha = blend.alpha_ if np.isnan(blend.risks_).all() else None
-        crowd = ConvexCrowd(np.zeros_like(target.nu) if mu is None else mu, alpha)
-        omega = blend.alpha_ * target.noise.omega + (1.0 - blend.alpha_) * crowd.mu
-        promise = forecast(target, omega, blend.alpha_ * target.rank)
-        return more_labels(target, omega, promise, path, np.ones(()), budgets, crowd, *shares)
-    strength = np.asarray(min(blend.strength_, 1e12))
-    posterior = path.at(strength)
-    promise = forecast(target, posterior.omega, posterior.trace)
-    return more_labels(target, posterior.omega, promise, path, strength, budgets, None, *shares)
+        crowd = ConvexCrowd(mu, alpha)
+        omega = blend.alpha_ * person.omega + (1.0 - blend.alpha_) * mu
+        promise = forecast(person, omega, blend.alpha_ * person.rank)
+    else:
+        strength = np.asarray(min(blend.strength_, 1e12))
+        posterior = path.at(strength)
+        omega = posterior.omega
+        promise = forecast(person, omega, posterior.dof)
+    return more_labels(
+        person, omega, promise, path, strength, budgets, crowd, class_prior, blend._prior_error
+    )
 
 
 class ConvexCrowd(NamedTuple):
-    """The crowd in a convex blend.
+    """The crowd in a convex blend."""
 
-    Attributes
-    ----------
-    mu : ndarray of shape (..., n_features)
-        Its direction.
-    alpha : float or None
-        Weight of the target, if it does not depend on the samples.
-    """
-
-    mu: Array
-    alpha: float | None
-
-
-def path_of(target: Target, prior: TaskPrior) -> Path:
-    """Blends of all strengths of a target with a prior.
-
-    Parameters
-    ----------
-    target : Target
-        What the labelled samples say.
-    prior : TaskPrior
-        What the crowd knows.
-
-    Returns
-    -------
-    Path
-        All blends.
-    """
-    own, length = target.noise.omega, target.noise.length
-    noise = _noise(target, length**2, target.mean_noise, target.freedom)
-    if prior.isotropic:
-        scatter = prior.isotropic_scatter
-        return isotropic_blend(target.sigma, own, noise, length, prior.mean, scatter, 1.0)[1]
-    return scattered_path(target.sigma, own, noise, prior.mean, prior.scatter_root)
+    mu: Array  # (..., d): its direction
+    alpha: float | None  # weight of the person, if it does not depend on the samples
 
 
 def more_labels(
-    target: Target,
+    person: Direction,
     omega: Array,
     promise: Forecast,
     path: Path,
     strength: Array,
     budgets: Array,
     crowd: ConvexCrowd | None = None,
-    share: float | None = None,
-    share_error: float = 0.0,
+    class_prior: float = 0.5,
+    prior_error: float = 0.0,
 ) -> LabelForecast:
-    """Forecast for other numbers of samples: today's, and what better directions add to it.
-
-    Parameters
-    ----------
-    target : Target
-        What the labelled samples say.
-    omega : ndarray of shape (..., n_features)
-        Blended directions of any length.
-    promise : Forecast
-        What to expect of them.
-    path : Path
-        Posterior blends of all strengths.
-    strength : ndarray of shape (...)
-        How far the scatter of the crowd was widened.
-    budgets : ndarray of shape (n_budgets,)
-        Samples of each class.
-    crowd : ConvexCrowd or None
-        For a convex blend; None for the posterior blend.
-    share, share_error : float
-        Probability of the second class among new samples, and its standard error; None where both
-        are equally likely.
-
-    Returns
-    -------
-    LabelForecast
-        Accuracies and errors of shape (..., n_budgets).
-    """
-    square = target.noise.length**2
-    inverse = target.sigma.inverse()
-    square = np.maximum(square - target.mean_noise * inverse.trace(), _LEAST_SHARE * square)
+    """Forecast for other numbers of samples: today's, and what better directions add to it."""
+    square = person.length**2
+    inverse = person.sigma.inverse()
+    square = np.maximum(square - person.mean_noise * inverse.trace(), _LEAST_SHARE * square)
     # Classes that do not differ teach nothing about what more samples would bring.
     square = np.maximum(square, 1e-200)
-    later, freedom = _worth(target.correlation, budgets)
-    noises = [_noise(target, square, target.mean_noise, target.freedom)]
-    noises += [_noise(target, square, *each) for each in zip(later, freedom, strict=True)]
-    reach = _reach(path, target.sigma, strength, np.stack(noises, -1), crowd, target.rank)
+    later, freedom = _worth(person.correlation, budgets)
+    noises = [_noise(person, square, person.mean_noise, person.dof)]
+    noises += [_noise(person, square, *each) for each in zip(later, freedom, strict=True)]
+    reach = _reach(path, person.sigma, strength, np.stack(noises, -1), crowd, person.rank)
     gain = np.sqrt(square)[..., None] * (reach[..., 1:] - reach[..., :1])
     with np.errstate(divide="ignore", invalid="ignore"):
         now = np.nan_to_num(promise.gap / np.sqrt(promise.variance))
-        owed = np.vecdot(omega, target.nu) - promise.gap
-        rank = np.maximum(target.rank, 1)
+        owed = np.vecdot(omega, person.nu) - promise.gap
+        rank = np.maximum(person.rank, 1)
         doubt = np.nan_to_num(2.0 * owed**2 / (promise.variance * rank))[..., None]
     # As in the forecast, but that the threshold will be as noisy as so many samples make it.
-    noise = target.mean_noise
+    noise = person.mean_noise
     doubt = np.minimum(doubt, 0.5)
     own_score = now[..., None] + gain
     score = own_score / np.sqrt(np.maximum(1.0 + later - noise - doubt, 0.5))
-    spread = np.sqrt(noise + doubt + score**2 / (2.0 * target.freedom))
-    if share is not None:
-        today, _ = expected_accuracy(now[..., None], doubt, noise, spread, share)
-        proportions = share, share_error, later
-        accuracy, error = expected_accuracy(own_score, doubt, noise, spread, *proportions)
+    spread = np.sqrt(noise + doubt + score**2 / (2.0 * person.dof))
+    proportions = class_prior, prior_error, later
+    accuracy, error = expected_accuracy(own_score, doubt, noise, spread, *proportions)
+    if class_prior != 0.5:
         # Where classes hardly differ the correction for bold thresholds would make the curve fall.
-        least = np.where(later <= noise, today, 0.0)
-        return LabelForecast(budgets, np.maximum(accuracy, least), error)
-    error = (ndtr(score + spread) - ndtr(score - spread)) / 2.0
-    return LabelForecast(budgets, ndtr(score), error)
+        today, _ = expected_accuracy(now[..., None], doubt, noise, spread, class_prior)
+        accuracy = np.maximum(accuracy, np.where(later <= noise, today, 0.0))
+    return LabelForecast(budgets, accuracy, error)
 
 
 def _worth(correlation: Array | None, budgets: Array) -> tuple[Array, Array]:
@@ -218,16 +165,16 @@ def _worth(correlation: Array | None, budgets: Array) -> tuple[Array, Array]:
         for place, count in enumerate(budgets):
             worth = worth_of_runs(correlation, np.full(2, round(count)))
             noise[place] *= worth.crowding[0]
-            freedom[place] = max(freedom[place] * worth.freedom, 1.0)
+            freedom[place] = max(freedom[place] * worth.dof, 1.0)
     return noise, freedom
 
 
-def _noise(target: Target, square: Array, of_gap: float, freedom: float) -> Array:
+def _noise(person: Direction, square: Array, of_gap: float, freedom: float) -> Array:
     """Noise a of the direction (equation 5), given that of the gap and the squared length."""
-    length = np.where(target.noise.length > 0.0, target.noise.length, np.inf)
-    along = np.vecdot(target.nu, target.noise.omega) / length
+    length = np.where(person.length > 0.0, person.length, np.inf)
+    along = np.vecdot(person.nu, person.omega) / length
     means = of_gap / np.maximum(square, 1e-200)
-    noise: Array = means + (1.0 - target.shrinkage) ** 2 * along / freedom
+    noise: Array = means + (1.0 - person.shrinkage) ** 2 * along / freedom
     return noise
 
 

@@ -1,4 +1,4 @@
-"""A fitted blend in, a checksummed JSON file out; and back, a rule that only predicts."""
+"""Model files: a fitted blend as checksummed JSON, and back as a rule that only predicts."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from crossfade._validate import (
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.fisher._linear import LinearRule
 from crossfade.prior._archive import content_of
-from crossfade.prior._mixture import MixturePrior, Prior
-from crossfade.risk._proportions import check_class_prior
+from crossfade.prior._mixture import Prior
+from crossfade.risk._error_rate import check_class_prior
 
 Array = NDArray[np.float64]
 
@@ -122,7 +122,6 @@ def save_model(blend: BlendClassifier, path: str | os.PathLike[str]) -> None:
         )
     check_is_fitted(blend, "coef_", msg=blend._not_fitted())
     names = getattr(blend, "feature_names_in_", None)
-    _, labels, weight = blend._seen
     fields: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -133,13 +132,13 @@ def save_model(blend: BlendClassifier, path: str | os.PathLike[str]) -> None:
         "intercept": float(blend.intercept_[0]),
         "slope": float(blend._slope),
         "projection": blend.projection_.tolist(),
-        "feature_scale": blend._target.scale.tolist(),
+        "feature_scale": blend._fit.person.scale.tolist(),
         "midpoint": blend.midpoint_.tolist(),
         "alpha": float(blend.alpha_),
         "class_prior": blend.class_prior_.tolist(),
         "expected_accuracy": blend.expected_accuracy_,
         "expected_accuracy_error": blend.expected_accuracy_error_,
-        "n_labelled": [float(weight[labels == name].sum()) for name in blend.classes_],
+        "n_labelled": blend._moments.counts.tolist(),
         "prior": None if blend.prior_ is None else _record(blend.prior_),
     }
     try:
@@ -207,7 +206,7 @@ def load_model(path: str | os.PathLike[str]) -> SavedRule:
 
 def _record(prior: Prior) -> dict[str, Any]:
     """Which prior it was; of a mixture, what it holds of all its tasks together."""
-    whole = prior.pooled if isinstance(prior, MixturePrior) else prior
+    whole = getattr(prior, "pooled", prior)
     return {
         "sha256": hashlib.sha256(content_of(whole)).hexdigest(),
         "n_tasks": whole.n_tasks,

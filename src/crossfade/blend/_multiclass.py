@@ -1,7 +1,12 @@
-"""A few labelled samples of many classes in, coupled blends of all pairs of classes out."""
+"""Many classes: one blend for each pair of them, their probabilities coupled (38 to 40).
+
+All classes of the person share one covariance, so that the samples of every class count for that of
+every pair, and one decomposition serves all pairs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -10,15 +15,19 @@ from scipy.special import expit, ndtri
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from crossfade._typing import Array
 from crossfade._validate import check_choice
-from crossfade.blend._classifier import BlendClassifier
+from crossfade.blend._classifier import BlendClassifier, Fit
 from crossfade.blend._coupling import couple_pairs, couple_rests, coupled_accuracy
-from crossfade.fisher._direction import Samples
-from crossfade.fisher._linear import LabelledClassifier
-from crossfade.fisher._spectrum import invert
+from crossfade.blend._verb import Blend
+from crossfade.exceptions import PriorMismatchError
+from crossfade.fisher._direction import Direction, learn_pairs
+from crossfade.fisher._linear import FLATTEST, STEEPEST, LabelledClassifier, Rule
+from crossfade.fisher._moments import ClassMoments
+from crossfade.fisher._shrinkage import check_shrinkage
+from crossfade.fisher._spectrum import Spectrum, invert
 from crossfade.prior._multiclass import STRATEGIES, MulticlassPrior, Pair, pairs_of
-
-Array = NDArray[np.float64]
+from crossfade.risk._forecast import Forecast, forecast
 
 
 class MulticlassBlend(LabelledClassifier):
@@ -95,26 +104,43 @@ class MulticlassBlend(LabelledClassifier):
                 f"{type(self.estimator).__name__}."
             )
         prior: Any = self.estimator.prior
-        counted = weight > 0.0
-        present = np.unique(labels[counted])
+        if weight is not None:
+            counted = weight > 0.0
+            rows, labels, weight = rows[counted], labels[counted], weight[counted]
+        present, label = np.unique(labels, return_inverse=True)
         if not isinstance(prior, MulticlassPrior) and len(present) <= 2:
             rule = clone(self.estimator)
             self._refuse_other_features(rule._check_prior(), rows.shape[1])
             rule.fit(rows, labels, sample_weight=weight)
-            self.classes_, self.rules_ = rule.classes_, {tuple(rule.classes_.tolist()): rule}
-            self._means, self._slopes = rule._target.means, np.array([rule._slope])
+            self.classes_ = rule.classes_
+            pair = tuple(rule.classes_.tolist())
+            self._pairs = _Pairs.of({pair: rule}, rule._fit.person.means)
             return self
         self._check_prior(prior, present, rows.shape[1])
         self.classes_ = present
         if prior is not None and len(present) < len(prior.classes):
             self.classes_ = np.array(prior.classes)
-        target = Few(rows[counted], labels[counted], weight[counted])
-        self._means = _class_means(target, self.classes_.tolist(), prior)
-        self.rules_ = {
-            pair: self._fit_pair(pair, target, prior)
-            for pair in pairs_of(self.classes_.tolist(), self.strategy)
-        }
-        self._slopes = _common_slopes(list(self.rules_.values()))
+        place = np.searchsorted(self.classes_, present)
+        moments = ClassMoments.of(
+            rows,
+            place[label],
+            weight,
+            n_classes=len(self.classes_),
+            quartic=self.estimator.shrinkage == "ledoit_wolf",
+        )
+        means = _class_means(moments, self.classes_.tolist(), prior)
+        pairs = pairs_of(self.classes_.tolist(), self.strategy)
+        together = self._fit_together(moments, pairs, prior) if moments.counts.all() else None
+        if together is None:
+            rules = {}
+            for pair in pairs:
+                if pair[0] is None:
+                    rule = self._rule(pair, prior)
+                    rules[pair] = rule.fit(rows, labels == pair[1], sample_weight=weight)
+                else:
+                    rules[pair] = self._fit_pair(pair, moments, means, prior)
+            together = _Pairs.of(rules, means)
+        self._pairs = together
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -154,50 +180,46 @@ class MulticlassBlend(LabelledClassifier):
         return self._couple(self._log_odds(X))
 
     @property
+    def rules_(self) -> Mapping[Pair, BlendClassifier]:
+        """The fitted blend of each pair of labels."""
+        self._check_fitted()
+        return self._pairs.rules
+
+    @property
     def expected_accuracy_(self) -> float:
         """Forecast for new samples, all classes being equally likely (equation 40)."""
-        rules = self._forecasting_rules()
-        if len(rules) == 1:
-            return rules[0].expected_accuracy_
+        pairs = self._forecasting_pairs()
+        if len(pairs.slopes) == 1:
+            return float(pairs.promised[0])
         first, second = np.triu_indices(len(self.classes_), 1)
-        directions = np.stack([rule.projection_ for rule in rules])
+        slopes, along = pairs.slopes, pairs.directions
         # Pairs share their covariance, so that any of them knows that of all scores.
-        sigma = rules[0]._target.sigma
-        slopes = self._slopes
-        covariance = slopes[:, None] * (directions @ sigma.apply(directions).T) * slopes
-        promised = np.array([rule.expected_accuracy_ for rule in rules])
+        covariance = slopes[:, None] * (along @ pairs.sigma.apply(along).T) * slopes
         # A pair that is certain is taken for one that errs once in 1e15: scores must be numbers.
-        score = ndtri(np.clip(promised, 1e-15, 1.0 - 1e-15)) * np.sqrt(np.diagonal(covariance))
-        centres = self._log_odds_at(self._means)
-        pairs = np.arange(len(rules))
-        centres[first, pairs], centres[second, pairs] = -score, score
+        score = ndtri(np.clip(pairs.promised, 1e-15, 1.0 - 1e-15))
+        score = score * np.sqrt(np.diagonal(covariance))
+        centres = pairs.log_odds(pairs.means)
+        each = np.arange(len(slopes))
+        centres[first, each], centres[second, each] = -score, score
         return float(coupled_accuracy(centres, covariance))
 
     @property
     def expected_accuracy_error_(self) -> float:
         """Standard error of the forecast: the average of those of the pairs."""
-        return float(np.mean([rule.expected_accuracy_error_ for rule in self._forecasting_rules()]))
+        return float(np.mean(self._forecasting_pairs().errors))
 
-    def _forecasting_rules(self) -> list[BlendClassifier]:
-        rules = self._fitted_rules()
-        if len(rules) > 1 and self.strategy == "one-vs-rest":
+    def _forecasting_pairs(self) -> _Pairs:
+        self._check_fitted()
+        if len(self._pairs.slopes) > 1 and self.strategy == "one-vs-rest":
             raise AttributeError(
                 "There is no forecast for classes that are set against the rest, which is not one "
                 "normal class. Use strategy='pairwise'."
             )
-        return rules
+        return self._pairs
 
     def _log_odds(self, X: ArrayLike) -> Array:
-        self._fitted_rules()
-        return self._log_odds_at(validate_data(self, X, reset=False, dtype=np.float64))
-
-    def _log_odds_at(self, rows: Array) -> Array:
-        """Log odds of the second label of each pair, of shape (n_samples, n_rules)."""
-        rules = self.rules_.values()
-        coef = np.concatenate([rule.coef_ for rule in rules])
-        intercept = np.concatenate([rule.intercept_ for rule in rules])
-        log_odds: Array = self._slopes * (rows @ coef.T + intercept)
-        return log_odds
+        self._check_fitted()
+        return self._pairs.log_odds(validate_data(self, X, reset=False, dtype=np.float64))
 
     def _couple(self, log_odds: Array) -> Array:
         if len(self.classes_) == 2:
@@ -207,31 +229,97 @@ class MulticlassBlend(LabelledClassifier):
             return couple_pairs(log_odds, len(self.classes_))
         return couple_rests(log_odds)
 
-    def _fitted_rules(self) -> list[BlendClassifier]:
+    def _check_fitted(self) -> None:
         check_is_fitted(
-            self, msg="This %(name)s is not fitted yet; call fit with labelled samples first."
+            self,
+            "_pairs",
+            msg="This %(name)s is not fitted yet; call fit with labelled samples first.",
         )
-        return list(self.rules_.values())
 
-    # -- one pair ---------------------------------------------------------------------------
+    # -- pairs ------------------------------------------------------------------------------
 
-    def _fit_pair(self, pair: Pair, target: Few, prior: MulticlassPrior | None) -> BlendClassifier:
+    def _fit_together(
+        self, moments: ClassMoments, pairs: list[Pair], prior: MulticlassPrior | None
+    ) -> _Pairs | None:
+        """All pairs at once; None where they need one by one."""
+        rule = self.estimator
+        varies = bool(moments.deviation().any())
+        if pairs[0][0] is None or not rule._batched() or moments.left < 1.0 or not varies:
+            return None
+        rule._check_parameters(None if prior is None else prior[pairs[0]])
+        first, second = np.triu_indices(len(self.classes_), 1)
+        known = [None] * len(pairs) if prior is None else [prior[pair] for pair in pairs]
+        person = learn_pairs(
+            moments,
+            (first, second),
+            check_shrinkage(rule.shrinkage),
+            None if prior is None else prior.feature_scale,
+            [None if one is None else one.within_spectrum for one in known],
+            [
+                None if one is None or not rule.in_a_row else one.neighbour_correlation
+                for one in known
+            ],
+        )
+        if not person.length.all():
+            return None
+        if prior is None:
+            blend = Blend(person.omega, person.rank, np.ones(len(pairs)))
+        else:
+            blend = rule._blend_with(person, prior.crowd_of_pairs(pairs))
+        promise = forecast(person, blend.omega, blend.dof)
+        length = np.linalg.vector_norm(blend.omega, axis=-1)
+        if not length.all():
+            return None
+        gap, variance = promise.gap / length, promise.variance / length**2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = np.where(variance > 0.0, 2.0 * gap / variance, STEEPEST * (gap > 0.0))
+        slopes = np.clip(slopes, FLATTEST, STEEPEST)
+        directions = blend.omega / length[:, None]
+        coef = directions / person.scale
+        intercept = -np.vecdot(coef, person.midpoint)
+        rules = _LazyRules(self, pairs, moments, person, blend, promise)
+        return _Pairs(
+            coef,
+            intercept,
+            _shared_loss(slopes, _plain_slope(directions, person.nu, person.sigma)),
+            moments.means,
+            directions,
+            person.sigma.of(0, len(pairs)),
+            promise.accuracy,
+            promise.error,
+            rules,
+        )
+
+    def _rule(self, pair: Pair, prior: MulticlassPrior | None) -> BlendClassifier:
         rule: BlendClassifier = clone(self.estimator)
         if prior is not None:
             rule.set_params(prior=prior[pair])
-        X, y, weight = target
-        if pair[0] is None:
-            return rule.fit(X, y == pair[1], sample_weight=weight)
-        mine = np.isin(y, pair)
-        if not mine.all():
-            _, others = np.unique(y[~mine], return_inverse=True)
-            rule._bystanders = Samples(X[~mine], others + 2, weight[~mine])
-        if prior is not None and not mine.any():
+        return rule
+
+    def _fit_pair(
+        self, pair: Pair, moments: ClassMoments, means: Array, prior: MulticlassPrior | None
+    ) -> BlendClassifier:
+        """One pair; the other classes that were seen count for the covariance only."""
+        rule = self._rule(pair, prior)
+        mine = [self.classes_.tolist().index(name) for name in pair]
+        others = [place for place in np.flatnonzero(moments.counts).tolist() if place not in mine]
+        ordered = moments.classes([*mine, *others])
+        if not ordered.counts[:2].any() and prior is not None:
             # Neither class was seen: a sample half a gap before the middle of their means.
-            first, second = self._means[np.isin(self.classes_, pair)]
+            first, second = means[mine]
             sample = (first + second) / 2.0 - _way(prior, *pair) / 2.0
-            return rule.fit(sample[None, :], [pair[0]])
-        return rule.fit(X[mine], y[mine], sample_weight=weight[mine])
+            label, n_classes = np.zeros(1, np.intp), len(ordered.counts)
+            ordered = ordered + ClassMoments.of(
+                sample[None, :],
+                label,
+                n_classes=n_classes,
+                quartic=moments.quartic is not None,
+            )
+        rule.n_features_in_ = moments.n_features
+        rule._check_parameters(rule.prior)
+        seen = np.array(pair)[ordered.counts[:2] > 0.0]
+        rule._conclude(ordered, seen, np.array(pair), rule.prior)
+        return rule
 
     def _check_prior(self, prior: Any, present: NDArray[Any], n_features: int) -> None:
         """Refuse a prior of something else, and classes that neither it nor the samples know."""
@@ -257,7 +345,7 @@ class MulticlassBlend(LabelledClassifier):
         known, seen = list(prior.classes), present.tolist()
         stranger = next((name for name in seen if name not in known), None)
         if stranger is not None:
-            raise ValueError(
+            raise PriorMismatchError(
                 f"The samples have class {stranger!r}, but the prior's classes are {known}. Rename "
                 "the labels, leave these samples out, or build the prior from tasks that have it."
             )
@@ -284,43 +372,130 @@ class MulticlassBlend(LabelledClassifier):
                 )
 
 
-class Few(NamedTuple):
-    """Labelled samples of a target.
+class _Pairs(NamedTuple):
+    """Rules of all pairs, in the user's units."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Features in the user's units.
-    y : ndarray of shape (n_samples,)
-        Labels.
-    weight : ndarray of shape (n_samples,)
-        How often each sample counts; positive.
-    """
+    coef: Array  # (P, d)
+    intercept: Array  # (P,)
+    slopes: Array  # (P,): of the log odds in the scores
+    means: Array  # (K, d): class means
+    directions: Array  # (P, d): unit directions in scaled units
+    sigma: Spectrum  # covariance within the classes, as the first pair has it
+    promised: Array  # (P,): forecast of each pair
+    errors: Array  # (P,)
+    rules: Mapping[Pair, BlendClassifier]
 
-    X: Array
-    y: NDArray[Any]
-    weight: Array
+    @classmethod
+    def of(cls, rules: dict[Pair, BlendClassifier], means: Array) -> _Pairs:
+        """Those of rules that were fitted one by one."""
+        fitted = list(rules.values())
+        slopes = np.array([rule._slope for rule in fitted])
+        directions = np.stack([rule.projection_ for rule in fitted])
+        if len(fitted) > 1:
+            plain = [
+                _plain_slope(rule.projection_, rule._fit.person.nu, rule._fit.person.sigma)
+                for rule in fitted
+            ]
+            slopes = _shared_loss(slopes, np.array(plain))
+        return cls(
+            np.concatenate([rule.coef_ for rule in fitted]),
+            np.concatenate([rule.intercept_ for rule in fitted]),
+            slopes,
+            means,
+            directions,
+            fitted[0]._fit.person.sigma,
+            np.array([rule.expected_accuracy_ for rule in fitted]),
+            np.array([rule.expected_accuracy_error_ for rule in fitted]),
+            rules,
+        )
+
+    def log_odds(self, rows: Array) -> Array:
+        """Log odds (n, P) of the second label of each pair."""
+        log_odds: Array = self.slopes * (rows @ self.coef.T + self.intercept)
+        return log_odds
 
 
-def _class_means(target: Few, classes: list[Any], prior: MulticlassPrior | None) -> Array:
-    """Mean of each class; one that was not seen is where the crowd's ways lead.
+class _LazyRules(Mapping[Pair, BlendClassifier]):
+    """The estimator of each pair, made when it is asked for."""
+
+    def __init__(
+        self,
+        owner: MulticlassBlend,
+        pairs: list[Pair],
+        moments: ClassMoments,
+        person: Direction,
+        blend: Blend,
+        promise: Forecast,
+    ) -> None:
+        self._template, self._prior = owner.estimator, owner.estimator.prior
+        self._classes, self._pairs = owner.classes_, pairs
+        self._moments, self._learnt = moments, (person, blend, promise)
+        self._made: dict[Pair, BlendClassifier] = {}
+
+    def __getitem__(self, pair: Pair) -> BlendClassifier:
+        if pair not in self._made:
+            self._made[pair] = self._make(pair)
+        return self._made[pair]
+
+    def __iter__(self) -> Iterator[Pair]:
+        return iter(self._pairs)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def _make(self, pair: Pair) -> BlendClassifier:
+        place = self._pairs.index(pair) if pair in self._pairs else None
+        if place is None:
+            raise KeyError(f"There is no pair {pair}; the pairs are {self._pairs}.")
+        n_pairs = len(self._pairs)
+        person, blend, promise = (_one(part, place, n_pairs) for part in self._learnt)
+        rule: BlendClassifier = clone(self._template)
+        prior: Any = None if self._prior is None else self._prior[pair]
+        rule.set_params(prior=prior)
+        mine = [self._classes.tolist().index(name) for name in pair]
+        rule.n_features_in_ = self._moments.n_features
+        rule.classes_, rule.prior_, rule._prior_given = np.array(pair), prior, prior
+        rule._moments = self._moments.classes(mine)
+        length = float(np.linalg.norm(blend.omega))
+        linear = Rule.through(
+            person.midpoint,
+            blend.omega / length,
+            person.scale,
+            float(promise.gap) / length,
+            float(promise.variance) / length**2,
+        )
+        rule._publish(Fit(person, blend, promise, linear, person.midpoint), prior)
+        return rule
+
+
+def _one(batch: Any, place: int, n_pairs: int) -> Any:
+    """The part of a batch of pairs that belongs to one of them."""
+    parts = {}
+    for name, value in batch._asdict().items():
+        if isinstance(value, Spectrum):
+            parts[name] = value.of(place, n_pairs)
+        elif isinstance(value, tuple):
+            parts[name] = _one(value, place, n_pairs)
+        elif name in ("scale", "alphas") or not isinstance(value, np.ndarray):
+            parts[name] = value
+        else:
+            parts[name] = value[place]
+    return type(batch)(**parts)
+
+
+def _class_means(moments: ClassMoments, classes: list[Any], prior: MulticlassPrior | None) -> Array:
+    """Mean of each class (K, d); one that was not seen is where the crowd's ways lead.
 
     From every class that was seen there is a way; the mean of a class not seen is the average of
     their ends.
     """
-    X, y, weight = target
-    means = {
-        name: np.average(X[y == name], axis=0, weights=weight[y == name])
-        for name in np.unique(y).tolist()
-    }
-    ends = {
-        missing: np.mean(
-            [mean + _way(prior, seen, missing) for seen, mean in means.items()], axis=0
-        )
-        for missing in classes
-        if prior is not None and missing not in means
-    }
-    return np.stack([(means | ends)[name] for name in classes])
+    means = moments.means.copy()
+    seen = np.flatnonzero(moments.counts).tolist()
+    for missing in np.flatnonzero(moments.counts == 0.0).tolist():
+        if prior is not None:
+            ends = [means[one] + _way(prior, classes[one], classes[missing]) for one in seen]
+            means[missing] = np.mean(ends, axis=0)
+    return means
 
 
 def _way(prior: MulticlassPrior, start: Any, end: Any) -> Array:
@@ -336,25 +511,19 @@ def _way(prior: MulticlassPrior, start: Any, end: Any) -> Array:
     return way
 
 
-def _common_slopes(rules: list[BlendClassifier]) -> Array:
-    """Slopes of the log odds of all pairs, each having lost the same share to noise (equation 39).
+def _plain_slope(directions: Array, nu: Array, sigma: Spectrum) -> Array:
+    """Slope of the log odds along unit directions, optimism and all."""
+    gap, variance = np.vecdot(directions, nu), np.vecdot(directions, sigma.apply(directions))
+    slope: Array = 2.0 * gap * invert(np.asarray(variance))
+    return slope
 
-    A pair whose own share is uncertain could else lose all, and its classes be no longer told apart
+
+def _shared_loss(honest: Array, plain: Array) -> Array:
+    """Slopes of all pairs, each having lost the same proportion to noise (equation 39).
+
+    A pair whose own loss is uncertain could else lose all, and its classes be no longer told apart
     by their own rule.
     """
-    honest = np.array([rule._slope for rule in rules])
-    if len(rules) == 1:
-        return honest
-    gaps, variances = np.transpose(
-        [
-            (
-                rule.projection_ @ rule._target.nu,
-                rule.projection_ @ rule._target.sigma.apply(rule.projection_),
-            )
-            for rule in rules
-        ]
-    )
-    plain = 2.0 * gaps * invert(variances)
     if not (plain > 0.0).all():
         return honest
     slopes: Array = plain * (honest.sum() / plain.sum())

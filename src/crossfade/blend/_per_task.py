@@ -1,7 +1,7 @@
-"""Single source directions and a target in, one weight for each source and their blend out.
+"""One weight for each source (equations 36 and 37).
 
-Everything is computed in coordinates in which Sigma is the identity: there the noise of the
-target's direction is the same in all of them, and a rule's risk is a matter of angles.
+Everything is computed in coordinates in which Sigma is the identity: there the noise of the person's
+direction is the same in all of them, and a rule's risk is a matter of angles.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from crossfade._typing import Array
 from crossfade.blend._posterior import CONTRADICTION
-from crossfade.fisher._direction import Target
+from crossfade.blend._verb import Blend
+from crossfade.fisher._direction import Direction
 from crossfade.fisher._spectrum import Spectrum
 from crossfade.prior._crowd import least_scatter
-
-Array = NDArray[np.float64]
+from crossfade.risk._choose import AlphaChoice
 
 #: Penalties to choose from; all others have to beat the first, which leaves weights equal.
 PENALTIES = np.array([np.inf, 32.0, 16.0, 8.0, 4.0, 2.0, 1.0])
@@ -26,98 +27,77 @@ _STAND_INS = 64
 _DRAWS = 128
 
 
-class PerTaskBlend(NamedTuple):
-    """Blends of a target's own direction with sources that have a weight each.
-
-    Attributes
-    ----------
-    omega : ndarray of shape (..., n_features)
-        Direction, not of unit length.
-    source : ndarray of shape (..., n_features)
-        Weighted mean of the sources.
-    alpha : ndarray of shape (...)
-        Weight of the target.
-    weights : ndarray of shape (..., n_tasks)
-        Weights of the sources among themselves; they sum to one.
-    penalty : ndarray of shape (...)
-        Penalty on unequal weights.
-    trace : ndarray of shape (...)
-        Trace of the derivative of `omega` in the target's own unit direction.
-    doubt : ndarray of shape (...)
-        Variance of the true direction about `omega` in each coordinate in which Sigma is the
-        identity.
-    """
-
-    omega: Array
-    source: Array
-    alpha: Array
-    weights: Array
-    penalty: Array
-    trace: Array
-    doubt: Array
-
-
-def per_task_blend(
-    target: Target,
+def per_task(
+    person: Direction,
     directions: Array,
     alpha: float | None = None,
-    penalty: Array | None = None,
-) -> PerTaskBlend:
-    """Blend targets with single sources, each with a weight of its own (equations 36 and 37).
+    alphas: Array | None = None,
+) -> Blend:
+    """Blend with single sources (n_tasks, d), each with a weight of its own (36 and 37).
 
-    Parameters
-    ----------
-    target : Target
-        What the labelled samples say, of one target or of many.
-    directions : ndarray of shape (n_tasks, n_features)
-        Unit directions of the sources.
-    alpha : float or None
-        Weight of the target; None for the one of least expected risk.
-    penalty : ndarray of shape (...) or None
-        Penalty on unequal weights; None for what :func:`choose_penalty` chooses.
-
-    Returns
-    -------
-    PerTaskBlend
-        The blends.
+    alpha is given, or it has the least expected risk, over all alphas or over some.
     """
-    if penalty is None:
-        penalty = choose_penalty(target, directions)
-    sources = _whitened(target.sigma, directions)
-    own = _whitened(target.sigma, target.noise.omega[..., None, :])
-    mix = _mix(own, sources, target, penalty)
+    penalty = choose_penalty(person, directions)
+    best, doubt = _at(person, directions, penalty, alpha)
+    if alpha is not None:
+        return best
+    grid = np.linspace(0.0, 1.0, 21) if alphas is None else alphas
+    risks = _risks(person, best, doubt, grid)
+    place = risks.argmin(-1)
+    choice = AlphaChoice(best.alpha, risks.min(-1), np.zeros_like(best.alpha), grid, risks)
+    if alphas is not None:
+        best, _ = _at(person, directions, penalty, grid[place])
+    return best._replace(choice=choice)
+
+
+def _at(
+    person: Direction, directions: Array, penalty: Array, alpha: Array | float | None
+) -> tuple[Blend, Array]:
+    """Blend of one alpha for each person, or of that of least expected risk; and its doubt.
+
+    The doubt is the variance of the true direction about the blend of least risk, in each
+    coordinate in which Sigma is the identity.
+    """
+    sources = _whitened(person.sigma, directions)
+    own = _whitened(person.sigma, person.omega[..., None, :])
+    mix = _mix(own, sources, person, penalty)
     weights, share = mix.weights[..., 0, :], mix.alpha[..., 0]
     kept = (1.0 - share) * mix.kept[..., 0]
-    trace = mix.trace(sources)[..., 0]
+    dof = mix.trace(sources)[..., 0]
     if alpha is not None:
-        share, kept = np.full(share.shape, alpha), np.full(share.shape, 1.0 - alpha)
-        trace = share * mix.rank[..., 0] + kept * (mix.pull * mix.spread)[..., 0]
+        share = np.broadcast_to(np.asarray(alpha, np.float64), share.shape)
+        kept = 1.0 - share
+        dof = share * mix.rank[..., 0] + kept * (mix.pull * mix.spread)[..., 0]
     source = weights @ directions
-    omega = share[..., None] * target.noise.omega + kept[..., None] * source
-    doubt = share * target.noise.inverse
-    return PerTaskBlend(omega, source, share / (share + kept), weights, penalty, trace, doubt)
+    omega = share[..., None] * person.omega + kept[..., None] * source
+    alpha = share / (share + kept)
+    return Blend(omega, dof, alpha, None, weights, source, None, penalty), share * person.noise
 
 
-def choose_penalty(target: Target, directions: Array) -> Array:
+def _risks(person: Direction, best: Blend, doubt: Array, alphas: Array) -> Array:
+    """Expected risk (..., n_alphas) of blends with the same sources and other alphas (37).
+
+    The least is at the alpha of `best`, the blend of least expected risk.
+    """
+    length = person.length[..., None]
+    own, source = person.omega[..., None, :], np.asarray(best.source)[..., None, :]
+    rivals = _whitened(person.sigma, alphas[:, None] * own + (1.0 - alphas)[:, None] * source)
+    chosen = _whitened(person.sigma, best.omega[..., None, :])
+    # Sources that cancel make no rule; the product is zero too, and the risk one half.
+    sizes = np.maximum(np.linalg.vector_norm(rivals, axis=-1), 1e-300)
+    spread = np.sqrt(1.0 + length**2 * doubt[..., None])
+    risks: Array = ndtr(-length * np.vecdot(rivals, chosen) / (sizes * spread))
+    return risks
+
+
+def choose_penalty(person: Direction, directions: Array) -> Array:
     """Penalty that serves the sources best, were each of them the target in turn.
 
     A source gets noise like the target's and is blended with all others. A penalty below infinity
     has to lower the mean risk by more than the standard error of the difference.
-
-    Parameters
-    ----------
-    target : Target
-        What the labelled samples say, of one target or of many.
-    directions : ndarray of shape (n_tasks, n_features)
-        Unit directions of the sources.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        For each target one of `PENALTIES`.
     """
     n_tasks, n_features = directions.shape
-    length = target.noise.length
+    length = person.length
     chosen, least = np.full(length.shape, np.inf), np.zeros(length.shape)
     if n_tasks < 3:
         return chosen
@@ -126,9 +106,9 @@ def choose_penalty(target: Target, directions: Array) -> Array:
     # The same draws for everybody, each with its opposite: the choice follows from the data alone.
     draws = np.random.default_rng(0).standard_normal((stand_ins.size, n_pairs, n_features))
     draws = np.concatenate([draws, -draws], axis=1).reshape(-1, n_features)
-    sigma = target.sigma
+    sigma = person.sigma
     varies = sigma.map(np.sign(sigma.values), np.sign(sigma.floor))
-    noise = np.sqrt(target.noise.inverse)[..., None, None] * _per_row(varies).apply(draws)
+    noise = np.sqrt(person.noise)[..., None, None] * varies.per_row().apply(draws)
     sources = _whitened(sigma, directions)
     who = np.repeat(stand_ins, 2 * n_pairs)
     truth = sources[..., who, :]
@@ -136,7 +116,7 @@ def choose_penalty(target: Target, directions: Array) -> Array:
 
     def risks(penalty: float) -> Array:
         """Mean risk of each stand-in."""
-        mix = _mix(truth + noise, sources, target, np.full(length.shape, penalty), others)
+        mix = _mix(truth + noise, sources, person, np.full(length.shape, penalty), others)
         cosine = np.vecdot(mix.omega, truth) / np.linalg.vector_norm(mix.omega, axis=-1)
         each = ndtr(-length[..., None] * cosine).reshape(*length.shape, stand_ins.size, -1)
         mean: Array = each.mean(-1)
@@ -151,70 +131,21 @@ def choose_penalty(target: Target, directions: Array) -> Array:
     return chosen
 
 
-def posterior_risks(target: Target, blend: PerTaskBlend, alphas: Array) -> Array:
-    """Expected risk of blends with the same sources and other alphas (equation 37).
-
-    Parameters
-    ----------
-    target : Target
-        What the labelled samples say.
-    blend : PerTaskBlend
-        The blend of least expected risk.
-    alphas : ndarray of shape (n_alphas,)
-        Weights of the target.
-
-    Returns
-    -------
-    ndarray of shape (..., n_alphas)
-        Risks; the least is at the blend's own alpha.
-    """
-    noise, length = target.noise, target.noise.length[..., None]
-    own, source = noise.omega[..., None, :], blend.source[..., None, :]
-    rivals = _whitened(target.sigma, alphas[:, None] * own + (1.0 - alphas)[:, None] * source)
-    best = _whitened(target.sigma, blend.omega[..., None, :])
-    # Sources that cancel make no rule; the product is zero too, and the risk one half.
-    sizes = np.maximum(np.linalg.vector_norm(rivals, axis=-1), 1e-300)
-    doubt = 1.0 + length**2 * blend.doubt[..., None]
-    risks: Array = ndtr(-length * np.vecdot(rivals, best) / (sizes * np.sqrt(doubt)))
-    return risks
-
-
 class _Mix(NamedTuple):
-    """Blends of several own directions with the same sources, and what they were made of.
+    """Blends of several own directions with the same sources, and what they were made of."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (..., n_rows, n_tasks)
-        Weights of the sources.
-    mean, away : ndarray of shape (..., n_rows, n_features)
-        Their weighted mean, and what lies between it, shortened, and the own direction.
-    kept : ndarray of shape (..., n_rows)
-        How far the mean is shortened.
-    alpha : ndarray of shape (..., n_rows)
-        Weight of the own direction.
-    spread, distance : ndarray of shape (..., n_rows)
-        Variance of the weighted sources over all coordinates, and squared length of `away`.
-    stranger : ndarray of shape (..., n_rows)
-        Whether the own direction is further away than the sources' scatter and its noise allow.
-    scatter, owed, pull : ndarray of shape (..., 1)
-        Variance of the sources with equal weights, variance of the own direction over all
-        coordinates, and how steeply weights follow it.
-    rank : ndarray of shape (..., 1)
-        Number of coordinates.
-    """
-
-    weights: Array
-    mean: Array
-    away: Array
-    kept: Array
-    alpha: Array
-    spread: Array
-    distance: Array
-    stranger: NDArray[np.bool_]
-    scatter: Array
-    owed: Array
-    pull: Array
-    rank: Array
+    weights: Array  # (..., n_rows, n_tasks): weights of the sources
+    mean: Array  # (..., n_rows, d): their weighted mean
+    away: Array  # (..., n_rows, d): from the mean, shortened, to the own direction
+    kept: Array  # (..., n_rows): how far the mean is shortened
+    alpha: Array  # (..., n_rows): weight of the own direction
+    spread: Array  # (..., n_rows): variance of the weighted sources over all coordinates
+    distance: Array  # (..., n_rows): squared length of `away`
+    stranger: NDArray[np.bool_]  # (..., n_rows): further away than scatter and noise allow
+    scatter: Array  # (..., 1): variance of the sources with equal weights
+    variance: Array  # (..., 1): variance of the own direction over all coordinates
+    pull: Array  # (..., 1): how steeply weights follow the own direction
+    rank: Array  # (..., 1): number of coordinates
 
     @property
     def omega(self) -> Array:
@@ -230,7 +161,7 @@ class _Mix(NamedTuple):
         turned = turned + self.kept * along_away.turn
         nearer = 1.0 - turned / np.maximum(self.distance, 1e-300)
         steeper = np.where(
-            self.stranger, 2.0 * crowd * nearer, crowd**2 / self.owed * along_away.total
+            self.stranger, 2.0 * crowd * nearer, crowd**2 / self.variance * along_away.total
         )
         follow = self.kept * self.pull * self.spread + along_mean.kept
         trace: Array = self.alpha * self.rank + crowd * follow + steeper
@@ -263,7 +194,7 @@ class _Slopes(NamedTuple):
 def _mix(
     own: Array,
     sources: Array,
-    target: Target,
+    person: Direction,
     penalty: Array,
     admitted: NDArray[np.bool_] | None = None,
 ) -> _Mix:
@@ -271,9 +202,9 @@ def _mix(
 
     `own` is of shape (..., n_rows, n_features), and `admitted` says which sources a row may use.
     """
-    noise = target.noise.inverse[..., None]
-    rank = np.maximum(target.rank, 1)[..., None]
-    scatter = _scatter(target, sources)[..., None]
+    noise = person.noise[..., None]
+    rank = np.maximum(person.rank, 1)[..., None]
+    scatter = _scatter(person, sources)[..., None]
     pull = 1.0 / (penalty[..., None] * noise)
     squares = np.vecdot(sources, sources)[..., None, :]
     fit = pull[..., None] * (own @ sources.mT - 0.5 * squares)
@@ -290,20 +221,20 @@ def _mix(
         # One source says nothing about how far it can be relied on.
         kept = np.ones_like(kept)
     away = own - kept[..., None] * mean
-    distance, owed = np.vecdot(away, away), noise * rank
-    expected = spread + (1.0 + kept) * doubt + owed
+    distance, variance = np.vecdot(away, away), noise * rank
+    expected = spread + (1.0 + kept) * doubt + variance
     ratio = np.maximum(distance / expected, 1.0)
     stranger = 0.5 * rank * (ratio - 1.0 - np.log(ratio)) > CONTRADICTION
-    alpha = 1.0 - owed / np.where(stranger, distance, expected)
+    alpha = 1.0 - variance / np.where(stranger, distance, expected)
     return _Mix(
-        weights, mean, away, kept, alpha, spread, distance, stranger, scatter, owed, pull, rank
+        weights, mean, away, kept, alpha, spread, distance, stranger, scatter, variance, pull, rank
     )
 
 
-def _scatter(target: Target, sources: Array) -> Array:
+def _scatter(person: Direction, sources: Array) -> Array:
     """Variance of the sources about their mean, over all coordinates."""
     n_tasks, n_features = sources.shape[-2:]
-    trace = target.sigma.trace()
+    trace = person.sigma.trace()
     if n_tasks == 1:
         return np.asarray(trace / n_features)
     mean = sources.mean(-2)
@@ -315,11 +246,4 @@ def _scatter(target: Target, sources: Array) -> Array:
 
 def _whitened(sigma: Spectrum, rows: Array) -> Array:
     """Rows of vectors in coordinates in which Sigma is the identity: its root times each."""
-    return _per_row(sigma.map(np.sqrt(sigma.values), np.sqrt(sigma.floor))).apply(rows)
-
-
-def _per_row(sigma: Spectrum) -> Spectrum:
-    """The same matrices, for many vectors each."""
-    return Spectrum(
-        sigma.values[..., None, :], sigma.basis[..., None, :, :], sigma.floor[..., None]
-    )
+    return sigma.root().per_row().apply(rows)

@@ -1,7 +1,12 @@
-"""A crowd's mean and scatter and a target's own direction in, their posterior blend out.
+"""The crowd as a distribution, and a matrix in the place of alpha (equations 21 to 24).
 
-With the scatter T = L L', whitened by L, the target's noise a S^-1 and the scatter share
-eigenvectors with G = L' S L, so that one decomposition gives the blend for every strength.
+.. math:: \\omega = m + T (T + \\Sigma_\\omega)^{-1} (\\hat\\omega - m), \\quad
+    \\Sigma_\\omega = a S^{-1}
+
+Directions on which the crowd agrees come from the crowd, directions on which people differ come from
+the person. The strength l widens the crowd's scatter T to l T. With T = L L', whitened by L, noise
+and scatter share their eigenvectors with G = L' S L, so that one decomposition gives the blend for
+every strength; S is never inverted, and may be singular.
 """
 
 from __future__ import annotations
@@ -12,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from crossfade.fisher._spectrum import Spectrum, outside
-
-Array = NDArray[np.float64]
+from crossfade._typing import Array
+from crossfade.blend._verb import Blend
+from crossfade.fisher._direction import Direction
+from crossfade.fisher._spectrum import Spectrum, joint_basis
+from crossfade.prior._crowd import Crowd
 
 #: Gain in log evidence that it takes to distrust the crowd's scatter.
 CONTRADICTION = 3.0
@@ -23,52 +30,133 @@ STRONGER = np.logspace(0.0, 6.0, 61)
 ALL = np.concatenate([[0.0], np.logspace(-4.0, 6.0, 101)])
 
 
-class Blend(NamedTuple):
-    """A blended direction.
+def posterior(person: Direction, crowd: Crowd, strength: str | float = "auto") -> Blend:
+    """Posterior mean of the direction, given the person's own and the crowd's law.
 
-    Attributes
-    ----------
-    omega : ndarray of shape (..., n_features)
-        Direction, not of unit length.
-    trace : ndarray of shape (...)
-        Trace of the matrix that multiplies (own - crowd).
-    strength : ndarray of shape (...)
-        How far the scatter of the crowd was widened.
+    The strength is a number, "auto" (1, or that of most evidence where the person contradicts the
+    crowd), or "risk" (that of least mean risk).
     """
+    if strength == np.inf:
+        alpha = person.rank / person.sigma.n_features
+        return Blend(person.omega, person.rank, alpha, np.full(person.length.shape, np.inf))
+    if strength == "risk" or crowd.scatter.n_outside:
+        path = path_of(person, crowd)
+        return path.at(_chosen(path, strength, person))
+    widened = 1.0 if strength == "auto" else float(strength)
+    blend, wanting = _direct(person, crowd, widened)
+    if strength != "auto" or not wanting.any():
+        return blend
+    if wanting.ndim != 1:
+        path = path_of(person, crowd)
+        return path.at(_chosen(path, strength, person))
+    # Only those whom the crowd's scatter does not cover need all strengths.
+    which = np.flatnonzero(wanting)
+    path = path_of(*_some(person, crowd, which))
+    wider = path.at(_chosen(path, strength, person))
+    for whole, part in zip(blend[:4], wider[:4], strict=True):
+        whole[which] = part  # type: ignore[index]
+    return blend
 
-    omega: Array
-    trace: Array
-    strength: Array
+
+def path_of(person: Direction, crowd: Crowd, *, dense: bool = False) -> Path:
+    """Blends of all strengths (equation 22)."""
+    sigma, scatter = person.sigma, crowd.scatter
+    away = person.omega - crowd.mean
+    mean = np.broadcast_to(crowd.mean, person.omega.shape)
+    if scatter.n_outside and not dense:
+        # A multiple of the identity shares its eigenvectors with Sigma. Outside of Sigma's basis
+        # only two directions matter: those of (own - crowd) and of the crowd.
+        basis, values = joint_basis(sigma, away, mean)
+        floor = scatter.floor
+        root = np.sqrt(floor)[..., None]
+        return Path(
+            mean=mean,
+            values=floor[..., None] * values,
+            own=np.matvec(basis.mT, away) / root,
+            noise=person.noise,
+            back=root[..., None] * basis,
+            n_rest=sigma.n_features - basis.shape[-1],
+            rest=np.broadcast_to(floor * sigma.floor, person.noise.shape),
+        )
+    root = crowd.root
+    crossed = sigma.basis.mT @ root
+    floor = sigma.floor if sigma.n_outside else np.zeros_like(sigma.floor)
+    inner = (crossed.mT * (sigma.values - floor[..., None])[..., None, :]) @ crossed
+    variances = (root**2).sum(-2)
+    inner += (floor[..., None] * variances)[..., None] * np.eye(variances.shape[-1])
+    values, turn = np.linalg.eigh(inner)
+    return Path(
+        mean=mean,
+        values=np.maximum(values, 0.0),
+        own=np.matvec(turn.mT, np.matvec(root.mT, away) / variances),
+        noise=person.noise,
+        back=root @ turn,
+        n_rest=0,
+        rest=np.zeros_like(person.noise),
+    )
+
+
+def _direct(person: Direction, crowd: Crowd, strength: float) -> tuple[Blend, NDArray[np.bool_]]:
+    """Blend of one strength (equation 21), and whether the evidence wants a larger one.
+
+    G is ``diag(level) + crossed' diag(above) crossed``: with fewer rows than columns in `crossed`
+    its inverse is that of Woodbury, at the cost of the smaller side.
+    """
+    sigma, mean, root = person.sigma, crowd.mean, crowd.root
+    n_features = sigma.n_features
+    if strength == 0.0:
+        none = np.zeros(person.noise.shape)
+        omega = np.broadcast_to(mean, person.omega.shape)
+        return Blend(omega, none, none, none), none > 0.0
+    variances = (root**2).sum(-2)
+    crossed = sigma.basis.mT @ root
+    n_rows = crossed.shape[-2]
+    floor = sigma.floor[..., None] if sigma.n_outside else np.zeros_like(sigma.floor)[..., None]
+    above = (sigma.values - floor)[..., None]
+    coordinates = np.matvec(root.mT, person.omega - mean) / variances
+    noise = person.noise / strength
+    diagonal = floor * variances + noise[..., None]
+    if n_rows < n_features:
+        lifted = np.sqrt(above) * crossed
+        scaled = lifted / diagonal[..., None, :]
+        solved = np.linalg.solve(scaled @ lifted.mT + np.eye(n_rows), scaled)
+        kept = coordinates / diagonal
+        kept = kept - np.matvec(scaled.mT, np.matvec(solved, coordinates))
+        inverse_trace = (1.0 / diagonal).sum(-1) - (scaled * solved).sum((-2, -1))
+    else:
+        inner = crossed.mT @ (above * crossed)
+        inverse = np.linalg.inv(inner + diagonal[..., None] * np.eye(n_features))
+        kept = np.matvec(inverse, coordinates)
+        inverse_trace = np.trace(inverse, axis1=-2, axis2=-1)
+    pulled = coordinates - noise[..., None] * kept
+    dof = n_features - noise * inverse_trace
+    omega = mean + np.matvec(root, pulled)
+    # Slope of the log evidence in the strength, at this strength.
+    wanting = np.vecdot(pulled, pulled) > dof
+    return Blend(omega, dof, dof / n_features, np.full(noise.shape, strength)), wanting
+
+
+def _some(person: Direction, crowd: Crowd, which: NDArray[np.intp]) -> tuple[Direction, Crowd]:
+    """Some people of a batch, and their crowds."""
+    few = person._replace(
+        omega=person.omega[which],
+        length=person.length[which],
+        noise=person.noise[which],
+        sigma=person.sigma.of(which, len(person.length)),
+    )
+    return few, crowd.of(which)
 
 
 class Path(NamedTuple):
-    """Blends of all strengths (equation 22), in coordinates that make them elementwise.
+    """Blends of all strengths (equation 22), in coordinates that make them elementwise."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (..., n_features)
-        Mean m of the crowd.
-    values : ndarray of shape (..., size)
-        Eigenvalues of G.
-    own : ndarray of shape (..., size)
-        Coordinates of (own - crowd).
-    noise : ndarray of shape (...)
-        Noise a of the target's direction.
-    back : ndarray of shape (..., n_features, size)
-        From coordinates back to directions.
-    n_rest : int
-        Further coordinates, in which (own - crowd) is zero.
-    rest : ndarray of shape (...)
-        Their eigenvalue.
-    """
-
-    mean: Array
-    values: Array
-    own: Array
-    noise: Array
-    back: Array
-    n_rest: int
-    rest: Array
+    mean: Array  # (..., d): mean m of the crowd
+    values: Array  # (..., size): eigenvalues of G
+    own: Array  # (..., size): coordinates of (own - crowd)
+    noise: Array  # (...): noise a of the person's direction
+    back: Array  # (..., d, size): from coordinates back to directions
+    n_rest: int  # further coordinates, in which (own - crowd) is zero
+    rest: Array  # (...): their eigenvalue
 
     def weights(self, strength: Array) -> Array:
         """Eigenvalues of the matrix that multiplies (own - crowd)."""
@@ -76,12 +164,12 @@ class Path(NamedTuple):
         return pull / (pull + self.noise[..., None])
 
     def at(self, strength: Array) -> Blend:
-        """Blend of one strength for each target."""
+        """Blend of one strength for each person."""
         weights = self.weights(strength)
         omega = self.mean + np.matvec(self.back, weights * self.own)
         pull = strength * self.rest
-        trace = weights.sum(-1) + self.n_rest * pull / (pull + self.noise)
-        return Blend(omega, trace, strength)
+        dof = weights.sum(-1) + self.n_rest * pull / (pull + self.noise)
+        return Blend(omega, dof, dof / omega.shape[-1], strength)
 
     def evidence(self, strengths: Array) -> Array:
         """Log density of the target's direction at each strength (equation 23), but a constant.
@@ -113,246 +201,17 @@ class Path(NamedTuple):
         return risks
 
 
-def scattered_blend(
-    sigma: Spectrum,
-    own: Array,
-    noise: Array,
-    length: Array,
-    mean: Array,
-    root: Array,
-    strength: str | float,
-) -> tuple[Blend, Path | None]:
-    """Blend with a crowd that has a full scatter.
-
-    Parameters
-    ----------
-    sigma : Spectrum
-        Covariance within the classes.
-    own : ndarray of shape (..., n_features)
-        The target's unit direction.
-    noise : ndarray of shape (...)
-        Its covariance is this number times the inverse of `sigma`.
-    length : ndarray of shape (...)
-        Its length before it was scaled.
-    mean : ndarray of shape (..., n_features)
-        Mean of the crowd's directions.
-    root : ndarray of shape (..., n_features, n_features)
-        Root L of their scatter L L', with orthogonal columns.
-    strength : {"auto", "risk"} or float
-        How far to widen the scatter.
-
-    Returns
-    -------
-    blend : Blend
-        The blended directions.
-    path : Path or None
-        All blends, where they were needed.
-    """
-    variances = (root**2).sum(-2)
-    crossed = sigma.basis.mT @ root
-    floor = sigma.floor if sigma.n_outside else np.zeros_like(sigma.floor)
-    above = sigma.values - floor[..., None]
-    coordinates = np.matvec(root.mT, own - mean) / variances
-    if strength != "risk":
-        widened = 1.0 if strength == "auto" else float(strength)
-        level = floor[..., None] * variances
-        blend, wanting = _direct(level, crossed, above, coordinates, noise, mean, root, widened)
-        if strength != "auto" or not wanting.any():
-            return blend, None
-    path = scattered_path(sigma, own, noise, mean, root)
-    return path.at(choose_strength(path, strength, sigma, length)), path
-
-
-def scattered_path(sigma: Spectrum, own: Array, noise: Array, mean: Array, root: Array) -> Path:
-    """Blends of all strengths with a crowd that has a full scatter (equation 22).
-
-    Parameters
-    ----------
-    sigma : Spectrum
-        Covariance within the classes.
-    own, noise, mean, root : ndarray
-        As in :func:`scattered_blend`.
-
-    Returns
-    -------
-    Path
-        All blends.
-    """
-    crossed = sigma.basis.mT @ root
-    floor = sigma.floor if sigma.n_outside else np.zeros_like(sigma.floor)
-    inner = (crossed.mT * (sigma.values - floor[..., None])[..., None, :]) @ crossed
-    variances = (root**2).sum(-2)
-    inner += (floor[..., None] * variances)[..., None] * np.eye(variances.shape[-1])
-    values, turn = np.linalg.eigh(inner)
-    return Path(
-        mean=np.broadcast_to(mean, own.shape),
-        values=np.maximum(values, 0.0),
-        own=np.matvec(turn.mT, np.matvec(root.mT, own - mean) / variances),
-        noise=noise,
-        back=root @ turn,
-        n_rest=0,
-        rest=np.zeros_like(noise),
-    )
-
-
-def _direct(
-    level: Array,
-    crossed: Array,
-    above: Array,
-    coordinates: Array,
-    noise: Array,
-    mean: Array,
-    root: Array,
-    strength: float,
-) -> tuple[Blend, NDArray[np.bool_]]:
-    """Blend of one strength (equation 21), and whether the evidence wants a larger one.
-
-    G is ``diag(level) + crossed' diag(above) crossed``: with fewer rows than columns in `crossed`
-    its inverse is that of Woodbury, at the cost of the smaller side.
-    """
-    n_rows, n_features = crossed.shape[-2:]
-    if strength == 0.0:
-        none = np.zeros(noise.shape)
-        return Blend(np.broadcast_to(mean, coordinates.shape), none, none), none > 0.0
-    noise = noise / strength
-    diagonal = level + noise[..., None]
-    if n_rows < n_features:
-        scaled = np.sqrt(above)[..., None] * crossed / diagonal[..., None, :]
-        small = scaled @ (np.sqrt(above)[..., None] * crossed).mT + np.eye(n_rows)
-        solved = np.linalg.solve(small, scaled)
-        kept = coordinates / diagonal
-        kept = kept - np.matvec(scaled.mT, np.matvec(solved, coordinates))
-        inverse_trace = (1.0 / diagonal).sum(-1) - (scaled * solved).sum((-2, -1))
-    else:
-        inner = (crossed.mT * above[..., None, :]) @ crossed
-        inverse = np.linalg.inv(inner + diagonal[..., None] * np.eye(n_features))
-        kept = np.matvec(inverse, coordinates)
-        inverse_trace = np.trace(inverse, axis1=-2, axis2=-1)
-    pulled = coordinates - noise[..., None] * kept
-    trace = n_features - noise * inverse_trace
-    omega = mean + np.matvec(root, pulled)
-    # Slope of the log evidence in the strength, at this strength.
-    wanting = np.vecdot(pulled, pulled) > trace
-    return Blend(omega, trace, np.full(noise.shape, strength)), wanting
-
-
-def isotropic_blend(
-    sigma: Spectrum,
-    own: Array,
-    noise: Array,
-    length: Array,
-    mean: Array,
-    scatter: float,
-    strength: str | float,
-) -> tuple[Blend, Path]:
-    """Blend with a crowd whose scatter is a multiple of the identity; linear in n_features.
-
-    Parameters
-    ----------
-    sigma : Spectrum
-        Covariance within the classes.
-    own : ndarray of shape (..., n_features)
-        The target's unit direction.
-    noise, length : ndarray of shape (...)
-        As in :func:`scattered_blend`.
-    mean : ndarray of shape (..., n_features)
-        Mean of the crowd's directions.
-    scatter : float
-        Variance of their directions in each feature.
-    strength : {"auto", "risk"} or float
-        How far to widen the scatter.
-
-    Returns
-    -------
-    blend : Blend
-        The blended directions.
-    path : Path
-        All blends.
-    """
-    path = isotropic_path(sigma, own, noise, mean, scatter)
-    return path.at(choose_strength(path, strength, sigma, length)), path
-
-
-def isotropic_path(sigma: Spectrum, own: Array, noise: Array, mean: Array, scatter: float) -> Path:
-    """Blends of all strengths with a crowd whose scatter is a multiple of the identity.
-
-    Parameters
-    ----------
-    sigma : Spectrum
-        Covariance within the classes.
-    own, noise, mean, scatter : ndarray
-        As in :func:`isotropic_blend`.
-
-    Returns
-    -------
-    Path
-        All blends.
-    """
-    away = own - mean
-    mean = np.broadcast_to(mean, own.shape)
-    basis, values = sigma.basis, sigma.values
-    if sigma.n_outside:
-        # Outside the basis only two directions matter: those of (own - crowd) and of the crowd.
-        first = outside(basis, away)
-        second = outside(np.concatenate([basis, first[..., None]], -1), mean)
-        basis = np.concatenate([basis, first[..., None], second[..., None]], -1)
-        floor = np.broadcast_to(sigma.floor[..., None], (*own.shape[:-1], 2))
-        values = np.concatenate(
-            [np.broadcast_to(values, (*own.shape[:-1], values.shape[-1])), floor], -1
-        )
-    root = np.sqrt(scatter)
-    return Path(
-        mean=mean,
-        values=scatter * values,
-        own=np.matvec(basis.mT, away) / root,
-        noise=noise,
-        back=root * basis,
-        n_rest=sigma.n_features - basis.shape[-1],
-        rest=scatter * np.broadcast_to(sigma.floor, noise.shape),
-    )
-
-
-def choose_strength(path: Path, strength: str | float, sigma: Spectrum, length: Array) -> Array:
-    """Strength for each target: given, of most evidence from 1 up, or of least risk.
-
-    Parameters
-    ----------
-    path : Path
-        Blends of all strengths.
-    strength : {"auto", "risk"} or float
-        What was asked for.
-    sigma : Spectrum
-        Covariance within the classes.
-    length : ndarray of shape (...)
-        Length of the target's direction before it was scaled.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        Strengths.
-    """
+def _chosen(path: Path, strength: str | float, person: Direction) -> Array:
+    """Strength for each person: given, of most evidence from 1 up, or of least risk."""
     if strength == "auto":
         return strength_of_evidence(path.evidence(STRONGER))
     if strength == "risk":
-        return peak(ALL, -path.risks(ALL, sigma, length))
+        return peak(ALL, -path.risks(ALL, person.sigma, person.length))
     return np.full(path.noise.shape, float(strength))
 
 
 def strength_of_evidence(evidence: Array, least_gain: float = CONTRADICTION) -> Array:
-    """Strength 1, or that of most evidence where 1 is contradicted.
-
-    Parameters
-    ----------
-    evidence : ndarray of shape (..., n_strengths)
-        Log evidence at the strengths `STRONGER`.
-    least_gain : float
-        Gain in log evidence that it takes to contradict.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        Strengths.
-    """
+    """Strength 1, or that of most evidence where 1 is contradicted."""
     contradicted = evidence.max(-1) - evidence[..., 0] > least_gain
     return np.where(contradicted, peak(STRONGER, evidence), 1.0)
 

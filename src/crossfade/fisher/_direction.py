@@ -1,179 +1,61 @@
-"""Labelled samples in; class means, a shrunk covariance and the noise of the direction out."""
+"""One person's direction and how noisy it is.
+
+.. math:: \\omega = S_s^{-1}\\nu, \\quad
+    \\Sigma_\\omega = c S_s^{-1} + \\frac{(1 - r)^2}{f}
+    \\left[(\\nu^T\\omega) S_s^{-1} + \\omega\\omega^T\\right], \\quad
+    c = \\frac14\\left(\\frac1{n_0} + \\frac1{n_1}\\right)
+
+with nu half the gap between the class means, S_s the covariance within the classes, shrunk by r, and
+f its degrees of freedom (equations 2 to 5). For a unit vector divide by the squared length of omega
+and project off omega.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade._validate import check_number
+from crossfade._typing import Array, Places
 from crossfade.fisher import _spectrum
-from crossfade.fisher._correlation import worth_of_runs
+from crossfade.fisher._correlation import Worth, worth_of_runs
+from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._shrinkage import ledoit_wolf, oas
-from crossfade.fisher._spectrum import ROUNDING, Spectrum
+from crossfade.fisher._spectrum import Spectrum
 
-Array = NDArray[np.float64]
-
-SHRINKAGES = ("oas", "ledoit_wolf")
-#: Forms of the covariance of the target's direction.
+#: Forms of the covariance of the direction: equation 5, projected off the direction; or the paper's
+#: raw formula (equation 6), with its printed sign or the right one.
 NOISE_FORMS = ("unit", "minus", "plus")
+_INDEPENDENT = Worth(np.ones(2), 1.0, 1.0)
 
 
-class TargetNoise(NamedTuple):
-    r"""Unit direction w of a target and the parts of its covariance.
+class Direction(NamedTuple):
+    r"""What a person's labelled windows say, in scaled units but for the means.
 
-    .. math:: \Sigma_\omega = a \Sigma^{-1} + g\,w w^T + h\,(w v^T + v w^T), \quad v = \Sigma^{-1} w
+    The unit direction w has the covariance
 
-    Attributes
-    ----------
-    omega : ndarray of shape (..., n_features)
-        Unit direction w.
-    length : ndarray of shape (...)
-        Length of the direction before it was scaled.
-    inverse, radial, cross : ndarray of shape (...)
-        The numbers a, g and h.
+    .. math:: \Sigma_\omega = a S^{-1} + g\,w w^T + h\,(w v^T + v w^T), \quad v = S^{-1} w
+
+    Leading axes are those of a batch: of splits, of targets, or of pairs of classes.
     """
 
-    omega: Array
-    length: Array
-    inverse: Array
-    radial: Array
-    cross: Array
-
-
-def mean_noise(counts: tuple[float, float]) -> float:
-    """Variance of half the gap in units of Sigma, c of equation 5."""
-    return (1.0 / counts[0] + 1.0 / counts[1]) / 4.0
-
-
-def target_noise(
-    sigma: Spectrum,
-    nu: Array,
-    counts: tuple[float, float],
-    shrinkage: Array | float,
-    form: str = "unit",
-    freedom: float | None = None,
-) -> TargetNoise:
-    """Direction of the target and its covariance.
-
-    Parameters
-    ----------
-    sigma : Spectrum
-        Covariance within the classes, as shrunk.
-    nu : ndarray of shape (..., n_features)
-        Half the gap between the class means.
-    counts : (float, float)
-        Samples of each class.
-    shrinkage : float or ndarray of shape (...)
-        How far the covariance was shrunk.
-    form : {"unit", "minus", "plus"}
-        Equation 5, projected off the direction; or the paper's raw formula (equation 6) on data
-        scaled to a half gap of length one, with its printed sign or the right one.
-    freedom : float or None
-        Degrees of freedom of the covariance; None if it comes from these samples alone.
-
-    Returns
-    -------
-    TargetNoise
-        The direction and the parts of its covariance.
-    """
-    inverse = sigma.inverse()
-    raw = inverse.apply(nu)
-    length = np.sqrt(np.vecdot(raw, raw))
-    safe = np.where(length > 0.0, length, 1.0)
-    omega = raw / safe[..., None]
-    separation = np.vecdot(nu, raw)
-    if form == "unit":
-        if freedom is None:
-            freedom = max(sum(counts) - 2.0, 1.0)
-        learnt = (1.0 - np.asarray(shrinkage)) ** 2 / freedom
-        scale = (mean_noise(counts) + learnt * separation) / safe**2
-        radial = scale * np.vecdot(omega, inverse.apply(omega))
-        return TargetNoise(omega, length, scale, radial, -scale)
-    gap = np.vecdot(nu, nu) / sum(counts)
-    sign = -1.0 if form == "minus" else 1.0
-    return TargetNoise(
-        omega, length, (1.0 + separation) * gap, sign * length**2 * gap, np.zeros_like(gap)
-    )
-
-
-class Samples(NamedTuple):
-    """Labelled samples of one target, or of many that share their labels.
-
-    Samples of further classes count for the covariance only (equation 38).
-
-    Attributes
-    ----------
-    X : ndarray of shape (..., n_samples, n_features)
-        Features in the user's units.
-    label : ndarray of shape (n_samples,)
-        0 for the first class, 1 for the second, 2 and up for further ones.
-    weight : ndarray of shape (n_samples,)
-        How often each sample counts; positive.
-    """
-
-    X: Array
-    label: NDArray[np.intp]
-    weight: Array
-
-    @property
-    def counts(self) -> tuple[float, float]:
-        """Sum of the weights of each of the two classes."""
-        first, second = np.bincount(self.label, self.weight, minlength=2)[:2]
-        return float(first), float(second)
-
-    def among(self, others: Samples | None) -> Samples:
-        """The same with samples of further classes, whose labels start at 2."""
-        if others is None:
-            return self
-        return Samples(
-            np.concatenate([self.X, others.X], -2),
-            np.concatenate([self.label, others.label]),
-            np.concatenate([self.weight, others.weight]),
-        )
-
-
-class Target(NamedTuple):
-    """What the labelled samples say, in scaled units but for the means.
-
-    Attributes
-    ----------
-    means : ndarray of shape (..., 2, n_features)
-        Class means, in the user's units.
-    scale : ndarray of shape (..., n_features)
-        What features were divided by.
-    nu : ndarray of shape (..., n_features)
-        Half the gap between the class means.
-    sigma : Spectrum
-        Covariance within the classes, shrunk.
-    shrinkage : ndarray of shape (...)
-        How far it was shrunk.
-    counts : (float, float)
-        How many independent samples those of each class are worth.
-    freedom : float
-        How many independent degrees of freedom those of the covariance are worth.
-    noise : TargetNoise
-        Unit direction and its covariance.
-    rank : ndarray of shape (...)
-        Rank of the covariance.
-    own_scale : bool
-        Whether `scale` was learnt from the same samples.
-    correlation : ndarray of shape (n_lags,) or None
-        Correlation of samples that follow each other.
-    """
-
-    means: Array
-    scale: Array
-    nu: Array
-    sigma: Spectrum
-    shrinkage: Array
-    counts: tuple[float, float]
-    freedom: float
-    noise: TargetNoise
-    rank: Array
-    own_scale: bool
-    correlation: Array | None = None
+    omega: Array  # (..., d): unit direction w
+    length: Array  # (...): its length before it was scaled
+    noise: Array  # (...): a, and so the whole covariance for who does not project off omega
+    radial: Array  # (...): g
+    cross: Array  # (...): h
+    nu: Array  # (..., d): half the gap between the class means
+    sigma: Spectrum  # covariance within the classes, shrunk
+    shrinkage: Array  # (...): r
+    counts: Array  # (..., 2): how many independent samples those of each class are worth
+    dof: Array  # (...): how many independent degrees of freedom the covariance is worth
+    rank: Array  # (...): rank of the covariance
+    means: Array  # (..., 2, d): class means, in the user's units
+    scale: Array  # (..., d): what features were divided by
+    own_scale: bool  # whether `scale` was learnt from the same samples
+    correlation: Array | None  # (n_lags,): that of samples that follow each other
 
     @property
     def midpoint(self) -> Array:
@@ -183,125 +65,198 @@ class Target(NamedTuple):
 
     @property
     def spent(self) -> Array:
-        """Degrees of freedom that the covariance takes from the samples."""
+        """Degrees of freedom that the covariance takes from the samples, of shape (...)."""
         above = np.maximum(self.sigma.values - self.sigma.floor[..., None], 0.0)
         spent: Array = (above * _spectrum.invert(self.sigma.values)).sum(-1)
         return np.where(self.shrinkage < 1.0, spent, 0.0)
 
     @property
-    def mean_noise(self) -> float:
-        """Variance of the half gap in units of the covariance.
+    def mean_noise(self) -> Array:
+        """Variance of the half gap in units of the covariance, c of equation 5, of shape (...).
 
         Over a deviation learnt from the same samples the gap is Student's, not normal: its
         variance is larger (equation 25).
         """
-        freedom = max(self.freedom, 3.0)
-        heavier = freedom / (freedom - 2.0) if self.own_scale else 1.0
-        return mean_noise(self.counts) * heavier
+        dof = np.maximum(self.dof, 3.0)
+        noise = mean_noise(self.counts)
+        return noise * (dof / (dof - 2.0)) if self.own_scale else noise
+
+    def covariance(self) -> Array:
+        """Dense covariance of the unit direction (equation 5), projected off the direction."""
+        inverse = self.sigma.inverse().dense()
+        across = np.eye(self.omega.size) - np.outer(self.omega, self.omega)
+        covariance: Array = float(self.noise) * across @ inverse @ across
+        return covariance
 
 
-def describe_target(
-    samples: Samples,
-    shrinkage: str | float | None,
-    scale: Array | None,
-    fallback: Spectrum | None = None,
+def mean_noise(counts: Array) -> Array:
+    """Variance of half the gap in units of the covariance, c of equation 5, of shape (...)."""
+    noise: Array = (1.0 / counts).sum(-1) / 4.0
+    return noise
+
+
+def direction_of(
+    sigma: Spectrum,
+    nu: Array,
+    counts: Array,
+    shrinkage: Array | float,
     form: str = "unit",
-    correlation: Array | None = None,
-) -> Target:
-    """Turn labelled samples of both classes into a direction and its uncertainty.
+    dof: Array | float | None = None,
+    **more: Any,
+) -> Direction:
+    """Direction for a half gap (..., d) and a covariance that was shrunk, or that is known.
 
-    Parameters
-    ----------
-    samples : Samples
-        Samples of both classes, and of others that share their covariance.
-    shrinkage : {"oas", "ledoit_wolf"}, float or None
-        How to shrink the covariance; None for the pseudo-inverse of the plain one.
-    scale : ndarray of shape (n_features,) or None
-        What to divide features by; None for their own deviation within the classes.
-    fallback : Spectrum or None
-        Covariance where the samples do not allow any estimate; None for the identity.
-    form : {"unit", "minus", "plus"}
-        Form of the covariance of the direction.
-    correlation : ndarray of shape (n_lags,) or None
-        Correlation of samples of a class that are 1, 2, ... apart, if they follow each other in
-        the order of time; None for independent ones.
-
-    Returns
-    -------
-    Target
-        Everything about the target that a rule needs.
+    `counts` are the samples of each class, `dof` the degrees of freedom of the covariance; None if
+    it comes from these samples alone. The paper's forms are for data scaled to a half gap of one.
     """
-    X, label, weight = samples
-    counts = samples.counts
-    in_class = np.bincount(label, weight, minlength=2)
-    share = np.zeros((in_class.size, label.size))
-    share[label, np.arange(label.size)] = weight
-    share /= in_class[:, None]
-    means = share @ X
-    rows = X - means[..., label, :]
-    rows *= np.sqrt(weight)[:, None]
-    left = float(in_class.sum()) - in_class.size
-    freedom = max(left, 1.0)
-    # Deviations and gaps that rounding alone can have made are none.
-    largest = np.maximum(X.max(-2), -X.min(-2))
-    deviation = np.sqrt((rows**2).sum(-2) / freedom)
-    varies = deviation > 1e-12 * largest
-    if not varies.all():
-        rows *= varies[..., None, :]
-    own_scale = scale is None
-    if scale is None:
-        scale = np.where(varies, deviation, 1.0)
-    rows /= (scale * np.sqrt(freedom))[..., None, :]
-    if correlation is not None and correlation.size:
-        worth = worth_of_runs(correlation, np.maximum(np.rint(in_class), 1.0).astype(np.intp))
-        counts = counts[0] / worth.crowding[0], counts[1] / worth.crowding[1]
-        freedom = max(freedom * worth.freedom, 1.0)
-        rows /= np.sqrt(worth.shown)
-    gap = means[..., 1, :] - means[..., 0, :]
-    nu = np.where(np.abs(gap) > 16.0 * ROUNDING * largest, gap, 0.0) / (2.0 * scale)
-    estimable = left >= 1.0 and bool(rows.any())
-    if estimable:
-        sigma = _spectrum.from_rows(rows)
-        size = varying_dimension(sigma, nu, freedom, fallback)
-        sigma, weight_of_identity = _shrink(sigma, rows, weight, freedom, shrinkage, size)
+    inverse = sigma.inverse()
+    raw = inverse.apply(nu)
+    length = np.sqrt(np.vecdot(raw, raw))
+    safe = np.where(length > 0.0, length, 1.0)
+    omega = raw / safe[..., None]
+    separation = np.vecdot(nu, raw)
+    if dof is None:
+        dof = np.maximum(counts.sum(-1) - 2.0, 1.0)
+    r = np.asarray(shrinkage)
+    if form == "unit":
+        noise = (mean_noise(counts) + (1.0 - r) ** 2 / dof * separation) / safe**2
+        radial, cross = noise * np.vecdot(omega, inverse.apply(omega)), -noise
     else:
-        sigma = _spectrum.identity(nu.shape) if fallback is None else fallback
-        weight_of_identity = np.ones(nu.shape[:-1])
-        size = np.full(nu.shape[:-1], nu.shape[-1])
-        own_scale = False
-    noise = target_noise(sigma, nu, counts, weight_of_identity, form, freedom)
-    if nu.ndim == 1 and nu.any() and not noise.length:
-        # The classes differ only where nothing varies: the gap itself is the direction.
-        sigma, weight_of_identity = _spectrum.identity(nu.shape), np.ones(())
-        noise = target_noise(sigma, nu, counts, weight_of_identity, form, freedom)
-        size = np.full((), nu.size)
-    rank = (sigma.values > 0.0).sum(-1) + sigma.n_outside * (sigma.floor > 0.0)
-    rank = np.minimum(rank, size)
-    return Target(
-        means[..., :2, :],
-        scale,
-        nu,
-        sigma,
-        weight_of_identity,
-        counts,
-        freedom,
-        noise,
-        rank,
-        own_scale,
-        correlation,
+        gap = np.vecdot(nu, nu) / counts.sum(-1)
+        noise = (1.0 + separation) * gap
+        radial = (-1.0 if form == "minus" else 1.0) * length**2 * gap
+        cross = np.zeros_like(gap)
+    known: dict[str, Any] = {
+        "rank": np.full(length.shape, sigma.n_features),
+        "means": np.stack([-nu, nu], -2),
+        "scale": np.ones(sigma.n_features),
+        "own_scale": False,
+        "correlation": None,
+    }
+    return Direction(
+        omega, length, noise, radial, cross, nu, sigma, r, counts, np.asarray(dof), **known | more
     )
 
 
+def learn_direction(
+    moments: ClassMoments,
+    shrinkage: str | float | None = "oas",
+    scale: Array | None = None,
+    *,
+    fallback: Spectrum | None = None,
+    form: str = "unit",
+    correlation: Array | None = None,
+) -> Direction:
+    """Direction from the moments of labelled samples; further classes count for the covariance.
+
+    `scale` is what features are divided by, None for their own deviation within the classes.
+    `fallback` is the covariance where the samples allow no estimate, None for the identity.
+    `correlation` is that of samples 1, 2, ... apart, if those of a class follow each other.
+    """
+    deviation = moments.deviation()
+    varies = deviation > 0.0
+    own_scale = scale is None
+    if scale is None:
+        scale = np.where(varies, deviation, 1.0)
+    worth = _worth(moments, correlation)
+    counts = moments.counts[..., :2] / worth.crowding[:2]
+    dof = np.maximum(moments.dof * worth.dof, 1.0)
+    nu = moments.gap() / (2.0 * scale)
+    about = {"means": moments.means[..., :2, :], "scale": scale, "correlation": correlation}
+    if np.all(moments.left >= 1.0) and varies.any():
+        plain = _covariance(moments, scale, varies)
+        sigma = plain.map(plain.values / worth.shown, plain.floor)
+        size = varying_dimension(sigma, nu, dof, fallback)
+        fourth = np.zeros(())
+        if shrinkage == "ledoit_wolf":
+            fourth = moments.mean_fourth_power(np.where(varies, scale, np.inf))
+            fourth = fourth * (dof / (moments.dof * worth.shown)) ** 2
+        sigma, r = _shrunk(sigma, shrinkage, size, dof, moments.counts.sum(-1), fourth)
+    else:
+        sigma = _spectrum.identity(nu.shape) if fallback is None else fallback
+        r, size = np.ones(nu.shape[:-1]), np.full(nu.shape[:-1], nu.shape[-1])
+        own_scale = False
+    found = direction_of(sigma, nu, counts, r, form, dof, own_scale=own_scale, **about)
+    if nu.ndim == 1 and not found.length and nu.any():
+        # The classes differ only where nothing varies: the gap itself is the direction.
+        sigma, size = _spectrum.identity(nu.shape), np.full((), nu.size)
+        one = np.ones(())
+        found = direction_of(sigma, nu, counts, one, form, dof, own_scale=own_scale, **about)
+    return found._replace(rank=np.minimum(_rank(sigma), size))
+
+
+def learn_pairs(
+    moments: ClassMoments,
+    pairs: tuple[Places, Places],
+    shrinkage: str | float | None,
+    scale: Array | None,
+    fallbacks: Sequence[Spectrum | None],
+    correlations: Sequence[Array | None],
+) -> Direction:
+    """Directions of many pairs of classes that share one covariance, decomposed once.
+
+    `pairs` has the first and the second class of each pair; the result has a first axis for them.
+    """
+    first, second = pairs
+    deviation = moments.deviation()
+    varies = deviation > 0.0
+    own_scale = scale is None
+    if scale is None:
+        scale = np.where(varies, deviation, 1.0)
+    worths = [_worth(moments, one) for one in correlations]
+    each = np.arange(len(worths))
+    crowding = np.stack([worth.crowding for worth in worths])
+    counts = np.stack(
+        [moments.counts[which] / crowding[each, which] for which in (first, second)], -1
+    )
+    dof = np.maximum(moments.dof * np.array([worth.dof for worth in worths]), 1.0)
+    shown = np.array([worth.shown for worth in worths])
+    nu = moments.gap(first, second) / (2.0 * scale)
+    plain = _covariance(moments, scale, varies)
+    sigma = plain.map(plain.values / shown[:, None], plain.floor / shown)
+    size = varying_dimension(sigma, nu, dof)
+    for place, known in enumerate(fallbacks):
+        if known is not None and not known.values.all():
+            size[place] = min(size[place], varying_dimension(known, nu[place], np.inf, known))
+    fourth = np.zeros(())
+    if shrinkage == "ledoit_wolf":
+        fourth = moments.mean_fourth_power(np.where(varies, scale, np.inf))
+        fourth = fourth * (dof / (moments.dof * shown)) ** 2
+    sigma, r = _shrunk(sigma, shrinkage, size, dof, moments.counts.sum(-1), fourth)
+    means = np.stack([moments.means[first], moments.means[second]], -2)
+    about = {"means": means, "scale": scale, "own_scale": own_scale, "correlation": None}
+    found = direction_of(sigma, nu, counts, r, "unit", dof, **about)
+    return found._replace(rank=np.minimum(_rank(sigma), size))
+
+
+def _worth(moments: ClassMoments, correlation: Array | None) -> Worth:
+    """What the samples of each class are worth, if they follow each other."""
+    if correlation is None or not correlation.size:
+        return _INDEPENDENT._replace(crowding=np.ones(moments.counts.shape[-1]))
+    sizes = np.maximum(np.rint(moments.counts), 1.0).astype(np.intp)
+    return worth_of_runs(correlation, sizes)
+
+
+def _covariance(moments: ClassMoments, scale: Array, varies: NDArray[np.bool_]) -> Spectrum:
+    """Plain covariance within the classes, in features divided by `scale`."""
+    return moments.spectrum(np.where(varies, scale, np.inf))
+
+
+def _rank(sigma: Spectrum) -> Places:
+    rank: Places = (sigma.values > 0.0).sum(-1) + sigma.n_outside * (sigma.floor > 0.0)
+    return rank
+
+
 def varying_dimension(
-    sigma: Spectrum, nu: Array, freedom: float, fallback: Spectrum | None = None
-) -> NDArray[np.intp]:
+    sigma: Spectrum, nu: Array, dof: Array | float, fallback: Spectrum | None = None
+) -> Places:
     """Dimension d of the space in which features vary: less than their number if some are tied.
 
     Shares that sum to one vary in fewer directions than there are. A covariance shows it if it has
     more degrees of freedom than directions, and the gap of the classes lies within these.
     """
     whole = np.full(nu.shape[:-1], sigma.n_features)
-    for known, enough in ((sigma, freedom), (fallback, np.inf)):
+    for known, enough in ((sigma, dof), (fallback, np.inf)):
         if known is None or known.floor.any():
             continue
         inside = known.values > 0.0
@@ -314,38 +269,27 @@ def varying_dimension(
     return whole
 
 
-def _shrink(
+def _shrunk(
     sigma: Spectrum,
-    rows: Array,
-    weight: Array,
-    freedom: float,
     shrinkage: str | float | None,
-    n_features: NDArray[np.intp],
+    n_features: Places,
+    dof: Array,
+    n_samples: Array,
+    fourth: Array,
 ) -> tuple[Spectrum, Array]:
-    """Shrunk covariance towards a multiple of the identity (equation 2), and by how much."""
+    """Covariance shrunk towards a multiple of the identity (equation 2), and by how much."""
     trace = sigma.trace()
     if shrinkage is None:
         return sigma, np.zeros_like(trace)
     square = (sigma.values**2).sum(-1)
     if shrinkage == "oas":
-        share = oas(trace, square, n_features, freedom)
+        r = oas(trace, square, n_features, dof)
     elif shrinkage == "ledoit_wolf":
-        lengths = (rows**2).sum(-1) * freedom
         # Over n, as published: over the degrees of freedom it is zero for two samples a class.
-        total = float(weight.sum())
-        fourth = (lengths**2 / weight).sum(-1) / total
-        smaller = freedom / total
-        share = ledoit_wolf(trace * smaller, square * smaller**2, fourth, n_features, total)
+        smaller = dof / n_samples
+        r = ledoit_wolf(trace * smaller, square * smaller**2, fourth, n_features, n_samples)
     else:
-        share = np.full_like(trace, shrinkage)
-    level = share * trace / n_features
-    values = (1.0 - share)[..., None] * sigma.values + level[..., None]
-    return sigma.map(values, level), share
-
-
-def check_shrinkage(shrinkage: object) -> str | float | None:
-    """Return `shrinkage` if it is None, one of the allowed words or a number from 0 to 1."""
-    if shrinkage is None or (isinstance(shrinkage, str) and shrinkage in SHRINKAGES):
-        return shrinkage
-    words = ", ".join(repr(word) for word in (*SHRINKAGES, None))
-    return check_number("shrinkage", shrinkage, 0.0, 1.0, or_words=words)
+        r = np.full_like(trace, shrinkage)
+    level = r * trace / n_features
+    values = (1.0 - r)[..., None] * sigma.values + level[..., None]
+    return sigma.map(values, level), r

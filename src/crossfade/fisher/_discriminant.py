@@ -1,18 +1,19 @@
-"""One task in; a unit direction, its covariance, its midpoint and its scale out."""
+"""Fisher's linear discriminant as an estimator (Fisher 1936; equations 2 to 5)."""
 
 from __future__ import annotations
 
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from crossfade._typing import Array
 from crossfade._validate import check_finite, check_scale
-from crossfade.fisher._direction import Samples, Target, check_shrinkage, describe_target
-from crossfade.fisher._linear import FLATTEST, LinearRule, check_both_classes, encode
-
-Array = NDArray[np.float64]
+from crossfade.fisher._direction import Direction, learn_direction
+from crossfade.fisher._linear import FLATTEST, LinearRule, Rule, check_both_classes, encode
+from crossfade.fisher._moments import ClassMoments
+from crossfade.fisher._shrinkage import check_shrinkage
 
 
 class FisherDiscriminant(LinearRule):
@@ -71,6 +72,8 @@ class FisherDiscriminant(LinearRule):
     array(['rest', 'task'], dtype='<U4')
     """
 
+    _person: Direction
+
     def __init__(
         self,
         *,
@@ -103,75 +106,45 @@ class FisherDiscriminant(LinearRule):
         shrinkage = check_shrinkage(self.shrinkage)
         priors = _check_priors(self.priors)
         scale = resolve_scale(self.feature_scale, rows.shape[1])
-        counted = weight > 0.0
-        classes, label = encode(labels[counted])
-        samples = Samples(rows[counted], label, weight[counted])
-        check_both_classes(samples.counts, classes.tolist())
-        target = describe_target(samples, shrinkage, scale)
+        if weight is not None:
+            counted = weight > 0.0
+            rows, labels, weight = rows[counted], labels[counted], weight[counted]
+        classes, label = encode(labels)
+        moments = ClassMoments.of(rows, label, weight, quartic=shrinkage == "ledoit_wolf")
+        check_both_classes(moments.counts, classes.tolist())
+        person = learn_direction(moments, shrinkage, scale)
         self.classes_ = classes
-        self._target = target
-        self.means_, self.midpoint_ = target.means, target.midpoint
-        self.feature_scale_, self.half_gap_ = target.scale, target.nu
-        self.shrinkage_ = float(target.shrinkage)
-        omega = target.noise.omega
-        gap = float(np.vecdot(omega, target.nu))
-        variance = float(np.vecdot(omega, target.sigma.apply(omega)))
-        threshold = 0.0
+        self._person = person
+        self.means_, self.midpoint_ = person.means, person.midpoint
+        self.feature_scale_, self.half_gap_ = person.scale, person.nu
+        self.shrinkage_ = float(person.shrinkage)
+        omega = person.omega
+        gap = float(np.vecdot(omega, person.nu))
+        variance = float(np.vecdot(omega, person.sigma.apply(omega)))
+        rule = Rule.through(self.midpoint_, omega, person.scale, gap, variance)
         if priors[0] != priors[1]:
             # Equation 20; without a gap every sample has the probabilities given.
             odds = float(np.log(priors[0]) - np.log(priors[1]))
-            threshold = odds * (variance / (2.0 * gap) if gap > 0.0 else 1.0 / FLATTEST)
-        self._set_rule(omega, target.scale, self.midpoint_, gap, variance, threshold)
+            moved = odds * (variance / (2.0 * gap) if gap > 0.0 else 1.0 / FLATTEST)
+            rule = rule._replace(intercept=rule.intercept - moved)
+        self._set_rule(rule)
         return self
 
     @property
     def covariance_(self) -> Array:
         """Shrunk covariance within the classes, in scaled units."""
         check_is_fitted(self)
-        return self._target.sigma.dense()
+        return self._person.sigma.dense()
 
     @property
     def projection_covariance_(self) -> Array:
         """Covariance of the unit direction (equation 5), projected off the direction."""
         check_is_fitted(self)
-        return direction_covariance(self._target)
-
-
-def direction_covariance(target: Target) -> Array:
-    """Dense covariance of the target's unit direction (equation 5).
-
-    Parameters
-    ----------
-    target : Target
-        What the labelled samples say.
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_features)
-        Covariance matrix.
-    """
-    omega, scale = target.noise.omega, target.noise.inverse
-    inverse = target.sigma.inverse().dense()
-    across = np.eye(omega.size) - np.outer(omega, omega)
-    covariance: Array = float(scale) * across @ inverse @ across
-    return covariance
+        return self._person.covariance()
 
 
 def resolve_scale(feature_scale: ArrayLike | str | None, n_features: int) -> Array | None:
-    """Check what features are to be divided by.
-
-    Parameters
-    ----------
-    feature_scale : "auto", array-like of shape (n_features,) or None
-        As in :class:`FisherDiscriminant`.
-    n_features : int
-        Number of features.
-
-    Returns
-    -------
-    ndarray of shape (n_features,) or None
-        The scale, or None for the samples' own.
-    """
+    """What features are divided by, checked; None for the samples' own deviation."""
     if isinstance(feature_scale, str):
         if feature_scale != "auto":
             raise ValueError(

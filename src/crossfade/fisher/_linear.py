@@ -1,8 +1,13 @@
-"""Labelled samples in, a linear rule out: what all estimators here have in common."""
+"""Linear rules of two classes: what all estimators have in common.
+
+A rule answers the second class where w'(x / s) exceeds a threshold, with w a unit direction in
+features divided by a scale s; its log odds grow by 2 g / v along w, with g half the distance of the
+classes and v the variance within them (equation 27).
+"""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,15 +16,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-Array = NDArray[np.float64]
+from crossfade._typing import Array, Places
+from crossfade.exceptions import PriorMismatchError
 
-#: Least slope of a probability, so that it still says which class is likelier.
-FLATTEST = 1e-9
+#: Least and largest slope of a probability, so that it still says which class is likelier.
+FLATTEST, STEEPEST = 1e-9, 1e12
 #: Largest feature whose square, summed over samples and features, is still a number.
 _LARGEST = 1e145
 
 
-class Crowd(Protocol):
+class Features(Protocol):
     """What every prior says of its features."""
 
     @property
@@ -31,33 +37,78 @@ class Crowd(Protocol):
         """Names of the features."""
 
 
+class Rule(NamedTuple):
+    """A linear rule in the user's units."""
+
+    projection: Array  # (d,): unit direction, in scaled units
+    coef: Array  # (1, d)
+    intercept: Array  # (1,)
+    slope: float  # of the log odds in the scores
+
+    @classmethod
+    def through(
+        cls, midpoint: Array, projection: Array, scale: Array, gap: float, variance: float
+    ) -> Rule:
+        """Rule with its threshold at `midpoint`, for classes of such a gap along `projection`."""
+        coef = (projection / scale)[None, :]
+        certain = STEEPEST if gap > 0.0 else 0.0
+        slope = 2.0 * gap / variance if variance > 0.0 else certain
+        slope = min(max(slope, FLATTEST), STEEPEST)
+        return cls(projection, coef, -(coef @ midpoint), slope)
+
+
 class LabelledClassifier(ClassifierMixin, BaseEstimator):
     """Estimator that looks at labelled samples before it learns from them."""
 
     def _check_fit_input(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool = True
-    ) -> tuple[Array, NDArray[Any], Array]:
-        # In one order of memory, so that chunks and whole sum up alike, to the bit.
-        rows, labels = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset)
-        check_classification_targets(labels)
+    ) -> tuple[Array, NDArray[Any], Array | None]:
+        """Samples, labels and weights, checked; no weights are None."""
+        if self._plain(X, reset) and _plain_labels(y, X):
+            rows, labels = np.ascontiguousarray(X), np.asarray(y)
+            if reset:
+                self.n_features_in_ = rows.shape[1]
+                self.__dict__.pop("feature_names_in_", None)
+        else:
+            # In one order of memory, so that products are the same to the bit.
+            rows, labels = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset)
+            check_classification_targets(labels)
         largest = float(max(rows.max(), -rows.min()))
-        if largest > _LARGEST or 0.0 < largest < 1.0 / _LARGEST:
+        if not largest <= _LARGEST or 0.0 < largest < 1.0 / _LARGEST:
+            if not np.isfinite(largest):
+                validate_data(self, X, y, dtype=np.float64, reset=reset)
             raise ValueError(
                 f"The features of X are of size {largest:.3g}, and their squares are beyond what a "
                 "number can hold. Rescale them."
             )
-        weight: Array = np.ones(len(labels))
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-            )
+        if sample_weight is None:
+            return rows, labels, None
+        weight: Array = _check_sample_weight(
+            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+        )
         return rows, labels, weight
 
-    def _refuse_other_features(self, prior: Crowd | None, n_features: int) -> None:
+    def _plain(self, X: object, reset: bool) -> bool:
+        """Whether X is an array that needs no conversion, of as many features as are known."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype == np.float64
+            and X.ndim == 2
+            and X.size > 0
+            and (
+                reset
+                or (
+                    X.shape[1] == self.__dict__.get("n_features_in_")
+                    and "feature_names_in_" not in self.__dict__
+                )
+            )
+        )
+
+    def _refuse_other_features(self, prior: Features | None, n_features: int) -> None:
         if prior is None:
             return
         if prior.n_features != n_features:
-            raise ValueError(
+            raise PriorMismatchError(
                 f"X has {n_features} features, but the prior has {prior.n_features}. Use the "
                 "features that the prior was built with."
             )
@@ -69,11 +120,16 @@ class LabelledClassifier(ClassifierMixin, BaseEstimator):
             for mine, theirs in zip(names, prior.feature_names, strict=True)
             if mine != theirs
         )
-        raise ValueError(
+        raise PriorMismatchError(
             f"The features of X are not those of the prior: {different[0]!r} stands where the "
             f"prior has {different[1]!r}. Reorder or rename the columns, for instance with "
             "X[list(prior.feature_names)]."
         )
+
+
+def _plain_labels(y: object, X: Any) -> bool:
+    """Whether y is an array of whole numbers, booleans or text, one for each row of X."""
+    return type(y) is np.ndarray and y.dtype.kind in "iubU" and y.shape == X.shape[:1]
 
 
 class LinearRule(LabelledClassifier):
@@ -83,6 +139,7 @@ class LinearRule(LabelledClassifier):
     projection_: Array
     coef_: Array
     intercept_: Array
+    _slope: float
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -102,9 +159,16 @@ class LinearRule(LabelledClassifier):
         ndarray of shape (n_samples,)
             Scores.
         """
+        if "coef_" in self.__dict__ and self._plain(X, reset=False):
+            coef = self.coef_[0]
+            scores: Array = X @ coef + self.intercept_[0]  # type: ignore[operator]
+            # A finite score proves a finite row only where no coefficient is zero.
+            total = scores.sum()
+            if total - total == 0.0 and (coef.all() or np.isfinite(X).all()):
+                return scores
         check_is_fitted(self, "coef_", msg=self._not_fitted())
         rows = validate_data(self, X, reset=False, dtype=np.float64)
-        scores: Array = rows @ self.coef_[0] + self.intercept_[0]
+        scores = rows @ self.coef_[0] + self.intercept_[0]
         return scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -121,7 +185,7 @@ class LinearRule(LabelledClassifier):
             Labels.
         """
         scores = self.decision_function(X)
-        labels: NDArray[Any] = self.classes_[(scores > 0.0).astype(np.intp)]
+        labels: NDArray[Any] = self.classes_.take(scores > 0.0)
         return labels
 
     def predict_proba(self, X: ArrayLike) -> Array:
@@ -144,45 +208,25 @@ class LinearRule(LabelledClassifier):
     def _not_fitted(self) -> str:
         return "This %(name)s is not fitted yet; call fit with labelled samples first."
 
-    def _set_rule(
-        self,
-        projection: Array,
-        scale: Array,
-        midpoint: Array,
-        gap: float,
-        variance: float,
-        threshold: float = 0.0,
-    ) -> None:
-        """Set the rule: a unit direction through `midpoint`, in features divided by `scale`.
-
-        Along the direction, `gap` is half the distance of the classes, `variance` that within them
-        and `threshold` what is added to the middle, all in scaled units.
-        """
-        self.projection_ = projection
-        self.coef_ = (projection / scale)[None, :]
-        self.intercept_ = -(self.coef_ @ midpoint) - threshold
-        certain = 1e12 if gap > 0.0 else 0.0
-        slope = 2.0 * gap / variance if variance > 0.0 else certain
-        self._slope = min(max(slope, FLATTEST), 1e12)
+    def _set_rule(self, rule: Rule) -> None:
+        self.projection_, self.coef_, self.intercept_, self._slope = rule
 
 
-def encode(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Sorted classes, and which of them each label is.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_samples,)
-        Labels.
-
-    Returns
-    -------
-    classes, label : ndarray
-        One or two classes, and 0 or 1 for each sample.
-    """
+def encode(labels: NDArray[Any], most: int = 2) -> tuple[NDArray[Any], Places]:
+    """Sorted classes, and the place of each label among them (n_samples,)."""
     if labels.size == 0:
         raise ValueError("No sample counts: all weights are zero. Give samples that do count.")
+    first = labels[0]
+    other = labels != first
+    if other.any() and labels.dtype.kind in "iubU":
+        # Two classes are told apart without sorting.
+        second = labels[other.argmax()]
+        if ((labels == second) == other).all():
+            if second < first:
+                return np.array([second, first], labels.dtype), (~other).astype(np.intp)
+            return np.array([first, second], labels.dtype), other.astype(np.intp)
     classes, label = np.unique(labels, return_inverse=True)
-    if len(classes) > 2:
+    if len(classes) > most:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "
             f"found {len(classes)} classes, {classes.tolist()[:5]}. Keep the samples of two."
@@ -190,28 +234,18 @@ def encode(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return classes, label
 
 
-def check_both_classes(counts: tuple[float, float], names: list[Any], remedy: str = "") -> None:
-    """Refuse samples of one class only, or of a weight below two.
-
-    Parameters
-    ----------
-    counts : (float, float)
-        Sum of the weights of each class.
-    names : list
-        One label or both.
-    remedy : str
-        What else to do, for the end of the message.
-    """
-    if min(counts) == 0.0:
+def check_both_classes(counts: Array, names: list[Any], remedy: str = "") -> None:
+    """Refuse samples of one class only, or of a weight below two."""
+    if counts.min() == 0.0:
         present = names[int(np.argmax(counts))] if len(names) == 2 else names[0]
         missing = next((repr(name) for name in names if name != present), "the other class")
         raise ValueError(
-            f"Two classes are needed; found {max(counts):g} labelled samples of class {present!r} "
+            f"Two classes are needed; found {counts.max():g} labelled samples of class {present!r} "
             f"and 0 of {missing}. Label at least 1 sample of {missing}{remedy}."
         )
-    if sum(counts) < 2.0:
+    if counts.sum() < 2.0:
         raise ValueError(
             "At least two labelled samples are needed, one of each class; the weights of all "
-            f"samples sum to {sum(counts):g}. Weights are frequencies: their sum is the number of "
+            f"samples sum to {counts.sum():g}. Weights are frequencies: their sum is the number of "
             "samples."
         )

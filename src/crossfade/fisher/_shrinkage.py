@@ -1,35 +1,29 @@
-"""Traces of a covariance in, the weight of its shrinkage towards a multiple of the identity out."""
+"""Weight r of the identity in a shrunk covariance (equation 2).
+
+.. math:: S_s = (1 - r) S + r (\\operatorname{tr} S / d) I
+
+by oracle approximating shrinkage (Chen, Wiesel, Eldar and Hero 2010) or by Ledoit and Wolf (2004).
+"""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
-Array = NDArray[np.float64]
+import numpy as np
+
+from crossfade._typing import Array, Places
+from crossfade._validate import check_number
+
+SHRINKAGES = ("oas", "ledoit_wolf")
 
 
 def oas(
-    trace: Array, trace_of_square: Array, n_features: int | NDArray[np.intp], freedom: float
+    trace: Array, trace_of_square: Array, n_features: int | Places, dof: float | Array
 ) -> Array:
-    """Weight of the oracle approximating shrinkage (equation 3; Chen, Wiesel, Eldar and Hero 2010).
-
-    Parameters
-    ----------
-    trace, trace_of_square : ndarray of shape (...)
-        Traces of the covariance and of its square.
-    n_features : int or ndarray of shape (...)
-        Size of the covariance.
-    freedom : float
-        Degrees of freedom of the estimate.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        Weights from 0 to 1.
-    """
+    """Weight of the oracle approximating shrinkage (equation 3), from 0 to 1, of shape (...)."""
     uneven = trace_of_square - trace**2 / n_features
     above = (1.0 - 2.0 / n_features) * trace_of_square + trace**2
-    below = (freedom + 1.0 - 2.0 / n_features) * uneven
+    below = (dof + 1.0 - 2.0 / n_features) * uneven
     certain = below <= above
     weight: Array = np.where(certain, 1.0, above / np.where(certain, 1.0, below))
     return weight
@@ -39,29 +33,33 @@ def ledoit_wolf(
     trace: Array,
     trace_of_square: Array,
     fourth: Array,
-    n_features: int | NDArray[np.intp],
-    n_samples: float,
+    n_features: int | Places,
+    n_samples: float | Array,
 ) -> Array:
-    """Weight of Ledoit and Wolf (equation 4; 2004), from the mean of the squared squared lengths.
+    """Weight of Ledoit and Wolf (equation 4), from 0 to 1, of shape (...).
 
-    Parameters
-    ----------
-    trace, trace_of_square : ndarray of shape (...)
-        Traces of the sum of outer products over `n_samples`, and of its square.
-    fourth : ndarray of shape (...)
-        Mean over samples of the fourth power of their length.
-    n_features : int or ndarray of shape (...)
-        Size of the covariance.
-    n_samples : float
-        How many samples.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        Weights from 0 to 1.
+    The traces are those of the sum of outer products over `n_samples`, and of its square;
+    `fourth` is the mean over samples of the fourth power of their length.
     """
     uneven = trace_of_square - trace**2 / n_features
     noise = (fourth - trace_of_square) / n_samples
     certain = uneven <= noise
     weight: Array = np.where(certain, 1.0, noise / np.where(certain, 1.0, uneven))
     return np.maximum(weight, 0.0)
+
+
+def check_shrinkage(shrinkage: object) -> str | float | None:
+    """Return `shrinkage` if it is None, one of the allowed words or a number from 0 to 1."""
+    if shrinkage is None or (isinstance(shrinkage, str) and shrinkage in SHRINKAGES):
+        return shrinkage
+    words = ", ".join(repr(word) for word in (*SHRINKAGES, None))
+    return check_number("shrinkage", shrinkage, 0.0, 1.0, or_words=words)
+
+
+def shrunk_dense(scatter: Array, n_features: int, dof: Any, least: Any = 0.0) -> Array:
+    """Covariances of shape (..., d, d), shrunk by OAS towards a level of at least `least`."""
+    trace = np.trace(scatter, axis1=-2, axis2=-1)
+    weight = oas(trace, (scatter**2).sum((-2, -1)), n_features, dof)
+    level = np.maximum(weight * trace / n_features, least)
+    shrunk: Array = (1.0 - weight)[..., None, None] * scatter
+    return shrunk + level[..., None, None] * np.eye(n_features)

@@ -1,36 +1,28 @@
-"""A covariance in, its eigenvectors out: powers, products and inverses at the cost of its rank."""
+"""Covariances by their eigenvectors: powers, products and inverses at the cost of the rank.
+
+.. math:: S = V \\operatorname{diag}(\\lambda) V^T + \\lambda_0 (I - V V^T)
+
+With fewer samples than features a shrunk covariance has this form with as many columns in V as
+there are samples, so that nothing of size (n_features, n_features) is ever needed.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from crossfade._typing import Array
 
 ROUNDING = float(np.finfo(np.float64).eps)
 
 
 class Spectrum(NamedTuple):
-    """Symmetric matrices ``V diag(values) V' + floor (I - V V')``, with leading batch axes.
+    """Symmetric matrices ``V diag(values) V' + floor (I - V V')``, with leading batch axes."""
 
-    With fewer samples than features a shrunk covariance has this form with as many columns in V
-    as there are samples, so that nothing of size (n_features, n_features) is ever needed.
-
-    Attributes
-    ----------
-    values : ndarray of shape (..., rank)
-        Eigenvalues that belong to the columns of `basis`.
-    basis : ndarray of shape (..., n_features, rank)
-        Orthonormal eigenvectors V.
-    floor : ndarray of shape (...)
-        Eigenvalue of everything outside `basis`.
-    """
-
-    values: Array
-    basis: Array
-    floor: Array
+    values: Array  # (..., rank): eigenvalues that belong to the columns of `basis`
+    basis: Array  # (..., n_features, rank): orthonormal eigenvectors V
+    floor: Array  # (...): eigenvalue of everything outside `basis`
 
     @property
     def n_features(self) -> int:
@@ -66,6 +58,23 @@ class Spectrum(NamedTuple):
         floor = invert(self.floor) if self.n_outside else self.floor
         return self.map(invert(self.values), floor)
 
+    def root(self) -> Spectrum:
+        """Symmetric square root."""
+        return self.map(np.sqrt(self.values), np.sqrt(self.floor))
+
+    def per_row(self) -> Spectrum:
+        """The same matrices with one more batch axis, for several vectors each."""
+        return Spectrum(
+            self.values[..., None, :], self.basis[..., None, :, :], self.floor[..., None]
+        )
+
+    def of(self, which: Any, n_batch: int) -> Spectrum:
+        """Some of the matrices of a batch of one axis; what all of them share stays shared."""
+        values = self.values[which] if self.values.ndim > 1 else self.values
+        basis = self.basis[which] if self.basis.ndim > 2 else self.basis
+        floor = np.broadcast_to(self.floor, (n_batch,))[which]
+        return Spectrum(values, basis, floor)
+
     def dense(self) -> Array:
         """Matrix of shape (..., n_features, n_features)."""
         floor = self.floor[..., None]
@@ -80,20 +89,7 @@ def invert(values: Array) -> Array:
 
 
 def truncate(values: Array, n_terms: int) -> Array:
-    """Set eigenvalues that rounding alone can have made to exactly zero.
-
-    Parameters
-    ----------
-    values : ndarray of shape (..., rank)
-        Eigenvalues of a sum of `n_terms` outer products.
-    n_terms : int
-        How many terms went into each entry of the matrix.
-
-    Returns
-    -------
-    ndarray of shape (..., rank)
-        Non-negative eigenvalues.
-    """
+    """Eigenvalues of a sum of `n_terms` products, zero where rounding alone can have made them."""
     tolerance = 10.0 * max(n_terms, values.shape[-1], 1) * ROUNDING
     largest = values.max(-1, keepdims=True, initial=0.0)
     kept: Array = np.where(values > tolerance * largest, values, 0.0)
@@ -113,14 +109,13 @@ def from_rows(rows: Array) -> Spectrum:
     at a cost of O(n_rows^2 n_features).
     """
     n_rows, n_features = rows.shape[-2:]
-    batch = rows.shape[:-2]
     if n_rows >= n_features:
         return from_dense(rows.mT @ rows)
     values, left = np.linalg.eigh(rows @ rows.mT)
     values = truncate(values, n_features)
     # Directions of zero length get zero columns: outside and inside then agree on zero.
     basis = (rows.mT @ left) * np.sqrt(invert(values))[..., None, :]
-    return Spectrum(values, basis, np.zeros(batch))
+    return Spectrum(values, basis, np.zeros(rows.shape[:-2]))
 
 
 def identity(shape: tuple[int, ...]) -> Spectrum:
@@ -137,3 +132,22 @@ def outside(basis: Array, vector: Array) -> Array:
     size = np.linalg.vector_norm(vector, axis=-1, keepdims=True)
     direction: Array = rest * invert(np.where(length > 1e-12 * size, length, 0.0))
     return direction
+
+
+def joint_basis(sigma: Spectrum, *vectors: Array) -> tuple[Array, Array]:
+    """Basis and eigenvalues of `sigma`, extended by what lies outside along each vector.
+
+    In this basis everything about `sigma` and the vectors can be said; outside of it `sigma` has
+    its floor, and the vectors have nothing.
+    """
+    basis, values = sigma.basis, sigma.values
+    if not sigma.n_outside:
+        return basis, values
+    for vector in vectors:
+        column = outside(basis, vector)[..., None]
+        batch = column.shape[:-2]
+        basis = np.concatenate([np.broadcast_to(basis, (*batch, *basis.shape[-2:])), column], -1)
+    batch = basis.shape[:-2]
+    floor = np.broadcast_to(sigma.floor[..., None], (*batch, len(vectors)))
+    values = np.broadcast_to(values, (*batch, values.shape[-1]))
+    return basis, np.concatenate([values, floor], -1)

@@ -1,4 +1,4 @@
-"""Fields of a prior in, a checksummed file out, and back (``docs/prior-file.md``)."""
+"""Files of priors: a checksummed archive of arrays (``docs/prior-file.md``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from crossfade._atomic import write_whole
 
 if TYPE_CHECKING:
-    from crossfade.prior._card import Carded
+    from crossfade.prior._mixture import MixturePrior
     from crossfade.prior._task_prior import TaskPrior
 
 FORMAT = "crossfade-prior"
@@ -41,31 +41,12 @@ _ARRAYS = (
 
 
 def write_prior(path: str | os.PathLike[str], prior: TaskPrior) -> None:
-    """Write a prior beside its name, then rename the file into place.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where to.
-    prior : TaskPrior
-        The prior.
-    """
+    """Write a prior beside its name, then rename the file into place."""
     write_whole(path, content_of(prior))
 
 
 def content_of(prior: TaskPrior) -> bytes:
-    """Bytes of the file of a prior; the same for the same prior.
-
-    Parameters
-    ----------
-    prior : TaskPrior
-        The prior.
-
-    Returns
-    -------
-    bytes
-        What :func:`write_prior` writes.
-    """
+    """Bytes of the file of a prior; the same for the same prior."""
     fields = {name: getattr(prior, name) for name in prior.__dataclass_fields__}
     arrays = {name: fields[name] for name in _ARRAYS if fields[name] is not None}
     header = {
@@ -83,19 +64,8 @@ def content_of(prior: TaskPrior) -> bytes:
     return pack(header, arrays | cards_of(prior))
 
 
-def cards_of(prior: Carded) -> dict[str, Any]:
-    """Both cards of a prior, as its file holds them.
-
-    Parameters
-    ----------
-    prior : TaskPrior or MixturePrior
-        The prior.
-
-    Returns
-    -------
-    dict
-        Arrays of bytes by name.
-    """
+def cards_of(prior: TaskPrior | MixturePrior) -> dict[str, Any]:
+    """Both cards of a prior, as its file holds them."""
     data = prior.card_data()
     try:
         card = json.dumps(data, sort_keys=True, allow_nan=False)
@@ -108,20 +78,7 @@ def cards_of(prior: Carded) -> dict[str, Any]:
 
 
 def card_faults(path: str | os.PathLike[str], prior: TaskPrior) -> list[str]:
-    """What is wrong with the cards in a file: every byte of them must follow from its numbers.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-    prior : TaskPrior
-        What was read from it.
-
-    Returns
-    -------
-    list of str
-        Sentences; empty if nothing is wrong.
-    """
+    """What is wrong with the cards in a file: every byte of them must follow from its numbers."""
     header, stored = unpack(path, Path(path).read_bytes(), FORMAT, VERSION)
     written = cards_of(prior) if header["version"] > 1 else {}
     faults = []
@@ -152,20 +109,7 @@ def _field_faults(stored: bytes, computed: dict[str, Any]) -> list[str]:
 
 
 def pack(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:
-    """Bytes of an archive of arrays, with a header and a checksum over both.
-
-    Parameters
-    ----------
-    header : dict
-        Text, numbers and lists; `format` and `version` among them.
-    arrays : dict
-        Arrays of floats or of bytes.
-
-    Returns
-    -------
-    bytes
-        What :func:`unpack` takes.
-    """
+    """Bytes of an archive of arrays, with a header and a checksum over both."""
     text = json.dumps(header, sort_keys=True)
     content = io.BytesIO()
     np.savez(
@@ -179,36 +123,12 @@ def pack(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:
 
 
 def read_prior(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the fields of a prior; refuse what is not one, was altered, or is of a newer version.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A file that :func:`write_prior` wrote.
-
-    Returns
-    -------
-    dict
-        Arguments of :class:`TaskPrior`.
-    """
+    """Read the fields of a prior; refuse what is not one, was altered, or is of a newer version."""
     return fields_of(path, Path(path).read_bytes())
 
 
 def fields_of(path: object, content: bytes) -> dict[str, Any]:
-    """Fields of a prior from the bytes of its file.
-
-    Parameters
-    ----------
-    path : object
-        What to call the file in a refusal.
-    content : bytes
-        What :func:`content_of` gave.
-
-    Returns
-    -------
-    dict
-        Arguments of :class:`TaskPrior`.
-    """
+    """Fields of a prior from the bytes of its file."""
     header, arrays = unpack(path, content, FORMAT, VERSION)
     classes, names = header.get("classes"), header.get("feature_names")
     return {
@@ -231,24 +151,7 @@ def fields_of(path: object, content: bytes) -> dict[str, Any]:
 def unpack(
     path: object, content: bytes, format_name: str, newest: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and arrays of an archive; refuse what is not one, was altered, or is newer.
-
-    Parameters
-    ----------
-    path : object
-        What to call the file in a refusal.
-    content : bytes
-        What :func:`pack` gave.
-    format_name : str
-        Format that it must have.
-    newest : int
-        Newest version of the format that can be read.
-
-    Returns
-    -------
-    header, arrays : dict
-        What was packed.
-    """
+    """Header and arrays of an archive; refuse what is not one, was altered, or is newer."""
     if not zipfile.is_zipfile(io.BytesIO(content)):
         kind = "is truncated or damaged" if content[:2] == b"PK" else "is not a prior file"
         raise ValueError(

@@ -1,12 +1,10 @@
-"""A prior in, its card out: what it holds, from whom, in which units, under which privacy."""
+"""Card of a prior: what it holds, from whom, in which units, under which privacy."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,46 +16,6 @@ if TYPE_CHECKING:
 _PLACES = ("made_by", "units", "date")
 #: Features that the card in Markdown lists one by one.
 _LISTED = 50
-
-Prior = TypeVar("Prior", bound="Described")
-
-
-class Carded:
-    """What a prior says of itself to people who never saw its tasks."""
-
-    @abstractmethod
-    def card_data(self) -> dict[str, Any]:
-        """What the card says, in values that JSON can hold; numbers to four digits."""
-
-    def card(self) -> str:
-        """Card in Markdown: what the prior holds, from whom, under which privacy."""
-        return text_of(self.card_data())
-
-
-class Described(Carded):
-    """A prior of which more can be said than its numbers do."""
-
-    about: Mapping[str, str]
-
-    def annotated(self: Prior, **about: str) -> Prior:
-        """The same prior with more said about it, for its card and for whoever loads it.
-
-        Parameters
-        ----------
-        **about : str
-            Text by key: `made_by`, `units` and `date` have their places in the card, other keys
-            follow.
-
-        Returns
-        -------
-        TaskPrior
-            A prior with the same numbers.
-        """
-        return cast(Prior, replace(cast(Any, self), about={**self.about, **about}))
-
-    def card_data(self) -> dict[str, Any]:
-        """What the card says, in values that JSON can hold; numbers to four digits."""
-        return data_of(cast("TaskPrior", self))
 
 
 def check_about(about: object) -> Mapping[str, str]:
@@ -73,18 +31,7 @@ def check_about(about: object) -> Mapping[str, str]:
 
 
 def joined_about(mine: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str]:
-    """What is true of two merged priors: what both say, and all who made them.
-
-    Parameters
-    ----------
-    mine, theirs : mapping of str to str
-        What is said about each.
-
-    Returns
-    -------
-    dict of str to str
-        What can be said about both.
-    """
+    """What is true of two merged priors: what both say, and all who made them."""
     joined = {key: text for key, text in mine.items() if theirs.get(key) == text}
     if "made_by" in mine or "made_by" in theirs:
         makers = [name for side in (mine, theirs) for name in _makers(side)]
@@ -97,18 +44,7 @@ def _makers(about: Mapping[str, str]) -> list[str]:
 
 
 def data_of(prior: TaskPrior) -> dict[str, Any]:
-    """What the card of a prior says.
-
-    Parameters
-    ----------
-    prior : TaskPrior
-        The prior.
-
-    Returns
-    -------
-    dict
-        Text, numbers to four digits, lists and None.
-    """
+    """What the card of a prior says."""
     hidden = prior.release is not None and prior.cancels
     names = prior.feature_names or [f"feature {place}" for place in range(prior.n_features)]
     agrees = not prior.cancels and prior.resultant_length >= 1e-12
@@ -140,18 +76,7 @@ def data_of(prior: TaskPrior) -> dict[str, Any]:
 
 
 def data_of_mixture(prior: MixturePrior) -> dict[str, Any]:
-    """What the card of a mixture says: that of all its tasks together, and its components.
-
-    Parameters
-    ----------
-    prior : MixturePrior
-        The prior.
-
-    Returns
-    -------
-    dict
-        Text, numbers to four digits, lists and None.
-    """
+    """What the card of a mixture says: that of all its tasks together, and its components."""
     return {
         **prior.pooled.card_data(),
         "components": [_short(count) for count in prior.counts],
@@ -160,19 +85,7 @@ def data_of_mixture(prior: MixturePrior) -> dict[str, Any]:
 
 
 def privacy_of(prior: TaskPrior) -> dict[str, Any]:
-    """How a prior protects its tasks: single directions, exact sums, or released with a budget.
-
-    Parameters
-    ----------
-    prior : TaskPrior
-        The prior.
-
-    Returns
-    -------
-    dict
-        `kind` is "exact sums", "summary", "single directions" or "released"; a released prior has
-        `epsilon`, `delta`, `noise` and `scale_covered` too.
-    """
+    """How a prior protects its tasks: single directions, exact sums, or released with a budget."""
     release = prior.release
     if prior.summarised:
         return {"kind": "summary"}
@@ -188,18 +101,7 @@ def privacy_of(prior: TaskPrior) -> dict[str, Any]:
 
 
 def text_of(data: dict[str, Any]) -> str:
-    """Card in Markdown.
-
-    Parameters
-    ----------
-    data : dict
-        What :func:`data_of` gives.
-
-    Returns
-    -------
-    str
-        Several lines.
-    """
+    """Card in Markdown."""
     classes = "not given"
     if data["classes"] is not None:
         first, second = data["classes"]
@@ -260,13 +162,14 @@ def _privacy_text(privacy: dict[str, Any]) -> str:
         return "none: it holds the direction of every single task"
     if privacy["kind"] == "sums of components":
         return (
-            f"exact sums of each component, the smallest of {privacy['fewest_tasks']:g} tasks: who "
-            "knows all others in a component can subtract them; of one task it is that direction"
+            f"exact sums of each component, the smallest of {privacy['fewest_tasks']:g} tasks: "
+            "anyone who knows all others in a component can recover the last; a component of one "
+            "task is that task's direction"
         )
     if privacy["kind"] == "summary":
         return "a mean direction and its standard error, exact: it cannot be released"
     if privacy["kind"] != "released":
-        return "exact sums: who knows all tasks but one can subtract them"
+        return "exact sums: anyone who knows all tasks but one can recover that one"
     text = f"released with epsilon = {privacy['epsilon']:g}, delta = {privacy['delta']:g}"
     return text if privacy["scale_covered"] else f"{text}; the scale is not covered"
 
@@ -294,3 +197,44 @@ def _signed(part: float | None) -> str:
 
 def _many(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def describe(prior: TaskPrior) -> str:
+    """Summarise a prior in plain text."""
+    kept = ["sum of directions"]
+    if prior.outer_sum is not None:
+        kept.append("sum of outer products")
+    if prior.within_covariance is not None:
+        kept.append("average covariance within classes")
+    if prior.half_gap is not None:
+        kept.append("average half gap")
+    if prior.autocorrelation is not None:
+        kept.append("likeness of neighbouring samples")
+    if prior.direction_noise is not None:
+        kept.append("noise of the directions")
+    if prior.directions is not None:
+        kept.append("the direction of every single task")
+    classes = "not given"
+    if prior.classes is not None:
+        classes = f"{prior.classes[0]!r} and {prior.classes[1]!r} (directions point to the second)"
+    agreement, concentration = f"{prior.trusted_length:.3f}", f"{prior.concentration:.3g}"
+    if prior.release is not None and prior.cancels:
+        agreement = concentration = "hidden by noise"
+    lines = [
+        f"Prior of {prior.n_tasks} task{'s' if prior.n_tasks > 1 else ''}, "
+        f"{prior.n_features} feature{'s' if prior.n_features > 1 else ''}",
+        f"  classes        {classes}",
+        f"  agreement R    {agreement}  (1: all alike, 0: they cancel out)",
+        f"  concentration  {concentration}",
+        f"  holds          {', '.join(kept)}",
+    ]
+    if prior.release is not None:
+        lines.append(f"  privacy        {prior.release}")
+    if prior.cancels:
+        lines.append("  warning        the directions cancel out: no mean direction to rely on")
+        return "\n".join(lines)
+    names = prior.feature_names or [f"feature {place}" for place in range(prior.n_features)]
+    order = np.argsort(-np.abs(prior.mean_direction), kind="stable")[:5]
+    strongest = ", ".join(f"{names[place]} {prior.mean_direction[place]:+.2f}" for place in order)
+    lines.append(f"  mean direction {strongest}{', ...' if prior.n_features > 5 else ''}")
+    return "\n".join(lines)

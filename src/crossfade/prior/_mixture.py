@@ -1,4 +1,4 @@
-"""Directions of many tasks in, sums of several groups of them out: a crowd with many modes."""
+"""Prior of people of several kinds: a mixture of von Mises-Fisher laws (equations 32 to 35)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from crossfade._validate import (
 )
 from crossfade.fisher._spectrum import Spectrum
 from crossfade.prior._archive import cards_of, content_of, fields_of, pack, unpack
-from crossfade.prior._card import Carded, data_of_mixture
-from crossfade.prior._crowd import DirectionSums, frozen
-from crossfade.prior._task_prior import TaskPrior
+from crossfade.prior._card import data_of_mixture, text_of
+from crossfade.prior._crowd import Crowd
+from crossfade.prior._task_prior import TaskPrior, frozen
 from crossfade.prior._vmf import corrected_concentration
 from crossfade.prior._vmf_mixture import choose_mixture, fit_mixture
 from crossfade.tasks._task import Task
@@ -40,31 +40,8 @@ FORMAT, VERSION = "crossfade-mixture-prior", 1
 _SUMS = ("counts", "direction_sums", "outer_sums")
 
 
-@dataclass(frozen=True, eq=False)
-class Component(DirectionSums):
-    """Sums of one component: of every task as much as belongs to it.
-
-    Attributes
-    ----------
-    n_tasks : float
-        Number of tasks, in parts.
-    direction_sum : ndarray of shape (n_features,)
-        Sum of their directions.
-    outer_sum : ndarray of shape (n_features, n_features) or None
-        Sum of their outer products; None if it was not kept.
-    direction_noise : float or None
-        Average squared error of the directions of all components.
-    """
-
-    n_tasks: float
-    direction_sum: Array
-    outer_sum: Array | None
-    release: None = None
-    direction_noise: float | None = None
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class MixturePrior(Carded):
+class MixturePrior:
     """What many earlier tasks say about a new one, if they are of several kinds.
 
     A mixture of von Mises-Fisher laws (equation 32), of which only the sums of each component are
@@ -357,12 +334,22 @@ class MixturePrior(Carded):
         """Unit vector along the mean of all directions."""
         return self.pooled.mean_direction
 
+    @property
+    def crowd(self) -> Crowd:
+        """All tasks together."""
+        return self.pooled.crowd
+
+    @property
+    def crowds(self) -> tuple[Crowd, ...]:
+        """The crowds of which a person may be a member."""
+        return self.components
+
     @cached_property
-    def components(self) -> tuple[Component, ...]:
+    def components(self) -> tuple[Crowd, ...]:
         """The components, largest first; each has mean, scatter and concentration of its own."""
         outer = [None] * self.n_components if self.outer_sums is None else self.outer_sums
         return tuple(
-            Component(*sums, direction_noise=self.pooled.direction_noise)
+            Crowd.from_sums(*sums, direction_noise=self.pooled.direction_noise)
             for sums in zip(self.counts.tolist(), self.direction_sums, outer, strict=True)
         )
 
@@ -375,12 +362,16 @@ class MixturePrior(Carded):
     @cached_property
     def concentrations(self) -> Array:
         """Concentration of each component, freed of the bias of few members (equation 33)."""
-        lengths = [one.resultant_length for one in self.components]
+        lengths = [float(one.resultant_length) for one in self.components]
         return frozen(corrected_concentration(lengths, self.counts, self.n_features))
 
     def card_data(self) -> dict[str, Any]:
         """What the card says, in values that JSON can hold; numbers to four digits."""
         return data_of_mixture(self)
+
+    def card(self) -> str:
+        """Card in Markdown: what the prior holds, from whom, under which privacy."""
+        return text_of(self.card_data())
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{share:.2f}" for share in self.shares)

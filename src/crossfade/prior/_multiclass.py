@@ -1,27 +1,29 @@
-"""Tasks of many classes in, one prior for each pair of classes out."""
+"""Prior for many classes: one prior for each pair of them, or for each against the rest."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from crossfade._atomic import write_whole
+from crossfade._typing import Array
 from crossfade._validate import check_choice
 from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale
 from crossfade.prior._archive import content_of, fields_of, pack, unpack
-from crossfade.prior._task_directions import typical_deviation
+from crossfade.prior._compatibility import spread_of
+from crossfade.prior._crowd import Crowd
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.tasks._task import Task, TaskSet
 
-Array = NDArray[np.float64]
 Pair = tuple[Any, Any]
 
 STRATEGIES = ("pairwise", "one-vs-rest")
@@ -155,7 +157,7 @@ class MulticlassPrior:
                 )
         scale = resolve_scale(feature_scale, np.shape(sources[0].X)[1])
         if scale is None:
-            scale = typical_deviation(list(sources))
+            scale = spread_of(sources)
         priors = {}
         for pair in pairs_of(classes, strategy):
             able = [
@@ -230,6 +232,17 @@ class MulticlassPrior:
     def pairs(self) -> tuple[Pair, ...]:
         """Pairs of classes that sources had, in sorted order."""
         return tuple(self.priors)
+
+    def crowd_of_pairs(self, pairs: Sequence[Pair]) -> Crowd:
+        """Crowds of several pairs as one, with a first axis for the pairs."""
+        key = tuple(pairs)
+        if key not in self._stacks:
+            self._stacks[key] = Crowd.stack([self[pair].crowd for pair in key])
+        return self._stacks[key]
+
+    @cached_property
+    def _stacks(self) -> dict[tuple[Pair, ...], Crowd]:
+        return {}
 
     @property
     def _any(self) -> TaskPrior:
@@ -338,20 +351,7 @@ def _sorted_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def pairs_of(classes: Sequence[Any], strategy: str) -> list[Pair]:
-    """Pairs of classes to tell apart; two classes are one pair, whatever the strategy.
-
-    Parameters
-    ----------
-    classes : sequence of labels
-        Labels, sorted.
-    strategy : {"pairwise", "one-vs-rest"}
-        Set classes against each other, or each against the rest.
-
-    Returns
-    -------
-    list of pairs
-        Two labels, or None for the rest and a label.
-    """
+    """Pairs of classes to tell apart; two classes are one pair, whatever the strategy."""
     if strategy == "pairwise" or len(classes) == 2:
         return list(combinations(classes, 2))
     return [(None, name) for name in classes]

@@ -1,4 +1,4 @@
-"""The sums of a prior in, the same sums under differential privacy out, by OpenDP."""
+"""Differential privacy for the sums of a prior, with noise drawn by OpenDP (equations 29 to 31)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from crossfade._typing import Array
 from crossfade._validate import check_number
 from crossfade.prior._crowd import trusted_mean
 
 if TYPE_CHECKING:
     from crossfade.prior._task_prior import TaskPrior
-
-Array = NDArray[np.float64]
 
 #: Beyond this a release protects nobody, and OpenDP's accounting overflows.
 _LARGEST_EPSILON = 1000.0
@@ -64,33 +62,6 @@ class Release:
         return f"released with {self.budget}{scale}"
 
 
-class Releasable:
-    """What a prior can publish under differential privacy."""
-
-    def released(self, epsilon: float, delta: float) -> TaskPrior:
-        """Differentially private copy: replacing any one task hardly changes what it may be.
-
-        OpenDP adds normal noise to the sums (``docs/privacy.md``). The copy knows its noise and
-        trusts itself less; averages and single directions, which have no bound, are left out, and
-        a prior from :meth:`from_summary`, which one task can move too far, is refused. Enables
-        OpenDP's "contrib" features, for the whole process.
-
-        Parameters
-        ----------
-        epsilon : float
-            Budget: how far the odds of any outcome may differ, as the logarithm of their ratio.
-        delta : float
-            Probability beyond that; far below one over the number of tasks.
-
-        Returns
-        -------
-        TaskPrior
-            A prior with a `release`, which can be neither merged, updated nor released again.
-        """
-        prior = cast("TaskPrior", self)
-        return type(prior)(**released_fields(prior, epsilon, delta))
-
-
 def check_budget(epsilon: object, delta: object) -> tuple[float, float]:
     """Return a privacy budget as floats: epsilon above 0, delta above 0 and below 1."""
     budget = _number(epsilon), _number(delta)
@@ -122,20 +93,7 @@ def check_flag(name: str, value: object) -> None:
 
 
 def check_release(release: object, scale_learnt: object) -> Release | None:
-    """Return how a prior was released, from a mapping too, as files hold it; None for exact sums.
-
-    Parameters
-    ----------
-    release : Release, mapping or None
-        Budget and noise.
-    scale_learnt : bool
-        Whether the feature scale was learnt from the same tasks.
-
-    Returns
-    -------
-    Release or None
-        The same, checked.
-    """
+    """Return how a prior was released, from a mapping too, as files hold it; None for exact sums."""
     check_flag("scale_learnt", scale_learnt)
     if isinstance(release, Mapping):
         release = Release(**release)
@@ -147,13 +105,7 @@ def check_release(release: object, scale_learnt: object) -> Release | None:
 
 
 def refuse_released(*priors: TaskPrior) -> None:
-    """Refuse priors whose sums are not exact any more.
-
-    Parameters
-    ----------
-    *priors : TaskPrior
-        Priors of which exact sums are wanted.
-    """
+    """Refuse priors whose sums are not exact any more."""
     for prior in priors:
         if prior.release is not None:
             raise ValueError(
@@ -164,20 +116,7 @@ def refuse_released(*priors: TaskPrior) -> None:
 
 
 def released_fields(prior: TaskPrior, epsilon: float, delta: float) -> dict[str, Any]:
-    """Fields of the released prior (equations 29 to 31), and none that is not named here.
-
-    Parameters
-    ----------
-    prior : TaskPrior
-        An exact prior.
-    epsilon, delta : float
-        The budget.
-
-    Returns
-    -------
-    dict
-        Arguments of :class:`TaskPrior`.
-    """
+    """Fields of the released prior (equations 29 to 31), and none that is not named here."""
     refuse_released(prior)
     if prior.summarised:
         raise ValueError(
@@ -207,20 +146,7 @@ def released_fields(prior: TaskPrior, epsilon: float, delta: float) -> dict[str,
 
 
 def sensitivity(n_tasks: int, isotropic: bool) -> float:
-    """Distance by which the sums can move if one task is replaced (equation 29).
-
-    Parameters
-    ----------
-    n_tasks : int
-        Number of tasks.
-    isotropic : bool
-        Whether there are no outer products.
-
-    Returns
-    -------
-    float
-        Euclidean length, outer products counted by their Frobenius norm.
-    """
+    """Distance by which the sums can move if one task is replaced (equation 29)."""
     # Directions are unit vectors to 1e-6, and each sum of floats is off by J^2 roundings at most.
     slack = (1.0 + 1e-6) ** 2
     return math.sqrt(4.0 if isotropic else 4.5) * slack + 4.0 * n_tasks**2 * 2.0**-53
@@ -228,20 +154,7 @@ def sensitivity(n_tasks: int, isotropic: bool) -> float:
 
 @lru_cache(maxsize=128)
 def noise_scale(distance: float, epsilon: float, delta: float) -> float:
-    """Least standard deviation for which OpenDP vouches for the budget (equation 30).
-
-    Parameters
-    ----------
-    distance : float
-        Sensitivity of what is released.
-    epsilon, delta : float
-        The budget.
-
-    Returns
-    -------
-    float
-        Standard deviation of each coordinate.
-    """
+    """Least standard deviation for which OpenDP vouches for the budget (equation 30)."""
     dp = _opendp()
 
     def private(scale: float) -> Any:
@@ -263,20 +176,6 @@ def noisy_sums(
 
     Outer products are symmetric: their upper triangle is released, what lies off the diagonal
     times the root of two, so that Euclidean and Frobenius norm are the same.
-
-    Parameters
-    ----------
-    direction_sum : ndarray of shape (n_features,)
-        Sum of the directions.
-    outer_sum : ndarray of shape (n_features, n_features) or None
-        Sum of their outer products.
-    noise : float
-        Standard deviation.
-
-    Returns
-    -------
-    direction_sum, outer_sum : ndarray
-        Noisy sums, symmetric but otherwise of no particular kind.
     """
     size = direction_sum.size
     upper = np.triu_indices(size)
@@ -293,25 +192,7 @@ def noisy_sums(
 def repaired(
     direction_sum: Array, outer_sum: Array | None, n_tasks: int, noise: float
 ) -> tuple[Array, Array | None]:
-    """Noisy sums as unit directions can have them, freed of what they owe to noise (equation 31).
-
-    Parameters
-    ----------
-    direction_sum : ndarray of shape (..., n_features)
-        Noisy sum of the directions.
-    outer_sum : ndarray of shape (..., n_features, n_features) or None
-        Noisy sum of their outer products.
-    n_tasks : int
-        How many directions.
-    noise : float
-        Standard deviation of the noise.
-
-    Returns
-    -------
-    direction_sum, outer_sum : ndarray
-        A sum whose squared length is right on average, but for being cut off at 0 and J squared;
-        outer products with the right trace, about a mean no surer than the noise allows.
-    """
+    """Noisy sums as unit directions can have them, freed of what they owe to noise (equation 31)."""
     n_features = direction_sum.shape[-1]
     spread = noise / n_tasks
     mean = direction_sum / n_tasks

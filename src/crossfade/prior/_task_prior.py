@@ -1,17 +1,19 @@
-"""Directions of many tasks in, sums out: what the crowd knows, without a row of anybody's data."""
+"""Prior of many tasks of two classes: sums of unit directions, without a row of anybody's data."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from crossfade._typing import Array
 from crossfade._validate import (
+    check_choice,
     check_classes,
     check_covariance,
     check_directions,
@@ -19,33 +21,35 @@ from crossfade._validate import (
     check_integer,
     check_names,
     check_number,
-    check_same_space,
     check_scale,
     check_spectrum,
 )
+from crossfade.exceptions import NoDirectionError
 from crossfade.fisher._correlation import N_LAGS, cut_off
-from crossfade.fisher._shrinkage import oas
+from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale
+from crossfade.fisher._shrinkage import check_shrinkage, oas
 from crossfade.fisher._spectrum import Spectrum, from_dense
+from crossfade.fisher._task_moments import Block, TaskMoments, unit_directions
 from crossfade.prior._archive import read_prior, write_prior
-from crossfade.prior._card import Described, check_about, joined_about
-from crossfade.prior._crowd import (
-    DirectionSums,
-    check_belonging,
-    frozen,
-    joined,
-    sum_of_summary,
+from crossfade.prior._card import check_about, data_of, describe, joined_about, text_of
+from crossfade.prior._compatibility import check_same_space, typical_deviation
+from crossfade.prior._crowd import PSI_FORMS, Crowd
+from crossfade.prior._release import (
+    Release,
+    check_flag,
+    check_release,
+    refuse_released,
+    released_fields,
 )
-from crossfade.prior._release import Releasable, Release, check_flag, check_release, refuse_released
-from crossfade.tasks._task import Task
+from crossfade.prior._summary import sum_of_summary
+from crossfade.tasks._task import Task, TaskSet
 
-if TYPE_CHECKING:
-    from crossfade.fisher._discriminant import FisherDiscriminant
-
-Array = NDArray[np.float64]
+#: Averages over tasks: merging weighs them by the number of tasks.
+_AVERAGES = ("within_covariance", "half_gap", "autocorrelation", "direction_noise")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TaskPrior(Described, Releasable, DirectionSums):
+class TaskPrior:
     """What many earlier tasks say about the direction of a new one: sums, and nothing else.
 
     Build one with :meth:`from_tasks`, :meth:`from_projections` or :meth:`from_summary`; merge two
@@ -240,10 +244,82 @@ class TaskPrior(Described, Releasable, DirectionSums):
         TaskPrior
             The prior; it holds no row of anybody's data.
         """
-        from crossfade.prior._task_directions import summarise_tasks
+        sources = list(tasks)
+        if discriminant is not None and not isinstance(discriminant, FisherDiscriminant):
+            raise TypeError(
+                f"discriminant must be a FisherDiscriminant; got {type(discriminant).__name__}."
+            )
+        names = _check_sources(sources)
+        shrinkage = "oas" if discriminant is None else check_shrinkage(discriminant.shrinkage)
+        classes = sources[0].classes
+        samples = [
+            (np.asarray(task.X), (np.asarray(task.y) == classes[1]).astype(np.intp))
+            for task in sources
+        ]
+        moments = TaskMoments.of(samples, quartic=shrinkage == "ledoit_wolf")
+        return cls.from_moments(
+            moments,
+            shrinkage,
+            feature_scale,
+            isotropic=isotropic,
+            keep_directions=keep_directions,
+            classes=classes.tolist(),
+            feature_names=names,
+            called=lambda place: repr(sources[place]),
+        )
 
+    @classmethod
+    def from_moments(
+        cls,
+        moments: TaskMoments,
+        shrinkage: str | float | None = "oas",
+        feature_scale: ArrayLike | str | None = "auto",
+        *,
+        isotropic: bool = False,
+        keep_directions: bool = False,
+        classes: Sequence[Any] | None = None,
+        feature_names: Sequence[str] | None = None,
+        called: Callable[[int], str] = "Task {}".format,
+    ) -> Self:
+        """Prior from the moments of tasks, as :meth:`from_tasks` takes them."""
+        n_features = moments.blocks[0].whole.n_features
+        scale = resolve_scale(feature_scale, n_features)
+        if scale is None:
+            scale = typical_deviation(
+                moments.gather(lambda one: one.whole.variance()),
+                moments.gather(lambda one: one.whole.largest),
+                moments.gather(lambda one: np.broadcast_to(one.whole.left, one.places.shape)),
+            )
+
+        def halves(place: int) -> Any:
+            def part(block: Block) -> Array:
+                if block.halves is None:
+                    return np.zeros((len(block.places), n_features))
+                return unit_directions(block.halves[place], scale, shrinkage)
+
+            return part
+
+        directions = moments.gather(lambda one: unit_directions(one.whole, scale, shrinkage))
+        if not directions.any(1).all():
+            place = int((~directions.any(1)).argmax())
+            raise NoDirectionError(
+                f"{called(place)} has no direction: its classes do not differ in any feature. Leave "
+                "it out."
+            )
+        half_gap = moments.gather(lambda one: one.whole.gap() / (2.0 * scale)).mean(0)
         return cls(
-            **summarise_tasks(list(tasks), discriminant, feature_scale, isotropic, keep_directions)
+            n_tasks=len(directions),
+            direction_sum=directions.sum(0),
+            outer_sum=None if isotropic else directions.T @ directions,
+            feature_scale=scale,
+            scale_learnt=isinstance(feature_scale, str),
+            classes=check_classes(classes),
+            feature_names=check_names(feature_names, n_features),
+            within_covariance=None if isotropic else _average_covariance(moments, scale),
+            half_gap=half_gap,
+            autocorrelation=moments.gather(lambda one: one.autocorrelation).mean(0),
+            direction_noise=direction_noise(moments.gather(halves(0)), moments.gather(halves(1))),
+            directions=directions if keep_directions else None,
         )
 
     @classmethod
@@ -319,10 +395,7 @@ class TaskPrior(Described, Releasable, DirectionSums):
             n_tasks=self.n_tasks + len(directions),
             direction_sum=self.direction_sum + directions.sum(0),
             outer_sum=outer,
-            within_covariance=None,
-            half_gap=None,
-            autocorrelation=None,
-            direction_noise=None,
+            **dict.fromkeys(_AVERAGES),
             directions=joined(self.directions, directions),
         )
 
@@ -348,7 +421,7 @@ class TaskPrior(Described, Releasable, DirectionSums):
         if self.outer_sum is not None and other.outer_sum is not None:
             outer = self.outer_sum + other.outer_sum
         averages: dict[str, Any] = {}
-        for name in ("within_covariance", "half_gap", "autocorrelation", "direction_noise"):
+        for name in _AVERAGES:
             mine, theirs = getattr(self, name), getattr(other, name)
             averages[name] = None
             if mine is not None and theirs is not None:
@@ -386,6 +459,109 @@ class TaskPrior(Described, Releasable, DirectionSums):
     # -- reading ----------------------------------------------------------------------------
 
     @cached_property
+    def crowd(self) -> Crowd:
+        """What a blend asks of the prior: mean, Psi and scatter of its directions."""
+        noise = 0.0 if self.release is None else self.release.noise / self.n_tasks
+        return Crowd.from_sums(
+            self.n_tasks,
+            self.direction_sum,
+            self.outer_sum,
+            release_noise=noise,
+            direction_noise=self.direction_noise,
+        )
+
+    @property
+    def crowds(self) -> tuple[Crowd, ...]:
+        """The crowds of which a person may be a member: here one."""
+        return (self.crowd,)
+
+    @property
+    def shares(self) -> None:
+        """Proportions of the crowds in the tasks; None for a single one."""
+        return None
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.direction_sum.size
+
+    @property
+    def isotropic(self) -> bool:
+        """Whether only the sum of the directions was kept."""
+        return self.outer_sum is None
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the unit directions (equation 7); its length says how far they agree.
+
+        That of a released prior is shorter than R, by as much as its noise makes it unsure.
+        """
+        return frozen(self.crowd.mean)
+
+    @property
+    def resultant_length(self) -> float:
+        """Length R of the mean: 1 where all directions agree, 0 where they cancel out.
+
+        That of a released prior is a guess, which large noise makes 0 or 1: see `trusted_length`.
+        """
+        return float(self.crowd.resultant_length)
+
+    @property
+    def trusted_length(self) -> float:
+        """How far directions surely agree: R, or less by the noise of a release (equation 31)."""
+        return float(self.crowd.trusted_length)
+
+    @property
+    def mean_direction(self) -> Array:
+        """Unit vector mu along the mean."""
+        if self.resultant_length < 1e-12:
+            raise NoDirectionError(
+                "The directions of this prior cancel out: there is no mean direction. Check that "
+                "all sources order their classes alike, and that no release drowned them in noise."
+            )
+        return frozen(self.crowd.mean_direction)
+
+    @property
+    def cancels(self) -> bool:
+        """Whether the mean is no longer than that of directions without any preference."""
+        return bool(self.crowd.cancels)
+
+    @property
+    def concentration(self) -> float:
+        """Concentration kappa by the paper's formula (equation 8), of the trusted length."""
+        return self.crowd.concentration
+
+    def concentration_mle(self) -> float:
+        """Concentration kappa of maximum likelihood (equation 9), of the trusted length."""
+        return self.crowd.concentration_mle()
+
+    @property
+    def scatter(self) -> Array:
+        """Covariance of the directions between tasks, of shape (n_features, n_features)."""
+        return frozen(self.crowd.dense_scatter)
+
+    def standard_error(self, form: str = "tangent") -> Array:
+        """Covariance Psi of the mean direction (equation 10).
+
+        Parameters
+        ----------
+        form : {"tangent", "authors", "printed"}, default="tangent"
+            "tangent" shares the angular variance between the directions that are tangent to the
+            sphere, which is right; "authors" is what the paper's figures were made with;
+            "printed" is the formula in its text.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+            Covariance matrix.
+        """
+        check_choice("form", form, PSI_FORMS)
+        mu = self.mean_direction
+        parts = self.crowd.psi(form)
+        psi: Array = parts.identity * np.eye(self.n_features) + parts.along * np.outer(mu, mu)
+        return psi
+
+    @cached_property
     def neighbour_correlation(self) -> Array | None:
         """Correlation of samples of a class that follow each other, as far as it matters."""
         return None if self.autocorrelation is None else cut_off(self.autocorrelation)
@@ -408,10 +584,56 @@ class TaskPrior(Described, Releasable, DirectionSums):
         level = share * trace / self.n_features
         return plain.map((1.0 - share) * plain.values + level, level)
 
+    # -- sharing ----------------------------------------------------------------------------
+
+    def released(self, epsilon: float, delta: float) -> TaskPrior:
+        """Differentially private copy: replacing any one task hardly changes what it may be.
+
+        OpenDP adds normal noise to the sums (``docs/privacy.md``). The copy knows its noise and
+        trusts itself less; averages and single directions, which have no bound, are left out, and
+        a prior from :meth:`from_summary`, which one task can move too far, is refused. Enables
+        OpenDP's "contrib" features, for the whole process.
+
+        Parameters
+        ----------
+        epsilon : float
+            Budget: how far the odds of any outcome may differ, as the logarithm of their ratio.
+        delta : float
+            Probability beyond that; far below one over the number of tasks.
+
+        Returns
+        -------
+        TaskPrior
+            A prior with a `release`, which can be neither merged, updated nor released again.
+        """
+        return type(self)(**released_fields(self, epsilon, delta))
+
+    def annotated(self, **about: str) -> Self:
+        """The same prior with more said about it, for its card and for whoever loads it.
+
+        Parameters
+        ----------
+        **about : str
+            Text by key: `made_by`, `units` and `date` have their places in the card, other keys
+            follow.
+
+        Returns
+        -------
+        TaskPrior
+            A prior with the same numbers.
+        """
+        return replace(self, about={**self.about, **about})
+
+    def card_data(self) -> dict[str, Any]:
+        """What the card says, in values that JSON can hold; numbers to four digits."""
+        return data_of(self)
+
+    def card(self) -> str:
+        """Card in Markdown: what the prior holds, from whom, under which privacy."""
+        return text_of(self.card_data())
+
     def summary(self) -> str:
         """Text for a person: how many tasks, how far they agree, in which features."""
-        from crossfade.prior._text import describe
-
         return describe(self)
 
     def __repr__(self) -> str:
@@ -487,3 +709,68 @@ class TaskPrior(Described, Releasable, DirectionSums):
             raise ValueError(
                 f"{path} holds no valid prior: {reason} Ask for a file that TaskPrior.save wrote."
             ) from reason
+
+
+def _check_sources(tasks: list[Task]) -> tuple[str, ...] | None:
+    """Names of the features; refuses tasks of other features, or of other than two classes."""
+    if not tasks:
+        raise ValueError("A prior needs at least one task; got none.")
+    names = TaskSet(tasks).feature_names
+    first = tasks[0]
+    for task in tasks:
+        if len(task.classes) != 2:
+            raise ValueError(
+                f"{task!r} has {len(task.classes)} classes, {task.classes.tolist()[:5]}; a source "
+                "needs samples of two. Leave it out, or keep two classes."
+            )
+        if not np.array_equal(task.classes, first.classes):
+            raise ValueError(
+                f"All tasks must have the same classes; {task!r} has {task.classes.tolist()}, "
+                f"{first!r} has {first.classes.tolist()}. Rename the labels."
+            )
+    return names
+
+
+def _average_covariance(moments: TaskMoments, scale: Array) -> Array | None:
+    """Mean over tasks of their covariance within the classes; those without one do not count."""
+    total, n_able = np.zeros((scale.size, scale.size)), 0
+    for block in moments.blocks:
+        # Tasks of one sample a class have no covariance to give.
+        if np.all(block.whole.left > 0.0):
+            part = block.whole.scaled(scale)
+            if block.whole.rooted:
+                rows = part.reshape(-1, scale.size)
+                total += rows.T @ rows
+            else:
+                total += part.sum(0)
+            n_able += len(block.places)
+    return total / n_able if n_able else None
+
+
+def direction_noise(early: Array, late: Array) -> float | None:
+    """Average squared error of directions, from those of the halves of each task (equation 49)."""
+    both = early.any(1) & late.any(1)
+    if not both.any():
+        return None
+    return float(((early - late)[both] ** 2).sum(1).mean()) / 4.0
+
+
+def check_belonging(directions: Array, direction_sum: Array, slack: float) -> None:
+    """Refuse single directions that are not of unit length, or whose sum is another."""
+    check_directions(directions, direction_sum.size)
+    if np.abs(directions.sum(0) - direction_sum).max() > slack:
+        raise ValueError(
+            "directions do not add up to direction_sum. Give directions=None with sums that are "
+            "not theirs."
+        )
+
+
+def joined(mine: Array | None, theirs: Array | None) -> Array | None:
+    """Single directions of two priors, if both keep them."""
+    return None if mine is None or theirs is None else np.concatenate([mine, theirs])
+
+
+def frozen(array: Array) -> Array:
+    """The same array, no longer writable."""
+    array.flags.writeable = False
+    return array

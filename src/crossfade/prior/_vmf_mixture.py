@@ -61,18 +61,6 @@ def choose_mixture(directions: Array, rng: np.random.Generator) -> Mixture:
 
     The numbers are tried from one up, until two in a row bring nothing. No component has less than
     two tasks, since the sums of a single one would give its direction away.
-
-    Parameters
-    ----------
-    directions : ndarray of shape (n_tasks, n_features)
-        Unit directions.
-    rng : Generator
-        Chooses starting points.
-
-    Returns
-    -------
-    Mixture
-        The best.
     """
     n_tasks, n_features = directions.shape
     best = fit_mixture(directions, 1, rng)
@@ -94,20 +82,6 @@ def fit_mixture(directions: Array, n_components: int, rng: np.random.Generator) 
 
     Several starting points are followed at once, the best of them to its end. A component that is
     left with less than half a task is given up.
-
-    Parameters
-    ----------
-    directions : ndarray of shape (n_tasks, n_features)
-        Unit directions.
-    n_components : int
-        Number of components.
-    rng : Generator
-        Chooses starting points.
-
-    Returns
-    -------
-    Mixture
-        The one with the greatest likelihood; it may have fewer components.
     """
     shares = _started(directions, n_components, _N_STARTS if n_components > 1 else 1, rng)
     heights = np.full(len(shares), -np.inf)
@@ -143,20 +117,7 @@ def _started(
 
 
 def maximised(directions: Array, shares: Array) -> _Laws:
-    """Components that explain the tasks best, given whose they are (equation 32).
-
-    Parameters
-    ----------
-    directions : ndarray of shape (n_tasks, n_features)
-        Unit directions.
-    shares : ndarray of shape (n_starts, n_tasks, n_components)
-        Probability that each task belongs to each component.
-
-    Returns
-    -------
-    _Laws
-        Shares, mean directions and concentrations.
-    """
+    """Components that explain the tasks best, given whose they are (equation 32)."""
     n_features = directions.shape[1]
     members = shares.sum(-2)
     alive = members >= _EMPTY
@@ -172,22 +133,7 @@ def maximised(directions: Array, shares: Array) -> _Laws:
 
 
 def expected(directions: Array, laws: _Laws) -> tuple[Array, Array]:
-    """Whose the tasks are, given the components, and the log likelihood (equation 32).
-
-    Parameters
-    ----------
-    directions : ndarray of shape (n_tasks, n_features)
-        Unit directions.
-    laws : _Laws
-        Components of each start.
-
-    Returns
-    -------
-    shares : ndarray of shape (n_starts, n_tasks, n_components)
-        Probability that each task belongs to each component.
-    heights : ndarray of shape (n_starts,)
-        Log likelihoods.
-    """
+    """Whose the tasks are, given the components, and the log likelihood (equation 32)."""
     with np.errstate(divide="ignore"):
         offset = np.log(laws.share) + log_normalizer(laws.kappa, directions.shape[1])
     logs = directions @ (laws.kappa[..., None] * laws.mu).mT + offset[..., None, :]

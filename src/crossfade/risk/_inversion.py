@@ -1,4 +1,7 @@
-"""Characteristic functions in, probabilities of a negative value out (Gil-Pelaez inversion)."""
+"""Probabilities of a negative value by inverting a characteristic function (Gil-Pelaez 1951).
+
+.. math:: P(z < 0) = \\frac12 - \\frac1\\pi \\int_0^\\infty \\frac{\\Im\\varphi(t)}{t} dt
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.risk._proportions import threshold
+from crossfade._typing import Array
 
-Array = NDArray[np.float64]
 #: Takes arguments t of shape (..., n_nodes); returns log |phi(t)| and arg phi(t).
 CharacteristicFunction = Callable[[Array], tuple[Array, Array]]
 
@@ -44,20 +46,6 @@ def negative_probability(
     .. math:: P(z < 0) = \frac12 - \frac1\pi \int_0^\infty \frac{\Im\varphi(t)}{t} dt
 
     After t = sinh(u) / deviation the trapezoidal rule converges geometrically (equation 17).
-
-    Parameters
-    ----------
-    phi : callable
-        Logarithm of the modulus, and the angle, of the characteristic function.
-    mean, deviation : ndarray of shape (...)
-        Mean and standard deviation of the numbers; they set the range of t.
-    n_nodes : int
-        Nodes of the rule.
-
-    Returns
-    -------
-    probability, error : ndarray of shape (...)
-        The probability, and an estimate of its numerical error.
     """
     certain = deviation == 0.0
     some_certain = certain.any()
@@ -89,30 +77,15 @@ def wrong_probability(
     mean: Array,
     deviation: Array,
     moved: Array,
-    share: Array,
+    class_prior: Array,
     n_nodes: int,
 ) -> tuple[Array, Array]:
     """Expected risk of a random direction with a threshold that is given (equation 42).
 
-    Parameters
-    ----------
-    phi : callable
-        Characteristic function of omega'x for samples of the second class, as in
-        :func:`negative_probability`.
-    mean, deviation : ndarray of shape (...)
-        Mean and standard deviation of omega'x.
-    moved : ndarray of shape (...)
-        The threshold, from the middle.
-    share : ndarray of shape (...)
-        Probability of the second class.
-    n_nodes : int
-        Nodes of the inversion.
-
-    Returns
-    -------
-    probability, error : ndarray of shape (...)
-        The risk, and an estimate of its numerical error.
+    `phi` is that of omega'x for samples of the second class, of such a mean and deviation; the
+    threshold lies `moved` from the middle.
     """
+    share = class_prior
     # So far out all answers are the likelier class.
     beyond = np.abs(moved) > np.abs(mean) + _FAR * deviation
     near = np.where(beyond, 0.0, moved)
@@ -142,22 +115,7 @@ def wrong_probability(
 def by_rows(
     evaluate: Callable[..., tuple[Array, Array]], columns: Sequence[Array], rows_at_once: int
 ) -> tuple[Array, Array]:
-    """Evaluate rows in chunks, and those that are not yet exact again with twice the nodes.
-
-    Parameters
-    ----------
-    evaluate : callable
-        Takes the columns of a chunk and `n_nodes`; returns probabilities and errors, row by row.
-    columns : sequence of ndarray
-        Arrays with all rows, or with one row that all share.
-    rows_at_once : int
-        Rows in a chunk of the first pass.
-
-    Returns
-    -------
-    probability, error : ndarray of shape (n_rows, ...)
-        What `evaluate` returned at last.
-    """
+    """Evaluate rows in chunks, and those that are not yet exact again with twice the nodes."""
     n_rows = max(len(column) for column in columns)
     pending: NDArray[np.intp] | None = None
     n_nodes = _FEWEST
@@ -182,27 +140,17 @@ def by_rows(
 
 
 def integrated_risk(
-    mean: Array, factor: Array, nu: Array, sigma: Array, share: Array | float | None = None
+    mean: Array,
+    factor: Array,
+    nu: Array,
+    sigma: Array,
+    moved: Array | float = 0.0,
+    class_prior: Array | float = 0.5,
 ) -> tuple[Array, Array]:
-    """Expected risk of a direction that is normal with this mean and covariance.
+    """Expected risk (...) of a direction that is normal with mean (..., d) and covariance L L'.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (..., n_features)
-        Mean of the direction.
-    factor : ndarray of shape (..., n_features, n_features)
-        A root L of its covariance L L'.
-    nu : ndarray of shape (..., n_features)
-        Half the gap between the class means.
-    sigma : ndarray of shape (..., n_features, n_features)
-        Covariance within the classes.
-    share : float, ndarray of shape (...) or None
-        Probability of the second class; None where both are equally likely.
-
-    Returns
-    -------
-    risk, error : ndarray of shape (...)
-        The risk, and an estimate of its numerical error.
+    `factor` is L of shape (..., d, d), `nu` half the gap between the class means, `sigma` the
+    covariance within them, and the threshold lies `moved` from the middle. The error is a bound.
     """
     n_features = mean.shape[-1]
     sigma_mean = np.matvec(sigma, mean)
@@ -210,7 +158,9 @@ def integrated_risk(
     rotated = (factor @ turn).mT
     p, q = np.matvec(rotated, nu), np.matvec(rotated, sigma_mean)
     centre, variance = np.vecdot(mean, nu)[..., None], np.vecdot(mean, sigma_mean)[..., None]
-    unequal = () if share is None else (np.asarray(share)[..., None],)
+    unequal: tuple[Array, ...] = ()
+    if np.any(class_prior != 0.5):
+        unequal = (np.asarray(moved)[..., None], np.asarray(class_prior)[..., None])
     parts = np.broadcast_arrays(np.maximum(spread, 0.0), p, q, centre, variance, *unequal)
     batch = parts[0].shape[:-1]
     rows: list[Array] = [part.reshape(-1, n_features) for part in parts]
@@ -224,8 +174,7 @@ def _quadratic_form(
     q: Array,
     centre: Array,
     variance: Array,
-    share: Array | None = None,
-    *,
+    *unequal: Array,
     n_nodes: int,
 ) -> tuple[Array, Array]:
     """Equation 16, over the eigenvalues of L' Sigma L with C = L L'; one case a row."""
@@ -241,7 +190,7 @@ def _quadratic_form(
         return log_modulus, t * (centre[:, None] - bend)
 
     deviation = np.sqrt(np.maximum(variance, 0.0) + (p * p).sum(-1) + spread.sum(-1))
-    if share is None:
+    if not unequal:
         return negative_probability(phi, centre, deviation, n_nodes)
-    moved = threshold(centre, variance, share[:, 0])
-    return wrong_probability(phi, centre, deviation, moved, share[:, 0], n_nodes)
+    moved, class_prior = unequal[0][:, 0], unequal[1][:, 0]
+    return wrong_probability(phi, centre, deviation, moved, class_prior, n_nodes)

@@ -1,8 +1,11 @@
-"""A target's direction and a crowd's in; the law of their convex blends and its risk out.
+"""The law of all convex blends of a person's direction and a crowd's, and its expected risk.
+
+.. math:: \\omega_\\alpha \\sim N(\\alpha\\omega + (1-\\alpha)\\mu,
+    \\; \\alpha^2\\Sigma_\\omega + (1-\\alpha)^2\\Psi)
 
 Every covariance of a direction that the paper or Crossfade uses is a multiple of the inverse of
 Sigma, or of the identity, plus a few rank-one terms (equations 5, 6 and 10). In the eigenvectors of
-Sigma the expected risk of all blends then costs a sum over eigenvalues for each alpha.
+Sigma the expected risk of all blends then costs a sum over eigenvalues for each alpha (18).
 """
 
 from __future__ import annotations
@@ -12,46 +15,37 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr
 
-from crossfade.fisher._direction import TargetNoise
+from crossfade._typing import Array
+from crossfade.fisher._direction import Direction
 from crossfade.fisher._spectrum import ROUNDING, Spectrum, invert
-from crossfade.prior._crowd import PsiParts
+from crossfade.prior._crowd import Psi
+from crossfade.risk._error_rate import error_rate, threshold
 from crossfade.risk._inversion import by_rows, negative_probability, wrong_probability
-from crossfade.risk._proportions import error_rate, threshold
-
-Array = NDArray[np.float64]
 
 #: Numbers that one pass over a batch may hold, so that it stays in the processor's cache.
 _CHUNK = 1536
 
 
 class BlendLaw(NamedTuple):
-    """What the risk of ``alpha * omega + (1 - alpha) * mu`` depends on.
+    """What the risk of ``alpha * omega + (1 - alpha) * mu`` depends on."""
 
-    Attributes
-    ----------
-    sigma : Spectrum
-        Covariance within the classes.
-    nu : ndarray of shape (..., n_features)
-        Half the gap between the class means.
-    noise : TargetNoise
-        Direction of the target and the parts of its covariance.
-    mu : ndarray of shape (..., n_features)
-        Mean direction of the sources.
-    psi : PsiParts
-        Covariance of the mean direction.
-    share : float, ndarray of shape (...) or None
-        Probability of the second class; None where both are equally likely.
-    """
+    person: Direction
+    mu: Array  # (..., d): mean direction of the crowd
+    psi: Psi  # its covariance
+    class_prior: Array | float = 0.5  # (...): probability of the second class
 
-    sigma: Spectrum
-    nu: Array
-    noise: TargetNoise
-    mu: Array
-    psi: PsiParts
-    share: Array | float | None = None
+    def turned(self, basis: Array, values: Array) -> BlendLaw:
+        """The same law in the coordinates of an orthonormal basis (..., d, rank) of Sigma's."""
+        person = self.person
+        axes = np.broadcast_to(np.eye(values.shape[-1]), (*values.shape, values.shape[-1]))
+        moved = person._replace(
+            omega=np.matvec(basis.mT, person.omega),
+            nu=np.matvec(basis.mT, person.nu),
+            sigma=Spectrum(values, axes, person.sigma.floor),
+        )
+        mu: Array = np.matvec(basis.mT, np.broadcast_to(self.mu, person.omega.shape))
+        return BlendLaw(moved, mu, self.psi, self.class_prior)
 
 
 def _products(sigma: Spectrum, omega: Array, mu: Array) -> tuple[Array, Array, Array]:
@@ -94,43 +88,47 @@ def _with(values: Array, last: Array) -> Array:
 
 def curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
     """Expected risks and their errors at alphas of shape (n_alphas,) or (..., n_alphas)."""
-    values, multiplicity, products = _products(law.sigma, law.noise.omega, law.mu)
+    person = law.person
+    values, multiplicity, products = _products(person.sigma, person.omega, law.mu)
     batch = values.shape[:-1]
     n_alphas, n_values = alphas.shape[-1], values.shape[-1]
-    n_batch = math.prod(batch)
-    noise = law.noise[2:]
+    noise = (person.noise, person.radial, person.cross)
     alone = (values > 0.0) @ multiplicity <= 1.0
-    if alone.any() and np.any(law.noise.cross):
+    if alone.any() and np.any(person.cross):
         # A unit direction on one axis cannot turn: what equation 5 leaves there is rounding.
         kept = np.where(alone, 0.0, 1.0)
         noise = (kept * noise[0], kept * noise[1], kept * noise[2])
+    n_batch = math.prod(batch)
     values, products = values.reshape(n_batch, n_values), products.reshape(n_batch, 6, n_values)
     alphas = alphas.reshape(-1, n_alphas)
-    scalars: list[Array] = [
-        np.asarray(part).reshape(-1, 1) for part in (law.noise.length, *noise, *law.psi)
-    ]
-    moments = _moments(multiplicity, values, products, alphas, *scalars)
+    scalars = np.empty((6, n_batch, 1))
+    for place, part in enumerate((person.length, *noise, *law.psi)):
+        scalars[place, :, 0] = np.ravel(part)
+    mean, deviation = _moments(multiplicity, values, products, alphas, scalars)
+    columns: tuple[Array, ...] = (
+        values,
+        products,
+        alphas,
+        np.moveaxis(scalars, 0, 1),
+        mean,
+        deviation,
+    )
+    if np.any(law.class_prior != 0.5):
+        ww, _, wm, _, _, mm = products.sum(-1).T[..., None]
+        own, crowd = alphas, 1.0 - alphas
+        variance = own * (own * ww + 2.0 * crowd * wm) + crowd * crowd * mm
+        prior = np.asarray(law.class_prior, np.float64).reshape(-1, 1)
+        columns += (threshold(mean, variance, prior), prior)
     rows_at_once = max(1, _CHUNK // (n_alphas * n_values))
-    columns: tuple[Array, ...] = (values, products, alphas, *scalars, *moments)
-    if law.share is not None:
-        columns += (np.asarray(law.share, np.float64).reshape(-1, 1),)
     risks, errors = by_rows(partial(_risks, multiplicity), columns, rows_at_once)
     return risks.reshape(*batch, n_alphas), errors.reshape(*batch, n_alphas)
 
 
 def _moments(
-    multiplicity: Array,
-    values: Array,
-    products: Array,
-    alphas: Array,
-    length: Array,
-    inverse: Array,
-    radial: Array,
-    cross: Array,
-    identity: Array,
-    along: Array,
+    multiplicity: Array, values: Array, products: Array, alphas: Array, scalars: Array
 ) -> tuple[Array, Array]:
     """Mean and deviation of omega'x for targets on the first axis and alphas on the second."""
+    length, inverse, radial, cross, identity, along = scalars
     ww, wv, wm, _, _, mm = products.sum(-1).T[..., None]
     rank, trace = ((values > 0.0) @ multiplicity)[:, None], (values @ multiplicity)[:, None]
     turned = np.vecdot(values, products[:, 0])[:, None]
@@ -149,31 +147,25 @@ def _risks(
     values: Array,
     products: Array,
     alphas: Array,
-    length: Array,
-    inverse: Array,
-    radial: Array,
-    cross: Array,
-    identity: Array,
-    along: Array,
+    scalars: Array,
     mean: Array,
     deviation: Array,
-    share: Array | None = None,
-    *,
+    *unequal: Array,
     n_nodes: int,
 ) -> tuple[Array, Array]:
     """Equation 18 for targets on the first axis and alphas on the second."""
-    shares = np.empty((len(alphas), 2, alphas.shape[1], 1))
-    shares[:, 0, :, 0], shares[:, 1, :, 0] = alphas, 1.0 - alphas
+    length, inverse, radial, cross, identity, along = scalars.swapaxes(0, 1)
+    both = np.empty((len(alphas), 2, alphas.shape[1], 1))
+    both[:, 0, :, 0], both[:, 1, :, 0] = alphas, 1.0 - alphas
     diagonal = np.empty((*values.shape, 2))
     diagonal[..., 0], diagonal[..., 1] = inverse * (values > 0.0), identity * values
     simple = len(multiplicity) <= 16 and multiplicity[-1] == 1.0
     ww_0 = products[:, 0].sum(-1)[:, None, None]
-    scalars = (length, radial, cross, along)
-    length, radial, cross, along = (part[..., None] for part in scalars)
+    length, radial, cross, along = (part[..., None] for part in (length, radial, cross, along))
 
     def phi(t: Array) -> tuple[Array, Array]:
         # A weight always comes with t, and its square with the square of t.
-        weights = shares * t[:, None]
+        weights = both * t[:, None]
         squares = weights * weights
         kernel = diagonal @ squares.reshape(len(t), 2, -1)
         kernel += 1.0
@@ -202,65 +194,54 @@ def _risks(
         log_modulus = -0.5 * (length * length * (ww_0 - ww_k) + quadratic + log_det)
         return log_modulus, length * mixed
 
-    if share is None:
+    if not unequal:
         return negative_probability(phi, mean, deviation, n_nodes)
-    ww, _, wm, _, _, mm = products.sum(-1).T[..., None]
-    own, crowd = alphas, 1.0 - alphas
-    variance = own * (own * ww + 2.0 * crowd * wm) + crowd * crowd * mm
-    moved = threshold(mean, variance, share)
-    return wrong_probability(phi, mean, deviation, moved, share, n_nodes)
+    return wrong_probability(phi, mean, deviation, *unequal, n_nodes)
 
 
 def sampled_curve(
     law: BlendLaw, alphas: Array, n_draws: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Algorithm 1's inner loop: averages over fresh draws at each alpha, and standard errors."""
-    sigma, noise = law.sigma, law.noise
-    inverse_root = sigma.inverse()
-    inverse_root = sigma.map(np.sqrt(inverse_root.values), np.sqrt(inverse_root.floor))
-    n_features = sigma.n_features
-    batch = law.nu.shape[:-1]
+    person, sigma, nu = law.person, law.person.sigma, law.person.nu
+    inverse_root = sigma.inverse().root()
+    batch = nu.shape[:-1]
     risks = np.empty((alphas.size, *batch))
     errors = np.empty_like(risks)
     for place, alpha in enumerate(alphas):
-        own, crowd = rng.standard_normal((2, n_draws, *batch, n_features))
-        target = noise.omega + _target_draws(noise, inverse_root, own)
+        own, crowd = rng.standard_normal((2, n_draws, *batch, sigma.n_features))
+        target = person.omega + _target_draws(person, inverse_root, own)
         source = law.mu + _source_draws(law.mu, law.psi, crowd)
         omega = alpha * target + (1.0 - alpha) * source
         variance = np.vecdot(omega, sigma.apply(omega))
-        if law.share is None:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                score = np.vecdot(omega, law.nu) / np.sqrt(np.maximum(variance, 0.0))
-            drawn = ndtr(-np.where(np.isnan(score), 0.0, score))
-        else:
-            centre = alpha * noise.omega + (1.0 - alpha) * law.mu
-            within = np.vecdot(centre, sigma.apply(centre))
-            moved = threshold(np.vecdot(centre, law.nu), within, law.share)
-            drawn = error_rate(np.vecdot(omega, law.nu), variance, moved, law.share)
+        centre = alpha * person.omega + (1.0 - alpha) * law.mu
+        within = np.vecdot(centre, sigma.apply(centre))
+        moved = threshold(np.vecdot(centre, nu), within, law.class_prior)
+        drawn = error_rate(np.vecdot(omega, nu), variance, moved, law.class_prior)
         risks[place] = drawn.mean(0)
         errors[place] = drawn.std(0, ddof=1) / np.sqrt(n_draws)
     return np.moveaxis(risks, 0, -1), np.moveaxis(errors, 0, -1)
 
 
-def _target_draws(noise: TargetNoise, inverse_root: Spectrum, normals: Array) -> Array:
+def _target_draws(person: Direction, inverse_root: Spectrum, normals: Array) -> Array:
     """Draws with covariance a S^-1 + g w w' + h (w v' + v w'), from standard normals."""
-    root = np.sqrt(noise.inverse)[..., None]
-    if np.any(noise.cross):
+    root = np.sqrt(person.noise)[..., None]
+    if np.any(person.cross):
         # Equation 5 is a S^-1 with its part along w removed on both sides.
         draws = root * inverse_root.apply(normals)
-        along = np.vecdot(noise.omega, draws)[..., None]
-        across: Array = draws - along * noise.omega
+        along = np.vecdot(person.omega, draws)[..., None]
+        across: Array = draws - along * person.omega
         return across
     # a S^-1 + g w w' = S^-1/2 (a I + g L n n') S^-1/2 with S^1/2 w = sqrt(L) n.
-    whitened = inverse_root.inverse().apply(noise.omega)
+    whitened = inverse_root.inverse().apply(person.omega)
     square = np.vecdot(whitened, whitened)[..., None]
     normal = whitened * np.sqrt(invert(square))
-    stretched = np.sqrt(np.maximum(root**2 + noise.radial[..., None] * square, 0.0))
+    stretched = np.sqrt(np.maximum(root**2 + person.radial[..., None] * square, 0.0))
     along = np.vecdot(normal, normals)[..., None]
     return inverse_root.apply(root * normals + (stretched - root) * along * normal)
 
 
-def _source_draws(mu: Array, psi: PsiParts, normals: Array) -> Array:
+def _source_draws(mu: Array, psi: Psi, normals: Array) -> Array:
     """Draws with covariance p I + q m m' for a unit m, from standard normals."""
     root = np.sqrt(np.asarray(psi.identity))[..., None]
     along = np.sqrt(np.maximum(np.asarray(psi.identity) + psi.along, 0.0))[..., None]
@@ -270,8 +251,9 @@ def _source_draws(mu: Array, psi: PsiParts, normals: Array) -> Array:
 
 def hidden_gap(law: BlendLaw) -> bool:
     """Whether the classes differ where Sigma has no variance, which `curve` cannot see."""
-    if law.sigma.values.all() and (not law.sigma.n_outside or law.sigma.floor.all()):
+    person, sigma = law.person, law.person.sigma
+    if sigma.values.all() and (not sigma.n_outside or sigma.floor.all()):
         return False
-    outside = law.nu - law.sigma.apply(law.noise.omega) * law.noise.length[..., None]
-    size = np.linalg.vector_norm(law.nu, axis=-1)
+    outside = person.nu - sigma.apply(person.omega) * person.length[..., None]
+    size = np.linalg.vector_norm(person.nu, axis=-1)
     return bool(np.any(np.linalg.vector_norm(outside, axis=-1) > np.sqrt(ROUNDING) * size))

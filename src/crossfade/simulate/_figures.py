@@ -1,4 +1,4 @@
-"""Parameters of the paper's generative model in; tasks, and its simulation studies, out."""
+"""The paper's two simulation studies, Figures 2 and 3, and a third on wrong models."""
 
 from __future__ import annotations
 
@@ -8,33 +8,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from crossfade._typing import Array, Places, Progress
 from crossfade._validate import check_choice, check_integer, check_number, grid_of
-from crossfade.fisher import _spectrum
-from crossfade.fisher._direction import target_noise
-from crossfade.simulate._generate import draw_directions, half_labels, simulate_tasks
+from crossfade.fisher._direction import direction_of, mean_noise
+from crossfade.fisher._spectrum import Spectrum
+from crossfade.prior._crowd import Crowd
+from crossfade.risk._choose import least_risk
+from crossfade.risk._law import BlendLaw
+from crossfade.simulate._generate import draw_directions, half_labels
 from crossfade.simulate._misspecified import Parameters, build_world, judge
-from crossfade.simulate._newcomers import newcomers
-from crossfade.simulate._repeats import Progress, means, reference, run
-from crossfade.simulate._rules import Crowd, rules_of
+from crossfade.simulate._repeats import means, reference, run
+from crossfade.simulate._rules import crowd_of, rules_of
 from crossfade.simulate._scenarios import SCENARIOS
-
-__all__ = [
-    "FIGURE3_PANELS",
-    "SCENARIOS",
-    "Cell",
-    "Parameters",
-    "draw_directions",
-    "figure2",
-    "figure3",
-    "misspecified",
-    "newcomers",
-    "simulate_tasks",
-]
-
-Array = NDArray[np.float64]
 
 
 class Cell(NamedTuple):
@@ -140,13 +127,14 @@ def _figure2_piece(
     """Columns: what the theory predicts, what is true; rows: repeats."""
     nu, crowd, label = _draw_targets(cell, n_repeats, rng)
     identity = _identity(cell.n_features)
-    counts = (float((label == 0).sum()), float((label == 1).sum()))
+    counts = np.bincount(label).astype(np.float64)
     grid = grid_of(step)
-    noise = target_noise(identity, nu, counts, 1.0)
-    choice = crowd.choose(identity, nu, noise, alphas=grid)
-    learnt = nu + rng.standard_normal(nu.shape) * np.sqrt(sum(1 / n for n in counts) / 4.0)
+    person = direction_of(identity, nu, counts, 1.0)
+    law = BlendLaw(person, crowd.mean_direction, crowd.psi())
+    choice = least_risk(law, grid)
+    learnt = nu + rng.standard_normal(nu.shape) * np.sqrt(mean_noise(counts))
     own = learnt / np.linalg.vector_norm(learnt, axis=1, keepdims=True)
-    blends = grid[:, None, None] * own + (1.0 - grid)[:, None, None] * crowd.mu
+    blends = grid[:, None, None] * own + (1.0 - grid)[:, None, None] * crowd.mean_direction
     truth = _accuracy(blends, nu)
     everyone = np.arange(n_repeats)
     best = np.searchsorted(grid, choice.alpha)
@@ -369,16 +357,17 @@ def _numbers(cell: Cell) -> int:
 
 def _draw_targets(
     cell: Cell, n_repeats: int, rng: np.random.Generator
-) -> tuple[Array, Crowd, NDArray[np.intp]]:
+) -> tuple[Array, Crowd, Places]:
     """Half gaps of targets, their crowds, and the labels of their samples."""
     d, kappa, n_sources = cell.n_features, cell.concentration, cell.n_sources
     nu = draw_directions(n_repeats, d, kappa, random_state=rng)
     sources = draw_directions(n_repeats * n_sources, d, kappa, random_state=rng)
-    return nu, Crowd.of(sources.reshape(n_repeats, n_sources, d)), half_labels(cell.n_target)
+    crowd = crowd_of(sources.reshape(n_repeats, n_sources, d))
+    return nu, crowd, half_labels(cell.n_target)
 
 
-def _identity(n_features: int) -> _spectrum.Spectrum:
-    return _spectrum.Spectrum(np.ones(n_features), np.eye(n_features), np.zeros(()))
+def _identity(n_features: int) -> Spectrum:
+    return Spectrum(np.ones(n_features), np.eye(n_features), np.zeros(()))
 
 
 def _accuracy(omega: Array, nu: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Parameters of the paper's generative model in, directions and tasks out."""
+"""The paper's generative model (equation 1): directions and tasks drawn from it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import vonmises_fisher
 
+from crossfade._typing import Array, RandomState
 from crossfade._validate import (
-    RandomState,
     as_generator,
     check_covariance,
     check_directions,
@@ -16,8 +16,6 @@ from crossfade._validate import (
     check_spectrum,
 )
 from crossfade.tasks._task import Task, TaskSet
-
-Array = NDArray[np.float64]
 
 
 def draw_directions(

@@ -1,4 +1,4 @@
-"""Ways in which the model can be wrong in; accuracies of every rule under each of them out."""
+"""Ways in which the model can be wrong, and the accuracy of every rule under each of them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from crossfade._typing import Array
 from crossfade.simulate._generate import draw_directions
-from crossfade.simulate._rules import Crowd, Rules, rules_of
-
-Array = NDArray[np.float64]
+from crossfade.simulate._rules import Rules, crowd_of, rules_of
 
 
 class World(NamedTuple):
@@ -186,7 +185,7 @@ def judge(
         By the name of the classifier.
     """
     rules, target = rules_of(
-        world.X, label, Crowd.of(world.sources), rng, step=step, n_draws=n_draws
+        world.X, label, crowd_of(world.sources), rng, step=step, n_draws=n_draws
     )
     middle = target.midpoint
     result = {name: _columns(world, rule, middle) for name, rule in rules.items()}

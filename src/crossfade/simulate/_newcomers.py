@@ -1,4 +1,4 @@
-"""One simulated crowd in, the accuracies of many newcomers out: what ``crossfade demo`` shows."""
+"""One simulated crowd and many newcomers, with the estimators as a user would call them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pandas as pd
 from scipy.special import ndtr
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from crossfade._validate import RandomState, as_generator
+from crossfade._typing import Progress, RandomState
+from crossfade._validate import as_generator
 from crossfade.blend._estimators import ConvexBlendClassifier, PosteriorBlendClassifier
 from crossfade.fisher._discriminant import FisherDiscriminant
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.simulate._generate import draw_directions, half_labels, simulate_tasks
-from crossfade.simulate._repeats import Progress
 
 
 def newcomers(

@@ -1,4 +1,4 @@
-"""Work on cells in, means over their repeats out: pieces, processes, seeds and references."""
+"""Repeats of a simulation, in pieces with seeds of their own; and the paper's numbers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from typing import Any
 import joblib
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from crossfade._typing import Array, Progress
 from crossfade._validate import check_integer
-
-Array = NDArray[np.float64]
-#: Called with the number of finished pieces of work and their total.
-Progress = Callable[[int, int], None]
 
 #: Repeats that are computed at once, by one process, and numbers that their sources may take.
 _AT_ONCE, _LARGEST = 250, 10_000_000

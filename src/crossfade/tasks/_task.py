@@ -1,10 +1,11 @@
-"""Arrays or tables in, tasks out: one participant or session each, with labels and names."""
+"""Tasks: the windows of one participant or session, with labels and names."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -81,7 +82,7 @@ class Task:
         name = "" if self.name is None else f"{self.name!r}, "
         return f"Task({name}n_samples={n_samples}, n_features={n_features})"
 
-    @property
+    @cached_property
     def classes(self) -> NDArray[np.generic]:
         """Sorted labels that occur."""
         return np.unique(np.asarray(self.y))

@@ -1,40 +1,32 @@
-"""Directions and their uncertainty in; error rates, their curve in alpha and its minimum out.
+"""Error rates of linear rules: of a given direction, and on average over a noisy one.
 
-Equation numbers refer to ``docs/mathematics.md``.
+.. math:: R(\\omega) = \\Phi\\left(-\\frac{\\omega^T\\nu}{\\sqrt{\\omega^T\\Sigma\\omega}}\\right),
+    \\quad E[R(\\omega)] = P(\\omega^T x < 0), \\quad \\omega \\sim N(m, C), \\; x \\sim N(\\nu, \\Sigma)
+
+(equations 14 and 15). Classes of unequal proportions move the threshold (20) and the rate (41).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
+from numpy.typing import ArrayLike
+from scipy.special import logit, ndtr
 
+from crossfade._typing import Array, RandomState
 from crossfade._validate import (
-    RandomState,
     as_generator,
     check_alphas,
     check_choice,
-    check_counts,
     check_covariance,
     check_finite,
     check_integer,
     check_spectrum,
-    unit,
 )
-from crossfade.fisher import _spectrum
-from crossfade.fisher._direction import target_noise
-from crossfade.prior._crowd import PSI_FORMS, DirectionSums
-from crossfade.risk._choose import METHODS, AlphaChoice, least_risk
 from crossfade.risk._inversion import integrated_risk
-from crossfade.risk._law import BlendLaw
-from crossfade.risk._proportions import check_class_prior, error_rate, threshold
 
-if TYPE_CHECKING:
-    from crossfade.prior._task_prior import TaskPrior
-
-Array = NDArray[np.float64]
+METHODS = ("deterministic", "monte_carlo")
 
 
 class ExpectedRisk(NamedTuple):
@@ -115,13 +107,8 @@ def conditional_risk(
     variance = np.vecdot(omega, np.matvec(sigma, omega))
     if variance.size and variance.min() < 0.0:
         check_spectrum("sigma", np.linalg.eigvalsh(sigma))
-    share = check_class_prior(class_prior)
-    if share is not None:
-        return error_rate(gap, variance, threshold(gap, variance, share), share)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        score = gap / np.sqrt(np.maximum(variance, 0.0))
-    # No variance and no gap: the rule answers at random.
-    return np.asarray(ndtr(-np.where(np.isnan(score), 0.0, score)))
+    prior = check_class_prior(class_prior)
+    return error_rate(gap, variance, threshold(gap, variance, prior), prior)
 
 
 def expected_risk(
@@ -187,34 +174,19 @@ def expected_risk(
     values, vectors = np.linalg.eigh(covariance)
     factor = vectors * np.sqrt(check_spectrum("covariance", values))[..., None, :]
     check_spectrum("sigma", np.linalg.eigvalsh(sigma))
-    share = check_class_prior(class_prior)
+    prior = check_class_prior(class_prior)
     if method == "monte_carlo":
-        return _averaged_risk(mean, factor, nu, sigma, share, n_draws, random_state)
-    return ExpectedRisk(*integrated_risk(mean, factor, nu, sigma, share))
-
-
-def _averaged_risk(
-    mean: Array,
-    factor: Array,
-    nu: Array,
-    sigma: Array,
-    share: float | None,
-    n_draws: int,
-    random_state: RandomState,
-) -> ExpectedRisk:
-    n_draws = check_integer("n_draws", n_draws, 2)
-    rng = as_generator(random_state)
-    batch = np.broadcast_shapes(mean.shape[:-1], factor.shape[:-2])
-    noise = rng.standard_normal((n_draws, *batch, mean.shape[-1]))
-    draws = mean + np.matvec(factor, noise)
-    if share is None:
-        risks = conditional_risk(draws, nu=nu, sigma=sigma)
-    else:
+        n_draws = check_integer("n_draws", n_draws, 2)
+        batch = np.broadcast_shapes(mean.shape[:-1], factor.shape[:-2])
+        normals = as_generator(random_state).standard_normal((n_draws, *batch, n_features))
+        draws = mean + np.matvec(factor, normals)
         within = np.vecdot(mean, np.matvec(sigma, mean))
-        moved = threshold(np.vecdot(mean, nu), within, share)
+        moved = threshold(np.vecdot(mean, nu), within, prior)
         variance = np.vecdot(draws, np.matvec(sigma, draws))
-        risks = error_rate(np.vecdot(draws, nu), variance, moved, share)
-    return ExpectedRisk(risks.mean(0), risks.std(0, ddof=1) / np.sqrt(n_draws))
+        risks = error_rate(np.vecdot(draws, nu), variance, moved, prior)
+        return ExpectedRisk(risks.mean(0), risks.std(0, ddof=1) / np.sqrt(n_draws))
+    moved = threshold(np.vecdot(mean, nu), np.vecdot(mean, np.matvec(sigma, mean)), prior)
+    return ExpectedRisk(*integrated_risk(mean, factor, nu, sigma, moved, prior))
 
 
 def risk_curve(
@@ -301,114 +273,50 @@ def risk_curve(
     )
 
 
-def choose_alpha(
-    prior: TaskPrior,
-    *,
-    half_gap: ArrayLike,
-    covariance: ArrayLike,
-    n_samples: ArrayLike,
-    shrinkage: ArrayLike = 0.0,
-    psi: str = "tangent",
-    alphas: ArrayLike | None = None,
-    class_prior: ArrayLike | None = None,
-    method: str = "deterministic",
-    n_draws: int = 100,
-    random_state: RandomState = None,
-) -> AlphaChoice:
-    r"""Weight of the target with the least expected risk.
+# -- class proportions -----------------------------------------------------------------------------
 
-    The target's direction is ``pinv(covariance) @ half_gap``, scaled to unit length, with the
-    covariance of equation 5; the crowd's is the prior's mean direction with its Psi.
 
-    Parameters
-    ----------
-    prior : TaskPrior
-        What the sources know.
-    half_gap : array-like of shape (..., n_features)
-        Half the difference of the target's class means, in the prior's scaled units.
-    covariance : array-like of shape (..., n_features, n_features)
-        The target's covariance within the classes, as used for its direction.
-    n_samples : float or (float, float)
-        Labelled samples of the target: in total, taken as balanced, or of each class.
-    shrinkage : float or array-like of shape (...), default=0.0
-        How far `covariance` was shrunk: 0 for a plain estimate, 1 where it is known.
-    psi : {"tangent", "authors", "printed"}, default="tangent"
-        Which covariance of the mean direction, see :meth:`TaskPrior.standard_error`.
-    alphas : array-like of shape (n_alphas,) or None, default=None
-        The grid to choose from; None for the continuous minimum.
-    class_prior : pair of floats or None, default=None
-        Probabilities of the first and the second class among new samples; None is equal.
-    method : {"deterministic", "monte_carlo"}, default="deterministic"
-        As in :func:`expected_risk`. "monte_carlo" needs a grid, and takes 0, 0.1, ..., 1 if there
-        is none.
-    n_draws : int, default=100
-        Draws of "monte_carlo" for each alpha, B in the paper.
-    random_state : int, Generator or None, default=None
-        Seed of "monte_carlo".
+def check_class_prior(class_prior: ArrayLike | None) -> float:
+    """Probability of the second class; None is one half."""
+    if class_prior is None:
+        return 0.5
+    remedy = "class_prior must be two positive probabilities that sum to one, first class first"
+    if isinstance(class_prior, str):
+        raise ValueError(
+            f"{remedy}; got {class_prior!r}. Unlabelled samples give an estimate: "
+            "see estimate_proportions of the blends."
+        )
+    pair = check_finite("class_prior", class_prior, 0)
+    if pair.shape != (2,) or pair.min() <= 0.0 or abs(pair.sum() - 1.0) > 1e-6:
+        raise ValueError(f"{remedy}; got {class_prior!r}.")
+    return float(pair[1] / pair.sum())
 
-    Returns
-    -------
-    AlphaChoice
-        The fields `alpha`, `risk`, `error`, `alphas` and `risks`.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from crossfade import TaskPrior, choose_alpha
-    >>> sources = np.array([[1.0, 0.1], [1.0, -0.2], [1.0, 0.3]])
-    >>> prior = TaskPrior.from_projections(sources, normalize=True)
-    >>> choice = choose_alpha(prior, half_gap=[0.9, 0.5], covariance=np.eye(2), n_samples=10)
-    >>> bool(0.0 < choice.alpha < 1.0)
-    True
+def log_odds(class_prior: Array | float) -> Array:
+    """Logarithm of the odds of the first class."""
+    return np.asarray(-logit(class_prior))
+
+
+def threshold(gap: Array, variance: Array | float, class_prior: Array | float) -> Array:
+    """What is added to the middle between the classes (equation 20), of shape (...).
+
+    `gap` is half the distance of the classes along a direction, `variance` that within them.
+    Infinite where there is no gap, so that all answers are the likelier class.
     """
-    if not isinstance(prior, DirectionSums):
-        raise TypeError(f"prior must be a TaskPrior; got {type(prior).__name__}.")
-    nu = check_finite("half_gap", half_gap, 1, prior.n_features)
-    sigma = check_covariance("covariance", covariance, prior.n_features)
-    counts = check_counts(n_samples)
-    check_choice("psi", psi, PSI_FORMS)
-    shrunk = check_finite("shrinkage", shrinkage, 0)
-    if shrunk.size and (shrunk.min() < 0.0 or shrunk.max() > 1.0):
-        raise ValueError(f"shrinkage must be a number from 0 to 1; got {shrinkage!r}.")
-    values, basis = np.linalg.eigh(sigma)
-    values = _spectrum.truncate(check_spectrum("covariance", values), 1)
-    spectrum = _spectrum.Spectrum(values, basis, np.zeros(sigma.shape[:-2]))
-    if nu.ndim > 1 or sigma.ndim > 2:
-        batch = np.broadcast_shapes(nu.shape[:-1], sigma.shape[:-2])
-        nu = np.broadcast_to(nu, (*batch, prior.n_features))
-    noise = target_noise(spectrum, nu, counts, shrunk)
-    share = check_class_prior(class_prior)
-    law = BlendLaw(spectrum, nu, noise, prior.mean_direction, prior.psi_parts(psi), share)
-    return least_risk(law, alphas, method, n_draws, random_state)
+    odds = log_odds(class_prior)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = np.where(gap > 0.0, odds * variance / (2.0 * gap), odds * np.inf)
+    return np.where(odds == 0.0, 0.0, moved)
 
 
-def blend_directions(target: ArrayLike, source: ArrayLike, alpha: ArrayLike) -> Array:
-    r"""Convex combination of two unit directions, of unit length again.
-
-    .. math:: \omega_\alpha \propto \alpha\omega + (1-\alpha)\mu
-
-    Parameters
-    ----------
-    target : array-like of shape (..., n_features)
-        The person's own direction; brought to unit length.
-    source : array-like of shape (..., n_features)
-        The crowd's direction; brought to unit length.
-    alpha : float or array-like of shape (...)
-        Weight of the target: 1 is the person alone, 0 the crowd alone.
-
-    Returns
-    -------
-    ndarray of shape (..., n_features)
-        Unit directions.
-
-    Examples
-    --------
-    >>> from crossfade import blend_directions
-    >>> blend_directions([1.0, 0.0], [0.0, 2.0], 0.5).round(3)
-    array([0.707, 0.707])
-    """
-    own = unit("target", check_finite("target", target, 1))
-    crowd = unit("source", check_finite("source", source, 1, own.shape[-1]))
-    weight = check_alphas(np.atleast_1d(np.asarray(alpha)), name="alpha").reshape(np.shape(alpha))
-    blend = weight[..., None] * own + (1.0 - weight)[..., None] * crowd
-    return unit("the blend of opposite directions at this alpha", blend)
+def error_rate(
+    gap: Array, variance: Array | float, moved: Array | float, class_prior: Array | float
+) -> Array:
+    """Error rate of a threshold that lies `moved` from the middle (equation 41), of shape (...)."""
+    deviation = np.sqrt(np.maximum(variance, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first, second = (-gap - moved) / deviation, (moved - gap) / deviation
+    # No variance and no gap: the rule answers at random.
+    first, second = np.where(np.isnan(first), 0.0, first), np.where(np.isnan(second), 0.0, second)
+    rate: Array = (1.0 - np.asarray(class_prior)) * ndtr(first) + class_prior * ndtr(second)
+    return rate

@@ -1,0 +1,219 @@
+"""Moments of the classes: all that anybody needs to know of a task.
+
+For each class its count n and mean m, and over all classes the centred scatter
+S = sum (x - m)(x - m)'. Moments of two sets of windows add up by the formula of Chan, Golub and
+LeVeque (1983), for each class with
+
+.. math:: S = S_a + S_b + \\frac{n_a n_b}{n_a + n_b} \\delta\\delta^T, \\quad \\delta = m_b - m_a
+
+which, unlike raw sums, loses no digits to large means. With fewer windows than features a scatter
+is kept as a root: rows whose outer products add up to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from crossfade._typing import Array, Places
+from crossfade.fisher._spectrum import ROUNDING, Spectrum, from_dense, from_rows
+
+
+class Quartic(NamedTuple):
+    """Sums of second to fourth order by class, which Ledoit and Wolf's weight needs alone."""
+
+    second: Array  # (..., K, d, d): sum of y_j y_k over centred samples y
+    third: Array  # (..., K, d, d): sum of y_j^2 y_k
+    fourth: Array  # (..., d, d): sum of y_j^2 y_k^2, over all classes
+
+    def moved(self, counts: Array, steps: Array) -> Quartic:
+        """The same sums about centres that lie `steps` (..., K, d) beyond the class means."""
+        count, first, other = counts[..., None, None], steps[..., :, None], steps[..., None, :]
+        second, third = self.second, self.third
+        variance = np.diagonal(second, axis1=-2, axis2=-1)
+        # Sums of y itself vanish: what is left of (y_j - s_j)^2 (y_k - s_k)^2 are these.
+        squares = variance + counts[..., None] * steps**2
+        moved_third = third - 2.0 * first * second - other * squares[..., :, None]
+        added = (
+            4.0 * first * other * second
+            - 2.0 * (other * third + first * third.mT)
+            + other**2 * variance[..., :, None]
+            + first**2 * variance[..., None, :]
+            + count * (first * other) ** 2
+        )
+        return Quartic(second + count * first * other, moved_third, self.fourth + added.sum(-3))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMoments:
+    """Counts, means and scatter of K classes that share a covariance, with leading batch axes."""
+
+    counts: Array  # (..., K): sums of the weights
+    means: Array  # (..., K, d)
+    scatter: Array  # (..., d, d), or a root of shape (..., m, d) where `rooted`
+    rooted: bool
+    largest: Array  # (..., d): largest absolute value of each feature
+    quartic: Quartic | None = None
+    n_varying: Places | None = None  # (...): dimension in which features vary, where it is known
+
+    @classmethod
+    def of(
+        cls,
+        X: Array,
+        label: Places,
+        weight: Array | None = None,
+        *,
+        n_classes: int = 2,
+        quartic: bool = False,
+    ) -> ClassMoments:
+        """Moments of samples (..., n, d) with labels 0 to K - 1 (n,) and positive weights (n,)."""
+        n_samples, n_features = X.shape[-2:]
+        member = (label == np.arange(n_classes)[:, None]).astype(np.float64)
+        if weight is not None:
+            member *= weight
+        counts = member.sum(-1)
+        means = (member @ X) / np.where(counts > 0.0, counts, 1.0)[:, None]
+        rows = X - means[..., label, :]
+        sums = _quartic(rows, member) if quartic else None
+        if weight is not None:
+            rows *= np.sqrt(weight)[:, None]
+        rooted = n_samples < n_features
+        return cls(
+            counts,
+            means,
+            rows if rooted else rows.mT @ rows,
+            rooted,
+            np.maximum(X.max(-2), -X.min(-2)),
+            sums,
+        )
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, d."""
+        return int(self.means.shape[-1])
+
+    @property
+    def dof(self) -> Array:
+        """Degrees of freedom of the scatter, at least one, of shape (...)."""
+        return np.maximum(self.left, 1.0)
+
+    @property
+    def left(self) -> Array:
+        """Windows less classes, of shape (...)."""
+        left: Array = self.counts.sum(-1) - self.counts.shape[-1]
+        return left
+
+    def variance(self) -> Array:
+        """Variance of each feature within the classes, of shape (..., d)."""
+        if self.rooted:
+            squares = (self.scatter**2).sum(-2)
+        else:
+            squares = np.diagonal(self.scatter, axis1=-2, axis2=-1)
+        variance: Array = squares / np.asarray(self.dof)[..., None]
+        return variance
+
+    def deviation(self) -> Array:
+        """Standard deviations; zero where rounding alone can have made them, of shape (..., d)."""
+        deviation = np.sqrt(self.variance())
+        return np.where(deviation > 1e-12 * self.largest, deviation, 0.0)
+
+    def gap(self, first: Any = 0, second: Any = 1) -> Array:
+        """Difference of two class means; zero where rounding alone can have made it."""
+        gap = self.means[..., second, :] - self.means[..., first, :]
+        largest = self.largest if np.ndim(second) == 0 else self.largest[..., None, :]
+        return np.where(np.abs(gap) > 16.0 * ROUNDING * largest, gap, 0.0)
+
+    def scaled(self, scale: Array) -> Array:
+        """Covariance within the classes, or its root, in features divided by `scale`."""
+        dof = np.asarray(self.dof)[..., None, None]
+        if self.rooted:
+            root: Array = self.scatter / (scale[..., None, :] * np.sqrt(dof))
+            return root
+        covariance: Array = self.scatter / (scale[..., :, None] * scale[..., None, :] * dof)
+        return covariance
+
+    def spectrum(self, scale: Array) -> Spectrum:
+        """Eigenvectors of the covariance in features divided by `scale`; zero where it is."""
+        return from_rows(self.scaled(scale)) if self.rooted else from_dense(self.scaled(scale))
+
+    def mean_fourth_power(self, scale: Array) -> Array:
+        """Mean over samples of the fourth power of their length, centred and scaled, (...)."""
+        if self.quartic is None:
+            raise RuntimeError("These moments were taken without sums of fourth order.")
+        weights = scale**-2.0
+        fourth = np.vecdot(weights, np.matvec(self.quartic.fourth, weights))
+        return np.asarray(fourth / self.counts.sum(-1))
+
+    def __add__(self, other: ClassMoments) -> ClassMoments:
+        """Moments of both sets of windows, by Chan's formula."""
+        counts = self.counts + other.counts
+        safe = np.where(counts > 0.0, counts, 1.0)
+        step = other.means - self.means
+        proportion = (other.counts / safe)[..., None]
+        means = self.means + proportion * step
+        apart = np.sqrt(self.counts * other.counts / safe)[..., None] * step
+        largest = np.maximum(self.largest, other.largest)
+        quartic = None
+        if self.quartic is not None and other.quartic is not None:
+            parts = (
+                self.quartic.moved(self.counts, means - self.means),
+                other.quartic.moved(other.counts, means - other.means),
+            )
+            quartic = Quartic(*(mine + theirs for mine, theirs in zip(*parts, strict=True)))
+        if self.rooted and other.rooted:
+            rows = np.concatenate([self.scatter, other.scatter, apart], -2)
+            if rows.shape[-2] < self.n_features:
+                scatter, rooted = _compressed(rows, float(counts.sum(-1).max())), True
+                return ClassMoments(counts, means, scatter, rooted, largest, quartic)
+        scatter = self.dense_scatter() + other.dense_scatter() + apart.mT @ apart
+        return ClassMoments(counts, means, scatter, False, largest, quartic)
+
+    def classes(self, order: Sequence[int]) -> ClassMoments:
+        """Some classes in another order; the scatter stays that of all."""
+        places, quartic = list(order), self.quartic
+        if quartic is not None:
+            second, third = quartic.second[..., places, :, :], quartic.third[..., places, :, :]
+            quartic = Quartic(second, third, quartic.fourth)
+        counts, means = self.counts[..., places], self.means[..., places, :]
+        return replace(self, counts=counts, means=means, quartic=quartic)
+
+    def dense_scatter(self) -> Array:
+        """Scatter of shape (..., d, d)."""
+        return self.scatter.mT @ self.scatter if self.rooted else self.scatter
+
+    def __getitem__(self, which: Any) -> ClassMoments:
+        """Moments of some of the tasks on the first axis."""
+        quartic, varying = self.quartic, self.n_varying
+        return replace(
+            self,
+            counts=self.counts if self.counts.ndim == 1 else self.counts[which],
+            means=self.means[which],
+            scatter=self.scatter[which],
+            largest=self.largest[which],
+            quartic=None if quartic is None else Quartic(*(part[which] for part in quartic)),
+            n_varying=None if varying is None else varying[which],
+        )
+
+
+def _quartic(rows: Array, member: Array) -> Quartic:
+    """Sums over centred rows (..., n, d), each class with its weights (K, n)."""
+    squares = rows**2
+    weighted = member[:, :, None] * rows[..., None, :, :]
+    return Quartic(
+        rows.mT[..., None, :, :] @ weighted,
+        squares.mT[..., None, :, :] @ weighted,
+        (squares * member.sum(0)[:, None]).mT @ squares,
+    )
+
+
+def _compressed(rows: Array, n_samples: float) -> Array:
+    """Root with no more rows than samples."""
+    if rows.shape[-2] <= n_samples or rows.ndim > 2:
+        return rows
+    spectrum = from_rows(rows)
+    kept = spectrum.values > 0.0
+    root: Array = (np.sqrt(spectrum.values) * spectrum.basis)[:, kept].T
+    return root

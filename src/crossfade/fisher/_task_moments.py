@@ -1,0 +1,186 @@
+"""Moments of many tasks of two classes at once: all that a prior needs of them.
+
+Tasks with as many windows of each class make a block, which is computed in chunks of tasks: class
+moments of the earlier and the later windows of each class, whose sum is that of all (equation 49),
+and how far neighbouring windows are alike (equation 47).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfade._typing import Array, Places
+from crossfade.fisher._correlation import autocorrelation
+from crossfade.fisher._direction import learn_direction, varying_dimension
+from crossfade.fisher._moments import ClassMoments
+from crossfade.fisher._shrinkage import oas
+from crossfade.fisher._spectrum import ROUNDING, from_dense
+
+#: Numbers that one array of a chunk of tasks may hold.
+_CHUNK = 500_000
+
+
+class Block(NamedTuple):
+    """Tasks that have as many windows of each class, so that they can be computed at once."""
+
+    places: Places  # (n_tasks,): where they stand among all tasks
+    whole: ClassMoments
+    halves: tuple[ClassMoments, ClassMoments] | None  # of the earlier and later windows of a class
+    autocorrelation: Array  # (n_tasks, n_lags)
+
+    def of(self, kept: NDArray[np.bool_]) -> Block:
+        """Some of the tasks."""
+        halves = None
+        if self.halves is not None:
+            early, late = self.halves
+            halves = early[kept], late[kept]
+        return Block(self.places[kept], self.whole[kept], halves, self.autocorrelation[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class TaskMoments:
+    """Moments of many tasks; ``moments[groups != group]`` leaves one person out."""
+
+    n_tasks: int
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def of(cls, tasks: Sequence[tuple[Array, Places]], *, quartic: bool = False) -> TaskMoments:
+        """Moments of windows (n, d) in the order of time, and labels 0 and 1 (n,), of each task."""
+        alike: dict[tuple[int, int], list[int]] = {}
+        for place, (_, label) in enumerate(tasks):
+            n_second = int(np.count_nonzero(label))
+            alike.setdefault((label.size - n_second, n_second), []).append(place)
+        blocks = []
+        for sizes, places in alike.items():
+            n_features = tasks[places[0]][0].shape[1]
+            at_once = max(1, _CHUNK // (n_features * max(sum(sizes), n_features)))
+            for start in range(0, len(places), at_once):
+                chunk = places[start : start + at_once]
+                X = np.stack([_by_class(*tasks[place]) for place in chunk])
+                blocks.append(_block(np.array(chunk), X, sizes, quartic))
+        return cls(len(tasks), tuple(blocks))
+
+    def __getitem__(self, kept: NDArray[np.bool_]) -> TaskMoments:
+        """Moments of some of the tasks, given by a mask."""
+        place = np.cumsum(kept) - 1
+        blocks = []
+        for block in self.blocks:
+            some = kept[block.places]
+            if some.any():
+                part = block if some.all() else block.of(some)
+                blocks.append(part._replace(places=place[part.places]))
+        return TaskMoments(int(kept.sum()), tuple(blocks))
+
+    def gather(self, part: Callable[[Block], Array]) -> Array:
+        """What `part` gives for the tasks of each block, in the order of all tasks."""
+        found = [(block.places, part(block)) for block in self.blocks]
+        whole: Array = np.empty((self.n_tasks, *found[0][1].shape[1:]))
+        for places, values in found:
+            whole[places] = values
+        return whole
+
+
+def _by_class(X: Array, label: Places) -> Array:
+    """Windows of the first class before those of the second, each in the order of time."""
+    if (label[1:] >= label[:-1]).all():
+        return X
+    return X[np.argsort(label, kind="stable")]
+
+
+def _block(places: Places, X: Array, sizes: tuple[int, int], quartic: bool) -> Block:
+    """Moments of windows (n_tasks, n, d), sorted by class."""
+    label = np.repeat(np.arange(2), sizes)
+    if min(sizes) < 4:
+        # Halves would be too short to have a direction.
+        whole, halves = ClassMoments.of(X, label, quartic=quartic), None
+    else:
+        half = np.concatenate([np.arange(size) * 2 // size for size in sizes])
+        early, late = (
+            ClassMoments.of(X[:, half == part], label[half == part], quartic=quartic)
+            for part in (0, 1)
+        )
+        whole, halves = early + late, (_with_dimension(early), _with_dimension(late))
+    whole = _with_dimension(whole)
+    return Block(places, whole, halves, _neighbours(whole, X, label))
+
+
+def _with_dimension(moments: ClassMoments) -> ClassMoments:
+    """The same, with the dimension of the space in which the features of each task vary."""
+    if moments.rooted:
+        return moments
+    d = moments.n_features
+    deviation = moments.deviation()
+    unit = np.where(deviation > 0.0, deviation, 1.0)
+    covariance = moments.scaled(unit)
+    dimension = np.full(len(covariance), d)
+    # The least eigenvalue is at least det((d - 1) / trace)^(d - 1): most matrices have full rank
+    # for certain, and need not be decomposed.
+    trace = np.trace(covariance, axis1=-2, axis2=-1)
+    with np.errstate(divide="ignore"):
+        least = np.linalg.slogdet(covariance)[1] + (d - 1) * np.log(max(d - 1, 1) / trace)
+        doubtful = np.flatnonzero(~(least > np.log(1e3 * d * ROUNDING * trace)))
+    if doubtful.size:
+        some = moments[doubtful]
+        nu = some.gap() / (2.0 * unit[doubtful])
+        spectrum = from_dense(covariance[doubtful])
+        dimension[doubtful] = varying_dimension(spectrum, nu, np.asarray(some.dof))
+    return replace(moments, n_varying=dimension)
+
+
+def _shrunk_covariance(
+    moments: ClassMoments, scale: Array, shrinkage: float | str = "oas"
+) -> Array:
+    """Covariances (n_tasks, d, d), shrunk (equation 2); the identity where there is none."""
+    d = moments.n_features
+    varies = moments.deviation() > 0.0
+    covariance = moments.scaled(np.where(varies, scale, np.inf))
+    trace = np.trace(covariance, axis1=-2, axis2=-1)
+    size = np.full(len(trace), d) if moments.n_varying is None else moments.n_varying
+    if shrinkage == "oas":
+        r = oas(trace, (covariance**2).sum((-2, -1)), size, moments.dof)
+    else:
+        r = np.full(len(trace), float(shrinkage))
+    learnt = (moments.left >= 1.0) & (trace > 0.0)
+    level = np.where(learnt, r * trace / size, 1.0)
+    covariance *= np.where(learnt, 1.0 - r, 0.0)[:, None, None]
+    covariance.reshape(len(trace), -1)[:, :: d + 1] += level[:, None]
+    return covariance
+
+
+def unit_directions(
+    moments: ClassMoments, scale: Array, shrinkage: str | float | None = "oas"
+) -> Array:
+    """Unit directions (n_tasks, d) in features divided by `scale`; zero where there is no gap."""
+    nu = moments.gap() / (2.0 * scale)
+    plain = shrinkage in (None, "ledoit_wolf") or shrinkage == 0.0 or moments.rooted
+    if plain:
+        omega = learn_direction(moments, shrinkage, scale).omega
+    else:
+        shrunk = _shrunk_covariance(moments, scale, shrinkage)
+        omega = np.linalg.solve(shrunk, nu[..., None])[..., 0]
+        length = np.linalg.vector_norm(omega, axis=-1, keepdims=True)
+        omega = omega / np.where(length > 0.0, length, 1.0)
+    # Tasks without any variance, or whose classes differ only where nothing varies.
+    for place in np.flatnonzero(nu.any(-1) & ~omega.any(-1)):
+        omega[place] = learn_direction(moments[place], shrinkage, scale).omega
+    return omega
+
+
+def _neighbours(moments: ClassMoments, X: Array, label: Places) -> Array:
+    """How far neighbouring windows are alike (n_tasks, n_lags), in units of their covariance."""
+    deviation = moments.deviation()
+    scale = np.where(deviation > 0.0, deviation, 1.0)
+    rows = (X - moments.means[:, label]) / scale[:, None, :]
+    if moments.rooted:
+        in_units = learn_direction(moments).sigma.inverse().per_row().apply(rows)
+    else:
+        in_units = np.linalg.solve(_shrunk_covariance(moments, scale), rows.mT).mT
+    return autocorrelation(
+        [(rows[:, label == name], in_units[:, label == name]) for name in (0, 1)]
+    )
