@@ -1,4 +1,8 @@
-"""A seed and the labels of one task in; labelled windows and windows to test on out."""
+"""Which windows of a task are labelled: runs of neighbours, the first, or any.
+
+A split depends on the seed, the name of its task, the budget and its own number, and on nothing
+else; so methods, studies and scikit-learn's cross-validation can share the same ones.
+"""
 
 from __future__ import annotations
 
@@ -18,39 +22,25 @@ KINDS = ("consecutive", "chronological", "random")
 class Splits(NamedTuple):
     """Labelled windows and the rest, for many splits of one task.
 
-    In each row the windows of the first class stand before those of the second and so on, each in
-    the order of time.
-
-    Attributes
-    ----------
-    labelled : ndarray of shape (n_splits, n_classes * n_each)
-        Places of the labelled windows.
-    test : ndarray of shape (n_splits, n_windows - n_classes * n_each)
-        Places of all others.
-    in_a_row : bool
-        Whether the labelled windows of a class follow each other.
+    `labelled` (n_splits, n_labelled) and `test` (n_splits, n_test) are places of windows. In each
+    row those of the first class stand before those of the second and so on, each in the order of
+    time, so that all rows have the same classes: `label` (n_labelled,) and `truth` (n_test,).
+    `in_a_row` says whether the labelled windows of a class follow each other.
     """
 
     labelled: Places
     test: Places
+    label: Places
+    truth: Places
     in_a_row: bool = True
+
+    def part(self, first: int, last: int) -> Splits:
+        """Splits from `first` up to but not including `last`."""
+        return self._replace(labelled=self.labelled[first:last], test=self.test[first:last])
 
 
 def windows_of_each_class(budget: float, counts: tuple[int, ...]) -> int:
-    """Labelled windows of each class that a budget allows.
-
-    Parameters
-    ----------
-    budget : float or int
-        A proportion of the smallest class, which is rounded up, or a whole number.
-    counts : tuple of int
-        Windows of each class.
-
-    Returns
-    -------
-    int
-        Labelled windows of each class.
-    """
+    """Labelled windows of each class: a number, or a proportion of the smallest, rounded up."""
     if isinstance(budget, int):
         return budget
     # 0.07 times 100 is above 7 by rounding only.
@@ -58,27 +48,12 @@ def windows_of_each_class(budget: float, counts: tuple[int, ...]) -> int:
 
 
 def draw_splits(
-    label: NDArray[np.intp], n_each: int, n_splits: int, kind: str, rng: np.random.Generator
+    label: Places, n_each: int, n_splits: int, kind: str, rng: np.random.Generator
 ) -> Splits:
-    """Choose labelled windows; a split does not depend on how many others are drawn after it.
+    """Choose `n_each` windows of each class; a split does not depend on how many follow it.
 
-    Parameters
-    ----------
-    label : ndarray of shape (n_windows,)
-        Place of each window's class, from 0, in the order of time; none is missing.
-    n_each : int
-        Labelled windows of each class.
-    n_splits : int
-        How many splits to draw.
-    kind : {"consecutive", "chronological", "random"}
-        A run of each class with a random start, the first of each class, or any.
-    rng : Generator
-        Where chance comes from.
-
-    Returns
-    -------
-    Splits
-        The splits.
+    `label` (n_windows,) has the place of each window's class, in the order of time; none is
+    missing.
     """
     labelled, test = [], []
     classes = [np.flatnonzero(label == name) for name in range(int(label.max()) + 1)]
@@ -97,23 +72,17 @@ def draw_splits(
         order = places[chosen.argsort(1, kind="stable")]
         test.append(order[:, : places.size - n_each])
         labelled.append(order[:, places.size - n_each :])
-    return Splits(np.concatenate(labelled, 1), np.concatenate(test, 1), kind != "random")
+    names = np.arange(len(classes))
+    return Splits(
+        np.concatenate(labelled, 1),
+        np.concatenate(test, 1),
+        names.repeat(n_each),
+        names.repeat([part.shape[1] for part in test]),
+        kind != "random",
+    )
 
 
 def generator_for(seed: int, *what: object) -> np.random.Generator:
-    """Generator that depends on the seed and on what it is for, and on nothing else.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the study.
-    *what : object
-        Names and numbers that say what the generator is for.
-
-    Returns
-    -------
-    Generator
-        The same one for the same arguments, on every machine.
-    """
+    """Generator that depends on the seed and on what it is for; the same on every machine."""
     digest = hashlib.sha256(repr(what).encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest, "little")])
