@@ -229,7 +229,8 @@ class ConvexBlendClassifier(BlendClassifier):
     def _blend(self, person: Direction, prior: Prior) -> Blend:
         if self.weights == "per-task":
             alphas = None if self.alphas is None else check_alphas(self.alphas)
-            return per_task(person, np.asarray(prior.directions), self.alpha, alphas)
+            directions = np.asarray(getattr(prior, "directions", None))
+            return per_task(person, directions, self.alpha, alphas)
         crowd, weights = prior.crowd, None
         if len(prior.crowds) > 1:
             crowd, weights = meet(person, prior.crowds)

@@ -25,6 +25,7 @@ from crossfade.blend._classifier import BlendClassifier
 from crossfade.fisher._linear import LinearRule
 from crossfade.prior._archive import content_of
 from crossfade.prior._mixture import Prior
+from crossfade.prior._task_prior import TaskPrior
 from crossfade.risk._error_rate import check_class_prior
 
 Array = NDArray[np.float64]
@@ -206,7 +207,7 @@ def load_model(path: str | os.PathLike[str]) -> SavedRule:
 
 def _record(prior: Prior) -> dict[str, Any]:
     """Which prior it was; of a mixture, what it holds of all its tasks together."""
-    whole = getattr(prior, "pooled", prior)
+    whole: TaskPrior = getattr(prior, "pooled", prior)
     return {
         "sha256": hashlib.sha256(content_of(whole)).hexdigest(),
         "n_tasks": whole.n_tasks,

@@ -156,11 +156,12 @@ class MulticlassBlend(LabelledClassifier):
         ndarray of shape (n_samples,)
             Labels.
         """
-        if len(self._fitted_rules()) == 1:
+        log_odds = self._log_odds(X)
+        if log_odds.shape[1] == 1:
             # Here the rule itself decides: its probabilities may differ by less than rounding.
-            place = (self._log_odds(X)[:, 0] > 0.0).astype(np.intp)
+            place = (log_odds[:, 0] > 0.0).astype(np.intp)
         else:
-            place = self.predict_proba(X).argmax(1)
+            place = self._couple(log_odds).argmax(1)
         labels: NDArray[Any] = self.classes_[place]
         return labels
 
@@ -427,7 +428,8 @@ class _LazyRules(Mapping[Pair, BlendClassifier]):
         blend: Blend,
         promise: Forecast,
     ) -> None:
-        self._template, self._prior = owner.estimator, owner.estimator.prior
+        self._template = owner.estimator
+        self._prior: Any = owner.estimator.prior
         self._classes, self._pairs = owner.classes_, pairs
         self._moments, self._learnt = moments, (person, blend, promise)
         self._made: dict[Pair, BlendClassifier] = {}
@@ -450,7 +452,7 @@ class _LazyRules(Mapping[Pair, BlendClassifier]):
         n_pairs = len(self._pairs)
         person, blend, promise = (_one(part, place, n_pairs) for part in self._learnt)
         rule: BlendClassifier = clone(self._template)
-        prior: Any = None if self._prior is None else self._prior[pair]
+        prior = None if self._prior is None else self._prior[pair]
         rule.set_params(prior=prior)
         mine = [self._classes.tolist().index(name) for name in pair]
         rule.n_features_in_ = self._moments.n_features

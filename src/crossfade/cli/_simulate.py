@@ -345,7 +345,7 @@ def newcomers(
       crossfade simulate newcomers --samples 6 --kappa 50
     """
     from crossfade import plots
-    from crossfade.simulate._figures import newcomers as study
+    from crossfade.simulate import newcomers as study
 
     with study_of("Newcomers", out) as on_progress:
         rows = study(

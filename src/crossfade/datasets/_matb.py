@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade._validate import RandomState, as_generator, check_integer
+from crossfade._typing import RandomState
+from crossfade._validate import as_generator, check_integer
 from crossfade.signals._collect import Collected, each
 from crossfade.signals.eeg import BANDS, BandPower
 from crossfade.signals.windows import cut_windows

@@ -161,7 +161,7 @@ class LinearRule(LabelledClassifier):
         """
         if "coef_" in self.__dict__ and self._plain(X, reset=False):
             coef = self.coef_[0]
-            scores: Array = X @ coef + self.intercept_[0]  # type: ignore[operator]
+            scores: Array = X @ coef + self.intercept_[0]
             # A finite score proves a finite row only where no coefficient is zero.
             total = scores.sum()
             if total - total == 0.0 and (coef.all() or np.isfinite(X).all()):

@@ -62,4 +62,5 @@ def shrunk_dense(scatter: Array, n_features: int, dof: Any, least: Any = 0.0) ->
     weight = oas(trace, (scatter**2).sum((-2, -1)), n_features, dof)
     level = np.maximum(weight * trace / n_features, least)
     shrunk: Array = (1.0 - weight)[..., None, None] * scatter
-    return shrunk + level[..., None, None] * np.eye(n_features)
+    shrunk += level[..., None, None] * np.eye(n_features)
+    return shrunk

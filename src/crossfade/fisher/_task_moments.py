@@ -122,7 +122,7 @@ def _with_dimension(moments: ClassMoments) -> ClassMoments:
     # The least eigenvalue is at least det((d - 1) / trace)^(d - 1): most matrices have full rank
     # for certain, and need not be decomposed.
     trace = np.trace(covariance, axis1=-2, axis2=-1)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         least = np.linalg.slogdet(covariance)[1] + (d - 1) * np.log(max(d - 1, 1) / trace)
         doubtful = np.flatnonzero(~(least > np.log(1e3 * d * ROUNDING * trace)))
     if doubtful.size:
@@ -158,8 +158,8 @@ def unit_directions(
 ) -> Array:
     """Unit directions (n_tasks, d) in features divided by `scale`; zero where there is no gap."""
     nu = moments.gap() / (2.0 * scale)
-    plain = shrinkage in (None, "ledoit_wolf") or shrinkage == 0.0 or moments.rooted
-    if plain:
+    omega: Array
+    if moments.rooted or not shrinkage or shrinkage == "ledoit_wolf":
         omega = learn_direction(moments, shrinkage, scale).omega
     else:
         shrunk = _shrunk_covariance(moments, scale, shrinkage)
@@ -177,6 +177,7 @@ def _neighbours(moments: ClassMoments, X: Array, label: Places) -> Array:
     deviation = moments.deviation()
     scale = np.where(deviation > 0.0, deviation, 1.0)
     rows = (X - moments.means[:, label]) / scale[:, None, :]
+    in_units: Array
     if moments.rooted:
         in_units = learn_direction(moments).sigma.inverse().per_row().apply(rows)
     else:

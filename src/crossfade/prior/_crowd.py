@@ -79,7 +79,8 @@ class Crowd:
     def stack(cls, crowds: Sequence[Crowd]) -> Crowd:
         """Crowds of several targets as one, with a first axis for the targets."""
         names = ("n_tasks", "mean", "mean_direction", "resultant_length", "mean_square")
-        stacked = cls(*(np.stack([getattr(one, name) for one in crowds]) for name in names))
+        parts: list[Any] = [np.stack([getattr(one, name) for one in crowds]) for name in names]
+        stacked = cls(*parts)
         # What each knows already is not worked out again.
         known = {name: np.stack([getattr(one, name) for one in crowds]) for name in _ROOTS}
         variances = (known["root"] ** 2).sum(-2)
@@ -97,8 +98,9 @@ class Crowd:
         if self.mean.ndim == 1:
             return self
         names = ("mean", "mean_direction", "resultant_length", "mean_square")
-        n_tasks = self.n_tasks if np.ndim(self.n_tasks) == 0 else self.n_tasks[which]
-        some = Crowd(n_tasks, *(getattr(self, name)[which] for name in names))
+        n_tasks = np.asarray(self.n_tasks)
+        parts: list[Any] = [getattr(self, name)[which] for name in names]
+        some = Crowd(n_tasks[which] if n_tasks.ndim else self.n_tasks, *parts)
         scatter = self.scatter.of(which, len(self.mean))
         some.__dict__.update(root=self.root[which], scatter=scatter)
         return some
@@ -111,7 +113,8 @@ class Crowd:
     @property
     def trusted_length(self) -> Array:
         """How far directions surely agree: R, or less by the noise of a release (equation 31)."""
-        return np.minimum(np.linalg.vector_norm(self.mean, axis=-1), 1.0)
+        length: Array = np.minimum(np.linalg.vector_norm(self.mean, axis=-1), 1.0)
+        return length
 
     @cached_property
     def cancels(self) -> Array:

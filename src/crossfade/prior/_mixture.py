@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossfade._atomic import write_whole
+from crossfade._typing import RandomState
 from crossfade._validate import (
-    RandomState,
     as_generator,
     check_covariance,
     check_directions,

@@ -395,7 +395,10 @@ class TaskPrior:
             n_tasks=self.n_tasks + len(directions),
             direction_sum=self.direction_sum + directions.sum(0),
             outer_sum=outer,
-            **dict.fromkeys(_AVERAGES),
+            within_covariance=None,
+            half_gap=None,
+            autocorrelation=None,
+            direction_noise=None,
             directions=joined(self.directions, directions),
         )
 

@@ -196,7 +196,8 @@ def _risks(
 
     if not unequal:
         return negative_probability(phi, mean, deviation, n_nodes)
-    return wrong_probability(phi, mean, deviation, *unequal, n_nodes)
+    moved, class_prior = unequal
+    return wrong_probability(phi, mean, deviation, moved, class_prior, n_nodes)
 
 
 def sampled_curve(

@@ -108,8 +108,7 @@ def effect_of_b(
         rng = generator_for(seed, target.name, share, "splits")
         splits = draw_splits(target.label, n_each, n_splits, "consecutive", rng)
         own = as_printed(Batch(target.X, classes, splits))
-        psi = prior.psi_parts("authors")
-        law = BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, psi)
+        law = BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors"))
         exact = least_risk(law, GRID).alpha
         means, roots = _visible(law)
         rng = generator_for(seed, target.name, share, "effect of B")
@@ -165,19 +164,19 @@ def _visible(law: BlendLaw) -> tuple[Array, Array]:
     The risk of a direction w is Phi(-w'nu / |S^(1/2) w|), so that it is enough to draw w'nu, which
     comes last, and S^(1/2) w in the eigenvectors of S.
     """
-    sigma, noise = law.sigma, law.noise
+    person, sigma = law.person, law.person.sigma
     seen = np.concatenate(
-        [sigma.basis * np.sqrt(sigma.values)[..., None, :], law.nu[..., None]], axis=-1
+        [sigma.basis * np.sqrt(sigma.values)[..., None, :], person.nu[..., None]], axis=-1
     )
-    omega = noise.omega[..., None]
-    own = noise.inverse[:, None, None] * sigma.inverse().dense()
-    own = own + noise.radial[:, None, None] * (omega @ omega.mT)
+    omega = person.omega[..., None]
+    own = person.noise[:, None, None] * sigma.inverse().dense()
+    own = own + person.radial[:, None, None] * (omega @ omega.mT)
     crowd = np.asarray(law.psi.identity) * np.eye(law.mu.size)
     alphas = GRID[:, None, None]
     covariance = alphas**2 * own[:, None] + (1.0 - alphas) ** 2 * crowd
     values, vectors = np.linalg.eigh(seen.mT[:, None] @ covariance @ seen[:, None])
     roots = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
-    blends = GRID[:, None] * noise.omega[:, None, :] + (1.0 - GRID)[:, None] * law.mu
+    blends = GRID[:, None] * person.omega[:, None, :] + (1.0 - GRID)[:, None] * law.mu
     means: Array = blends @ seen
     return means, roots
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,8 @@ from sklearn.base import clone
 
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._multiclass import MulticlassBlend
-from crossfade.fisher._direction import Samples, Target, describe_target
+from crossfade.fisher._direction import Direction, learn_direction
+from crossfade.fisher._moments import ClassMoments
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.study._sources import Participant, Sources
 from crossfade.study._splits import Splits, draw_splits, generator_for, windows_of_each_class
@@ -65,20 +66,27 @@ class Batch:
         numbers = max(n_features * max(n_labelled, _AT_ONCE), n_windows * 11)
         return max(1, _LARGEST // int(numbers))
 
-    def describe(self, shrinkage: str | None, scale: Array | None, *, form: str = "unit") -> Target:
-        """What the labelled windows of each split say on their own."""
-        return describe_target(self._samples(), shrinkage, scale, form=form)
+    @cached_property
+    def moments(self) -> ClassMoments:
+        """Moments of the labelled windows of each split."""
+        return ClassMoments.of(self.X[self.splits.labelled], self.splits.label)
 
-    def describe_for(self, prior: TaskPrior) -> Target:
+    def describe(
+        self, shrinkage: str | None, scale: Array | None, *, form: str = "unit"
+    ) -> Direction:
+        """What the labelled windows of each split say on their own."""
+        return learn_direction(self.moments, shrinkage, scale, form=form)
+
+    def describe_for(self, prior: TaskPrior) -> Direction:
         """What the labelled windows of each split say, in the units of a prior."""
         known = prior.neighbour_correlation if self.splits.in_a_row else None
-        return describe_target(
-            self._samples(), "oas", prior.feature_scale, prior.within_spectrum, correlation=known
+        return learn_direction(
+            self.moments,
+            "oas",
+            prior.feature_scale,
+            fallback=prior.within_spectrum,
+            correlation=known,
         )
-
-    def _samples(self) -> Samples:
-        label = self.splits.label
-        return Samples(self.X[self.splits.labelled], label, np.ones(label.size))
 
     def midpoint(self) -> Array:
         """Middle (n_splits, d) between the class means of the labelled windows of each split."""

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Flag, auto
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,24 +20,30 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from crossfade.blend._estimators import ConvexBlendClassifier, PosteriorBlendClassifier
-from crossfade.blend._mixture import given_crowd, mixture_blend
-from crossfade.blend._multiclass import MulticlassBlend
-from crossfade.blend._per_task import per_task_blend
-from crossfade.blend._posterior import scattered_blend
-from crossfade.blend._unlabelled import threshold_of
-from crossfade.fisher._direction import Target
-from crossfade.fisher._discriminant import FisherDiscriminant
-from crossfade.fisher._linear import FLATTEST
-from crossfade.fisher._spectrum import Spectrum, outside
-from crossfade.prior._mixture import MixturePrior
+from crossfade.blend import (
+    Blend,
+    ConvexBlendClassifier,
+    MulticlassBlend,
+    PosteriorBlendClassifier,
+    convex,
+    meet,
+    mixture,
+    per_task,
+    posterior,
+)
+from crossfade.blend._unlabelled import proportion_of, threshold_of
+from crossfade.exceptions import CancellingSourcesWarning
+from crossfade.fisher import FisherDiscriminant
+from crossfade.fisher._direction import Direction
+from crossfade.fisher._linear import FLATTEST, STEEPEST
+from crossfade.fisher._spectrum import outside
 from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._release import Release, noise_scale, repaired, sensitivity
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.risk._choose import least_risk
+from crossfade.risk._error_rate import log_odds
 from crossfade.risk._forecast import forecast
 from crossfade.risk._law import BlendLaw
-from crossfade.risk._proportions import log_odds, proportion_of
 from crossfade.study._evaluate import Batch, FitEach, Predictions, fit_and_predict, outputs_of
 from crossfade.study._sources import Sources
 
@@ -49,8 +55,6 @@ GRID = np.linspace(0.0, 1.0, 11)
 _N_DRAWS = 100
 #: Privacy budget of "private".
 EPSILON, DELTA = 1.0, 1e-5
-#: Steepest slope of a probability.
-_STEEPEST = 1e12
 
 
 class Sees(Flag):
@@ -112,7 +116,7 @@ def own_method(name: str, estimator: Any) -> Method:
 
 
 def _target(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    return _printed(batch, as_printed(batch).noise.omega, 1.0)
+    return _printed(batch, as_printed(batch).omega, 1.0)
 
 
 def _average_source(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
@@ -121,8 +125,7 @@ def _average_source(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
 
 def _paper(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     own, prior = as_printed(batch), sources.paper_prior
-    psi = prior.psi_parts("authors")
-    law = _within_reach(BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, psi))
+    law = _within_reach(BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors")))
     alpha = least_risk(law, GRID, "monte_carlo", _N_DRAWS, rng).alpha
     return _printed(batch, _convex_at(own, prior.mean_direction, alpha), alpha)
 
@@ -146,7 +149,7 @@ def _random_alpha(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     return _printed(batch, _convex_at(as_printed(batch), mu, alpha), alpha)
 
 
-def as_printed(batch: Batch) -> Target:
+def as_printed(batch: Batch) -> Direction:
     """Target as in the paper; what it scales to a half gap of one is in the form "minus"."""
     return batch.describe(None, np.ones(batch.X.shape[1]), form="minus")
 
@@ -161,95 +164,34 @@ def _within_reach(law: BlendLaw) -> BlendLaw:
 
     In all others a draw neither meets the gap nor has a variance, so that none need be made.
     """
-    sigma = law.sigma
+    sigma = law.person.sigma
     # Eigenvalues ascend, so that those that are zero in every split come first.
     n_outside = int((sigma.values == 0.0).all(0).sum())
     if sigma.floor.any() or n_outside + sigma.n_outside < 2:
         return law
     basis, values = sigma.basis[..., n_outside:], sigma.values[..., n_outside:]
-    basis = np.concatenate([basis, outside(basis, law.nu)[..., None]], -1)
-    values = np.concatenate([values, np.zeros((*values.shape[:-1], 1))], -1)
-    axes: Array = np.broadcast_to(np.eye(values.shape[-1]), (*values.shape, values.shape[-1]))
-    return BlendLaw(
-        Spectrum(values, axes, sigma.floor),
-        np.matvec(basis.mT, law.nu),
-        law.noise._replace(omega=np.matvec(basis.mT, law.noise.omega)),
-        np.matvec(basis.mT, law.mu),
-        law.psi,
-    )
+    basis = np.concatenate([basis, outside(basis, law.person.nu)[..., None]], -1)
+    return law.turned(basis, np.concatenate([values, np.zeros((*values.shape[:-1], 1))], -1))
 
 
-# -- the four blends: what the estimators do for one person, for all splits at once ---------------
-
-
-class _Blend(NamedTuple):
-    """Directions (n_splits, d), their effective degrees of freedom and weights of the target."""
-
-    omega: Array
-    freedom: Array
-    alpha: Array
-
-
-def _convex_at(own: Target, crowd: Array, alpha: Array) -> Array:
+def _convex_at(own: Direction, crowd: Array, alpha: Array) -> Array:
     """alpha times the target's direction plus (1 - alpha) times the crowd's, (n_splits, ..., d)."""
-    omega = own.noise.omega if alpha.ndim == 1 else own.noise.omega[:, None, :]
+    omega = own.omega if alpha.ndim == 1 else own.omega[:, None, :]
     blend: Array = alpha[..., None] * omega + (1.0 - alpha)[..., None] * crowd
     return blend
 
 
-def _convex(own: Target, prior: TaskPrior) -> _Blend:
-    if prior.cancels:
-        warnings.warn(
-            f"the directions of the {prior.n_tasks} sources cancel out, so that only the target's "
-            "own is used",
-            UserWarning,
-            stacklevel=1,
-        )
-        alpha = np.ones(len(own.nu))
-    else:
-        psi = prior.psi_parts("tangent")
-        law = BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, psi)
-        alpha = least_risk(law, None).alpha
-    return _Blend(_convex_at(own, prior.mean_direction, alpha), alpha * own.rank, alpha)
+# -- blends: what the estimators do for one person, for all splits at once ------------------------
 
 
-def _posterior(own: Target, prior: TaskPrior, strength: Any) -> _Blend:
-    blend, _ = scattered_blend(*_parts(own), prior.mean, prior.scatter_root, strength)
-    return _Blend(blend.omega, blend.trace, blend.trace / prior.n_features)
-
-
-def _mixture(own: Target, prior: MixturePrior, strength: Any) -> _Blend:
-    blend = mixture_blend(*_parts(own), prior.components, strength)
-    return _Blend(blend.omega, blend.trace, blend.own_trace / prior.n_features)
-
-
-def _convex_mixture(own: Target, prior: MixturePrior) -> _Blend:
-    blend = mixture_blend(*_parts(own), prior.components, 1.0)
-    met = given_crowd(own.sigma, own.noise.inverse, prior.components, blend)
-    law = BlendLaw(own.sigma, own.nu, own.noise, met.mean_direction, met.psi_parts())
-    alpha = np.where(met.cancels, 1.0, least_risk(law, None).alpha)
-    freedom = alpha * own.rank + (1.0 - alpha) * met.sway
-    return _Blend(_convex_at(own, met.mean_direction, alpha), freedom, alpha)
-
-
-def _per_task(own: Target, prior: TaskPrior) -> _Blend:
-    blend = per_task_blend(own, np.asarray(prior.directions))
-    return _Blend(blend.omega, blend.trace, blend.alpha)
-
-
-def _parts(own: Target) -> tuple[Spectrum, Array, Array, Array]:
-    """What the blends take of a target."""
-    return own.sigma, own.noise.omega, own.noise.inverse, own.noise.length
-
-
-def _blended(batch: Batch, own: Target, blend: _Blend, rule: Any) -> Predictions:
+def _blended(batch: Batch, own: Direction, blend: Blend, rule: Any) -> Predictions:
     """Predictions of blends; `rule` is the estimator that does the same for one split."""
-    promise = forecast(own, blend.omega, blend.freedom)
+    promise = forecast(own, blend.omega, blend.dof)
     found = _linear(batch, own, blend.omega, promise.gap, promise.variance)
     return _mended(found._replace(alpha=blend.alpha, expected=promise.accuracy), batch, own, rule)
 
 
-def _linear(batch: Batch, own: Target, omega: Array, gap: Array, variance: Array) -> Predictions:
+def _linear(batch: Batch, own: Direction, omega: Array, gap: Array, variance: Array) -> Predictions:
     """Those of directions in scaled units, with the probabilities of equation 27.
 
     Along `omega` (n_splits, d) the classes are `gap` (n_splits,) from their midpoint and have
@@ -258,17 +200,17 @@ def _linear(batch: Batch, own: Target, omega: Array, gap: Array, variance: Array
     scores = batch.scores(omega / own.scale, own.midpoint)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.where(variance > 0.0, 2.0 * gap / variance, np.where(gap > 0.0, np.inf, 0.0))
-    slope = np.clip(slope, FLATTEST, _STEEPEST)
+    slope = np.clip(slope, FLATTEST, STEEPEST)
     return Predictions.of_two(scores, expit(slope[:, None] * scores))
 
 
-def _mended(found: Predictions, batch: Batch, own: Target, rule: Any) -> Predictions:
+def _mended(found: Predictions, batch: Batch, own: Direction, rule: Any) -> Predictions:
     """The same, with the estimator's own predictions where a split has no direction of its own.
 
     Such a split is one whose classes do not differ, or only where nothing varies; estimators know
     what to do with it.
     """
-    places = np.flatnonzero(own.noise.length == 0.0).tolist()
+    places = np.flatnonzero(own.length == 0.0).tolist()
     if not places:
         return found
     parts = [fit_and_predict(clone(rule), batch.part(place, place + 1)) for place in places]
@@ -280,7 +222,7 @@ def _mended(found: Predictions, batch: Batch, own: Target, rule: Any) -> Predict
 
 def _run_target_shrunk(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     own = batch.describe("oas", None)
-    omega = own.noise.omega
+    omega = own.omega
     gap, variance = np.vecdot(omega, own.nu), np.vecdot(omega, own.sigma.apply(omega))
     found = _mended(_linear(batch, own, omega, gap, variance), batch, own, FisherDiscriminant())
     return found._replace(alpha=np.ones(len(batch)))
@@ -289,7 +231,14 @@ def _run_target_shrunk(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
 def _run_convex(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     prior = sources.prior
     own = batch.describe_for(prior)
-    return _blended(batch, own, _convex(own, prior), ConvexBlendClassifier(prior))
+    if prior.cancels:
+        warnings.warn(
+            f"the directions of the {prior.n_tasks} sources cancel out, so that only the target's "
+            "own is used",
+            CancellingSourcesWarning,
+            stacklevel=1,
+        )
+    return _blended(batch, own, convex(own, prior.crowd), ConvexBlendClassifier(prior))
 
 
 def _run_posterior(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
@@ -299,27 +248,28 @@ def _run_posterior(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
 def _posterior_of(prior: TaskPrior, batch: Batch) -> Predictions:
     rule = PosteriorBlendClassifier(prior)
     own = batch.describe_for(prior)
-    return _blended(batch, own, _posterior(own, prior, rule.strength), rule)
+    return _blended(batch, own, posterior(own, prior.crowd), rule)
 
 
 def _run_mixture(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     prior = sources.mixture
     rule = PosteriorBlendClassifier(prior)
     own = batch.describe_for(prior.pooled)
-    return _blended(batch, own, _mixture(own, prior, rule.strength), rule)
+    return _blended(batch, own, mixture(own, prior.crowds), rule)
 
 
 def _run_convex_mixture(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     prior = sources.mixture
     own = batch.describe_for(prior.pooled)
-    return _blended(batch, own, _convex_mixture(own, prior), ConvexBlendClassifier(prior))
+    crowd, _ = meet(own, prior.crowds)
+    return _blended(batch, own, convex(own, crowd), ConvexBlendClassifier(prior))
 
 
 def _run_per_task(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     prior = sources.prior
     own = batch.describe_for(prior)
     rule = ConvexBlendClassifier(prior, weights="per-task")
-    return _blended(batch, own, _per_task(own, prior), rule)
+    return _blended(batch, own, per_task(own, np.asarray(prior.directions)), rule)
 
 
 def _run_private(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
@@ -353,7 +303,11 @@ def _run_unlabelled(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     onto = replace(batch, splits=splits._replace(test=splits.labelled))
     labelled = _run_posterior(sources, onto, rng).scores[..., 0]
     scores = found.scores[..., 0]
-    scores = scores - threshold_of(labelled, splits.label, scores)[:, None]
+    member = splits.label == np.arange(2)[:, None]
+    counts = member.sum(1).astype(np.float64)
+    means = labelled @ member.T / counts
+    variance = ((labelled - means[:, splits.label]) ** 2).mean(-1)
+    scores = scores - threshold_of(counts, means, variance, scores)[:, None]
     return Predictions.of_two(scores, None, found.alpha, found.expected)
 
 
@@ -361,12 +315,12 @@ def _run_proportions(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     prior = sources.prior
     rule = PosteriorBlendClassifier(prior)
     own = batch.describe_for(prior)
-    blend = _posterior(own, prior, rule.strength)
+    blend = posterior(own, prior.crowd)
     found = _blended(batch, own, blend, rule)
-    promise = forecast(own, blend.omega, blend.freedom)
+    promise = forecast(own, blend.omega, blend.dof)
     scores = found.scores[..., 0]
     share, error = proportion_of(scores, promise.gap, promise.variance, own.counts)
-    learnt = forecast(own, blend.omega, blend.freedom, None, share, error)
+    learnt = forecast(own, blend.omega, blend.dof, None, share, error)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.nan_to_num(2.0 * promise.gap / promise.variance, posinf=0.0)
     odds = slope[:, None] * scores - log_odds(share)[:, None]

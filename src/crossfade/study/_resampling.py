@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 
-from crossfade._validate import RandomState, as_generator
+from crossfade._typing import RandomState
+from crossfade._validate import as_generator
 
 if TYPE_CHECKING:
     import pandas as pd

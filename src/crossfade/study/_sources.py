@@ -15,13 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from crossfade.fisher._direction import varying_dimension
 from crossfade.fisher._discriminant import FisherDiscriminant
-from crossfade.fisher._shrinkage import oas
-from crossfade.fisher._spectrum import ROUNDING, from_rows
+from crossfade.fisher._task_moments import TaskMoments
 from crossfade.prior._mixture import MixturePrior
 from crossfade.prior._multiclass import MulticlassPrior
-from crossfade.prior._task_directions import autocorrelation, direction_noise, halves
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.study._splits import generator_for
 from crossfade.tasks._task import Task
@@ -48,56 +45,6 @@ class Participant(NamedTuple):
         return tuple(np.bincount(self.label, minlength=self.n_classes).tolist())
 
 
-class Moments(NamedTuple):
-    """What the directions of tasks in any units follow from; the first axes are those of the tasks.
-
-    `half_gap` (..., d) is half the difference of the class means, zero where rounding alone can
-    have made it; `within` (..., d, d) the pooled covariance within the classes; `size` (..., d) the
-    largest absolute value of each feature; `n_varying` (...) the dimension of the space in which
-    the features vary; `n_windows` (...) the number of windows.
-    """
-
-    half_gap: Array
-    within: Array
-    size: Array
-    n_varying: NDArray[np.intp]
-    n_windows: NDArray[np.intp]
-
-    @classmethod
-    def stacked(cls, moments: Sequence[Moments]) -> Moments:
-        """Moments of many tasks out of those of each."""
-        return cls._make(np.stack(part) for part in zip(*moments, strict=True))
-
-    def of(self, tasks: NDArray[np.bool_]) -> Moments:
-        """Moments of some of the tasks."""
-        return Moments._make(part[tasks] for part in self)
-
-
-def moments_of(X: Array, label: NDArray[np.intp]) -> Moments:
-    """Moments of one task in raw units; `label` is 0 for the first class and 1 for the second."""
-    means = np.stack([X[label == name].mean(0) for name in (0, 1)])
-    size = np.abs(X).max(0)
-    gap = means[1] - means[0]
-    rows = X - means[label]
-    freedom = max(label.size - 2, 1)
-    within = rows.T @ rows / freedom
-    half_gap = np.where(np.abs(gap) > 16.0 * ROUNDING * size, gap, 0.0) / 2.0
-    deviation = np.sqrt(np.diagonal(within))
-    unit = np.where(deviation > 1e-12 * size, deviation, 1.0)
-    varying = varying_dimension(from_rows(rows / unit), half_gap / unit, freedom)
-    return Moments(half_gap, within, size, varying, np.array(label.size))
-
-
-def _half_moments(participant: Participant, part: int) -> Moments:
-    """Moments of the earlier or the later half of each class; without a gap if it is too short."""
-    X, label = participant.X, participant.label
-    half = halves(label)
-    if half is None:
-        whole = moments_of(X, label)
-        return whole._replace(half_gap=np.zeros_like(whole.half_gap))
-    return moments_of(X[half == part], label[half == part])
-
-
 def _balanced_direction(participant: Participant, rng: np.random.Generator) -> Array:
     """Unit direction (d,) of a source as the paper's authors had it.
 
@@ -117,27 +64,16 @@ def _balanced_direction(participant: Participant, rng: np.random.Generator) -> A
 
 
 class Sums(NamedTuple):
-    """What is known of the tasks of two classes, in order, without their windows.
+    """What is known of the tasks of two classes, in order, without their windows."""
 
-    `early` and `late` are the moments of the halves of each task, `autocorrelation` (n_tasks,
-    n_lags) tells how far neighbouring windows are alike, and `balanced` (n_tasks, d) has directions
-    as the paper's authors had them.
-    """
-
-    whole: Moments
-    early: Moments
-    late: Moments
-    autocorrelation: Array
-    balanced: Array
+    moments: TaskMoments
+    balanced: Array  # (n_tasks, d): directions as the paper's authors had them
 
     @classmethod
     def of(cls, participants: Sequence[Participant], seed: int) -> Sums:
         """Sum up tasks; the seed of the study chooses the balanced runs."""
         return cls(
-            Moments.stacked([moments_of(one.X, one.label) for one in participants]),
-            Moments.stacked([_half_moments(one, 0) for one in participants]),
-            Moments.stacked([_half_moments(one, 1) for one in participants]),
-            np.stack([autocorrelation(one.X, one.label) for one in participants]),
+            TaskMoments.of([(one.X, one.label) for one in participants]),
             np.stack(
                 [
                     _balanced_direction(one, generator_for(seed, one.name, "balanced run"))
@@ -227,32 +163,8 @@ class Sources:
     @cached_property
     def prior(self) -> TaskPrior:
         """What ``TaskPrior.from_tasks`` makes of the sources, from their moments."""
-        sums = self._sums
-        whole = sums.whole.of(self.kept)
-        # Tasks of one window a class have no covariance to give.
-        able = whole.n_windows > 2
-        used = able if able.any() else np.ones_like(able)
-        deviation = np.sqrt(np.diagonal(whole.within, axis1=-2, axis2=-1))
-        size = np.median(whole.size[used], axis=0)
-        scale = np.median(deviation[used], axis=0)
-        scale = np.where(scale > 1e-12 * size, scale, 1.0)
-        directions = _shrunk_directions(whole, scale)
-        halves_of = (half.of(self.kept) for half in (sums.early, sums.late))
-        within = whole.within[able] / (scale[:, None] * scale)
-        return TaskPrior(
-            n_tasks=len(directions),
-            direction_sum=directions.sum(0),
-            outer_sum=directions.T @ directions,
-            feature_scale=scale,
-            classes=tuple(self.classes.tolist()),
-            within_covariance=within.mean(0) if able.any() else None,
-            half_gap=(whole.half_gap / scale).mean(0),
-            scale_learnt=True,
-            directions=directions,
-            autocorrelation=sums.autocorrelation[self.kept].mean(0),
-            direction_noise=direction_noise(
-                *(_shrunk_directions(half, scale) for half in halves_of)
-            ),
+        return TaskPrior.from_moments(
+            self._sums.moments[self.kept], keep_directions=True, classes=self.classes.tolist()
         )
 
     @cached_property
@@ -284,23 +196,3 @@ class Sources:
         rule = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=equal)
         X, label, _ = self._windows
         return rule.fit(X, self.classes[label])
-
-
-def _shrunk_directions(moments: Moments, scale: Array) -> Array:
-    """Unit directions of ``FisherDiscriminant()`` in given units; zero where there is no gap."""
-    deviation = np.sqrt(np.diagonal(moments.within, axis1=-2, axis2=-1))
-    varies = deviation > 1e-12 * moments.size
-    within = moments.within / (scale[:, None] * scale)
-    within = within * (varies[:, :, None] & varies[:, None, :])
-    trace = np.trace(within, axis1=-2, axis2=-1)
-    freedom = np.maximum(moments.n_windows - 2.0, 1.0)
-    weight = oas(trace, (within**2).sum((-2, -1)), moments.n_varying, freedom)
-    level = weight * trace / moments.n_varying
-    learnt = (moments.n_windows > 2) & (trace > 0.0)
-    share = np.where(learnt, 1.0 - weight, 0.0)[:, None, None]
-    identity = np.eye(scale.size)
-    shrunk = share * within + np.where(learnt, level, 1.0)[:, None, None] * identity
-    omega = np.linalg.solve(shrunk, (moments.half_gap / scale)[..., None])[..., 0]
-    length = np.linalg.vector_norm(omega, axis=-1, keepdims=True)
-    directions: Array = omega / np.where(length > 0.0, length, 1.0)
-    return directions

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crossfade.fisher._moments import ClassMoments
 from crossfade.study._methods import METHODS, Method, by_role, own_method
-from crossfade.study._sources import Participant, moments_of
+from crossfade.study._sources import Participant
 from crossfade.study._splits import windows_of_each_class
 from crossfade.tasks._task import Task, TaskSet
 
@@ -78,12 +79,9 @@ def _participant(name: str, task: Task, classes: NDArray[Any]) -> Participant:
 
 def _differ(one: Participant) -> bool:
     """Whether any two classes that a task has differ in a feature."""
-    for pair in combinations(np.unique(one.label), 2):
-        mine = np.isin(one.label, pair)
-        moments = moments_of(one.X[mine], (one.label[mine] == pair[1]).astype(np.intp))
-        if not moments.half_gap.any():
-            return False
-    return True
+    moments = ClassMoments.of(one.X, one.label, n_classes=one.n_classes)
+    present = np.flatnonzero(moments.counts).tolist()
+    return all(bool(moments.gap(*pair).any()) for pair in combinations(present, 2))
 
 
 def check_methods(methods: object, n_classes: int = 2) -> dict[str, Method]:

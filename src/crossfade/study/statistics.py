@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crossfade._validate import RandomState
+from crossfade._typing import RandomState
 from crossfade.study._forecasts import forecast_errors, reliability
 from crossfade.study._resampling import (
     ROUNDING,
