@@ -84,7 +84,7 @@ def test_bad_files_are_named_and_the_others_are_there(folder, make_eeg, write_ed
         "p0_0.edf": "cut short",
         "p1_0.edf": "no EDF or BDF file",
         "p3_0.edf": "There is no channel Cz; there are Fz, Pz, Oz",
-        "p4_0.edf": "No window fits: 1 stretch of '0' left out, since shorter than a window",
+        "p4_0.edf": "No window fits: 1 segment of '0' left out, since shorter than a window",
         "other.edf": "does not match",
     }
     assert set(found.failures) == {str(folder / name) for name in reasons}
@@ -167,7 +167,7 @@ def test_annotations_label_parts_of_one_file(tmp_path, make_eeg, write_edf):
     assert found.notes == [
         (
             str(tmp_path / "s1.edf"),
-            "1 stretch of 'rest' left out, since shorter than a window of 2.5 s",
+            "1 segment of 'rest' left out, since shorter than a window of 2.5 s",
         )
     ]
 
@@ -265,7 +265,7 @@ def test_other_kinds_of_channels_are_no_eeg(tmp_path, make_eeg, write_edf):
     names = ["C3-A2", "C4-A1", "EOG left", "ECG II", "EMG chin"]
     recording = open_recording(write_edf(tmp_path / "a.edf", make_eeg(), names))
     assert recording.scalp() == ("C3-A2", "C4-A1")
-    assert recording.heart() == "II"
+    assert recording.ecg_channel() == "II"
     names = ["A1", "A2", "B1", "B2", "C1"]
     assert open_recording(write_edf(tmp_path / "b.edf", make_eeg(), names)).scalp() == tuple(names)
 

@@ -73,7 +73,7 @@ def test_a_step_is_no_beat():
     assert hamilton(signal, sfreq=RATE).size == 0
 
 
-def test_flat_stretches_have_no_beats():
+def test_flat_segments_have_no_beats():
     """An electrode that falls off leaves the beats before and after as they are."""
     signal = np.concatenate([ECG, np.full(100_000, ECG[-1]), ECG])
     beats = hamilton(signal, sfreq=RATE)

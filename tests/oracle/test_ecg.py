@@ -206,7 +206,7 @@ def test_place_of_beats_in_hum(sfreq, mains):
 
 
 @pytest.mark.parametrize("times", [10.0, 50.0, 500.0])
-def test_hearing_returns_after_an_artefact(times):
+def test_beats_are_found_again_after_an_artefact(times):
     """Ten seconds of noise many times as large as the beats; every beat after it is found."""
     signal, beats, rng = simulate(250.0, seed=3)
     signal[12_500:15_000] += times * rng.standard_normal(2500)

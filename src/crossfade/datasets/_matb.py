@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._validate import RandomState, as_generator, check_integer
-from crossfade.signals._collect import Collected, each
+from crossfade.signals._collect import Collected, process_files
 from crossfade.signals.eeg import BANDS, BandPower
 from crossfade.signals.windows import cut_windows
 from crossfade.tasks._task import Task, TaskSet
@@ -122,7 +122,7 @@ def collect_matb(
                 bad[str(file)] = str(reason).strip() or type(reason).__name__
         return segments, bad
 
-    for path, outcome in each(list(sessions), read_session, n_jobs, on_progress):
+    for path, outcome in process_files(list(sessions), read_session, n_jobs, on_progress):
         participant, session = sessions[path]
         segments, bad = outcome
         failures |= bad
@@ -248,7 +248,7 @@ def make_matb_like(
     n_windows : int, default=264
         Windows of 10 s in a session: three rounds of the four loads in random order.
     random_state : int, Generator, RandomState or None, default=0
-        Seed.
+        Random generator.
 
     Returns
     -------

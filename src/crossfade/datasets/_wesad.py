@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossfade.datasets._safe_pickle import load_arrays
-from crossfade.signals._collect import Collected, each
+from crossfade.signals._collect import Collected, process_files
 from crossfade.signals.ecg import hamilton, heart_features
 from crossfade.signals.windows import cut_windows
 
@@ -97,7 +97,7 @@ def collect_wesad(
     frames: list[pd.DataFrame] = []
     failures: dict[str, str] = {}
     paths = _find_pickles(Path(folder))
-    for path, outcome in each(paths, _read_participant, n_jobs, on_progress):
+    for path, outcome in process_files(paths, _read_participant, n_jobs, on_progress):
         if isinstance(outcome, str):
             failures[path.stem] = outcome
         else:

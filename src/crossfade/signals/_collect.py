@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossfade.signals._extract import Extract, Rows
-from crossfade.signals._labels import Stretch, UncountedError
+from crossfade.signals._labels import Segment, UnselectedLabelsError
 from crossfade.signals.recordings import SUFFIXES, Recording, open_recording
 from crossfade.tasks._table import tasks_of
 from crossfade.tasks._task import TaskSet
@@ -23,7 +23,7 @@ from crossfade.tasks._task import TaskSet
 if TYPE_CHECKING:
     import pandas as pd
 
-Label = Callable[[Recording], list[Stretch]]
+Label = Callable[[Recording], list[Segment]]
 
 
 class Collected(NamedTuple):
@@ -74,7 +74,7 @@ class _Header(NamedTuple):
     ch_names: tuple[str, ...]
     channels: tuple[str, ...]
     names: tuple[str, ...]
-    stretches: list[Stretch]
+    segments: list[Segment]
 
 
 def find_recordings(paths: Iterable[Path]) -> list[Path]:
@@ -129,7 +129,7 @@ def collect(
     extract : Extract
         How to get from a recording to features.
     label : callable
-        Takes an open recording and returns its labelled stretches.
+        Takes an open recording and returns its labelled segments.
     sfreq : float or None, default=None
         Samples per second of MATLAB files that do not hold them.
     merge : bool, default=False
@@ -147,8 +147,10 @@ def collect(
     failures: dict[str, str] = {}
     headers = {}
     notes: list[tuple[str, str]] = []
-    for path, header in each(paths, lambda p: _header(p, extract, label, sfreq), n_jobs, None):
-        if isinstance(header, UncountedError):
+    for path, header in process_files(
+        paths, lambda p: _header(p, extract, label, sfreq), n_jobs, None
+    ):
+        if isinstance(header, UnselectedLabelsError):
             notes.append((str(path), str(header)))
         elif isinstance(header, str):
             failures[str(path)] = header
@@ -172,26 +174,26 @@ def collect(
     def compute(path: Path) -> tuple[list[Rows], list[str]]:
         recording = open_recording(path, sfreq=sfreq)
         own = channels if headers[path].names != usual else headers[path].channels
-        rows, notes = extract.rows(recording, headers[path].stretches, own, rate)
+        rows, notes = extract.rows(recording, headers[path].segments, own, rate)
         if not rows:
             raise ValueError(f"No window fits: {notes[-1]}.")
         return rows, notes
 
     rows: list[tuple[Path, Rows]] = []
-    for path, outcome in each(list(headers), compute, n_jobs, on_progress):
+    for path, outcome in process_files(list(headers), compute, n_jobs, on_progress):
         if isinstance(outcome, str):
             failures[str(path)] = outcome
             continue
         rows += [(path, one) for one in outcome[0]]
         notes += [(str(path), note) for note in outcome[1]]
     if not merge:
-        rows = _without_doubles(rows, failures)
+        rows = _without_duplicates(rows, failures)
     order = {str(path): place for place, path in enumerate(paths)}
     failures = dict(sorted(failures.items(), key=lambda item: order[item[0]]))
     return _table([one for _, one in rows], extract.names(channels), extract, failures, notes)
 
 
-def each(
+def process_files(
     paths: Sequence[Path],
     work: Callable[[Path], Any],
     n_jobs: int,
@@ -222,7 +224,7 @@ def each(
     def attempt(path: Path) -> Any:
         try:
             return work(path)
-        except UncountedError as reason:
+        except UnselectedLabelsError as reason:
             return reason
         except Exception as reason:  # readers raise whatever the damage of a file leads to
             return f"{str(reason).strip() or type(reason).__name__}"
@@ -258,25 +260,25 @@ def _quiet() -> Iterator[None]:
 
 def _header(path: Path, extract: Extract, label: Label, sfreq: float | None) -> _Header:
     recording = open_recording(path, sfreq=sfreq)
-    stretches = label(recording)
+    segments = label(recording)
     channels = extract.channels_of(recording)
     recording.find(channels)
-    if recording.sfreq <= extract.slowest:
+    if recording.sfreq <= extract.min_sfreq:
         raise ValueError(
             f"It has {recording.sfreq:g} samples a second; these features need more than "
-            f"{extract.slowest:g}."
+            f"{extract.min_sfreq:g}."
         )
     names = tuple(extract.names(channels))
-    return _Header(recording.sfreq, recording.ch_names, channels, names, stretches)
+    return _Header(recording.sfreq, recording.ch_names, channels, names, segments)
 
 
-def _without_doubles(
+def _without_duplicates(
     rows: list[tuple[Path, Rows]], failures: dict[str, str]
 ) -> list[tuple[Path, Rows]]:
     """Leave out files that hold windows of a task and class of which another file holds some."""
     files: dict[tuple[str, str], dict[Path, None]] = {}
     for path, one in rows:
-        files.setdefault((one.stretch.task, one.stretch.label), {})[path] = None
+        files.setdefault((one.segment.task, one.segment.label), {})[path] = None
     for (task, name), doubled in files.items():
         if len(doubled) > 1:
             for path in doubled:
@@ -301,13 +303,13 @@ def _table(
         return Collected(pd.DataFrame(), failures, notes)
     tasks: dict[str, list[Rows]] = {}
     for one in rows:
-        tasks.setdefault(one.stretch.task, []).append(one)
-    plain = _plain_labels({one.stretch.label for one in rows})
-    with_group = any(one.stretch.group is not None for one in rows)
+        tasks.setdefault(one.segment.task, []).append(one)
+    plain = _plain_labels({one.segment.label for one in rows})
+    with_group = any(one.segment.group is not None for one in rows)
     parts = []
     for task in list(tasks):
         own = tasks.pop(task)
-        groups = sorted({str(one.stretch.group) for one in own})
+        groups = sorted({str(one.segment.group) for one in own})
         if len(groups) > 1:
             failures[f"Task {task}"] = f"It is in the groups {', '.join(groups)}; it needs one."
             continue
@@ -316,11 +318,11 @@ def _table(
         counts = [len(one.start) for one in own]
         part.insert(0, "start", np.concatenate([one.start for one in own]))
         if with_group:
-            part.insert(0, "group", np.repeat([one.stretch.group for one in own], counts))
-        part.insert(0, "label", np.repeat([plain[one.stretch.label] for one in own], counts))
+            part.insert(0, "group", np.repeat([one.segment.group for one in own], counts))
+        part.insert(0, "label", np.repeat([plain[one.segment.label] for one in own], counts))
         part.insert(0, "task", task)
         parts.append(part)
-        labels = {one.stretch.label for one in own}
+        labels = {one.segment.label for one in own}
         if len(labels) == 1:
             notes.append((f"Task {task}", f"has windows of one class only, {labels.pop()!r}"))
         if np.isnan(values).any(1).all():

@@ -1,4 +1,4 @@
-"""An open recording and its labelled stretches in, features of their windows out."""
+"""An open recording and its labelled segments in, features of their windows out."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._validate import check_choice
-from crossfade.signals._hamilton import SLOWEST, check_ecg_rate, find_beats
+from crossfade.signals._hamilton import MIN_SFREQ, check_ecg_rate, find_beats
 from crossfade.signals._heart import check_features
-from crossfade.signals._labels import Stretch
+from crossfade.signals._labels import Segment
 from crossfade.signals._quality import read_signal
 from crossfade.signals.ecg import clean_intervals, heart_features
 from crossfade.signals.eeg import (
@@ -40,11 +40,11 @@ _MANY = 0.1
 
 
 class Rows(NamedTuple):
-    """Features of the windows of one stretch.
+    """Features of the windows of one segment.
 
     Attributes
     ----------
-    stretch : Stretch
+    segment : Segment
         Whose windows they are.
     start : ndarray of shape (n_windows,)
         When each began, in seconds from the beginning of the recording.
@@ -52,7 +52,7 @@ class Rows(NamedTuple):
         What was computed; NaN for what cannot be said.
     """
 
-    stretch: Stretch
+    segment: Segment
     start: Array
     values: Array
 
@@ -100,7 +100,7 @@ class EEGFeatures:
                 raise ValueError(f"A band-pass must run upwards; got {low:g} to {high:g} Hz.")
 
     @property
-    def slowest(self) -> float:
+    def min_sfreq(self) -> float:
         """Samples per second that a recording must have more than."""
         bands = BANDS if self.bands is None else self.bands
         ends = [high for _, high in bands.values()] if self.kind != "tangent" else []
@@ -124,7 +124,7 @@ class EEGFeatures:
     def rows(
         self,
         recording: Recording,
-        stretches: Sequence[Stretch],
+        segments: Sequence[Segment],
         channels: tuple[str, ...],
         sfreq: float,
     ) -> tuple[list[Rows], list[str]]:
@@ -134,7 +134,7 @@ class EEGFeatures:
         ----------
         recording : Recording
             An open recording.
-        stretches : sequence of Stretch
+        segments : sequence of Segment
             Its labelled parts.
         channels : tuple of str
             Channels that give features.
@@ -144,7 +144,7 @@ class EEGFeatures:
         Returns
         -------
         rows : list of Rows
-            One for each stretch that is long enough.
+            One for each segment that is long enough.
         notes : list of str
             What a person should know.
         """
@@ -161,7 +161,7 @@ class EEGFeatures:
         if self.passband is not None:
             data = band_pass(data, sfreq, *self.passband)
 
-        def describe(first: int, last: int) -> tuple[Array, Array]:
+        def compute(first: int, last: int) -> tuple[Array, Array]:
             windows, start = self._cut(data[:, first:last], sfreq)
             gaps = self._cut(missing[:, first:last], sfreq).data.any(-1, keepdims=True)
             still = self._cut(flat[:, first:last], sfreq).data.all(-1, keepdims=True)
@@ -173,7 +173,7 @@ class EEGFeatures:
             power = BandPower(sfreq, self.bands, relative=self.kind == "shares")
             return power.fit(windows).transform(windows), start
 
-        return _by_stretch(stretches, data.shape[1], sfreq, self.length, describe, notes), notes
+        return _by_segment(segments, data.shape[1], sfreq, self.length, compute, notes), notes
 
     def _cut(self, data: NDArray[Any], sfreq: float) -> Windows:
         return cut_windows(data, sfreq, length=self.length, overlap=self.overlap)
@@ -243,9 +243,9 @@ class ECGFeatures:
         _check_windows(self.length, self.overlap)
 
     @property
-    def slowest(self) -> float:
+    def min_sfreq(self) -> float:
         """Samples per second that a recording must have more than."""
-        return float(np.nextafter(SLOWEST, 0.0))
+        return float(np.nextafter(MIN_SFREQ, 0.0))
 
     def channels_of(self, recording: Recording) -> tuple[str, ...]:
         """Which channel of a recording is the ECG.
@@ -260,12 +260,12 @@ class ECGFeatures:
         tuple of str
             Its name.
         """
-        return (self.channel or recording.heart(),)
+        return (self.channel or recording.ecg_channel(),)
 
     def rows(
         self,
         recording: Recording,
-        stretches: Sequence[Stretch],
+        segments: Sequence[Segment],
         channels: tuple[str, ...],
         sfreq: float,
     ) -> tuple[list[Rows], list[str]]:
@@ -275,7 +275,7 @@ class ECGFeatures:
         ----------
         recording : Recording
             An open recording.
-        stretches : sequence of Stretch
+        segments : sequence of Segment
             Its labelled parts.
         channels : tuple of str
             The ECG channel.
@@ -285,7 +285,7 @@ class ECGFeatures:
         Returns
         -------
         rows : list of Rows
-            One for each stretch that is long enough.
+            One for each segment that is long enough.
         notes : list of str
             What a person should know.
         """
@@ -306,7 +306,7 @@ class ECGFeatures:
                 f"{intervals.n_jumps} off their neighbours)"
             )
 
-        def describe(first: int, last: int) -> tuple[Array, Array]:
+        def compute(first: int, last: int) -> tuple[Array, Array]:
             gaps, start = cut_windows(
                 signal.missing[0, first:last], sfreq, length=self.length, overlap=self.overlap
             )
@@ -316,7 +316,7 @@ class ECGFeatures:
             return np.where(gaps.any(1, keepdims=True), np.nan, found.values), start
 
         n_samples = signal.data.shape[1]
-        return _by_stretch(stretches, n_samples, sfreq, self.length, describe, notes), notes
+        return _by_segment(segments, n_samples, sfreq, self.length, compute, notes), notes
 
     def finish(self, values: Array) -> Array:
         """Features of one task: what was computed from its windows.
@@ -353,26 +353,26 @@ class ECGFeatures:
 Extract = EEGFeatures | ECGFeatures
 
 
-def _by_stretch(
-    stretches: Sequence[Stretch],
+def _by_segment(
+    segments: Sequence[Segment],
     n_samples: int,
     sfreq: float,
     length: float,
-    describe: Callable[[int, int], tuple[Array, Array]],
+    compute: Callable[[int, int], tuple[Array, Array]],
     notes: list[str],
 ) -> list[Rows]:
-    """Rows of each stretch that holds a window; the others are noted."""
+    """Rows of each segment that holds a window; the others are noted."""
     rows = []
     short: Counter[str] = Counter()
-    for one in stretches:
+    for one in segments:
         first, last = (round(min(max(at * sfreq, 0), n_samples)) for at in (one.start, one.stop))
         if last - first < round(length * sfreq):
             short[one.label] += 1
             continue
-        values, start = describe(first, last)
+        values, start = compute(first, last)
         rows.append(Rows(one, start + first / sfreq, values))
     notes += [
-        f"{count} {'stretch' if count == 1 else 'stretches'} of {label!r} left out, since shorter "
+        f"{count} {'segment' if count == 1 else 'segments'} of {label!r} left out, since shorter "
         f"than a window of {length:g} s"
         for label, count in short.items()
     ]

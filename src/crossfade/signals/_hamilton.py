@@ -31,14 +31,14 @@ NOISE_PEAK = 2.0
 # lead tried, with as much noise again added, 1.65 times.
 STANDS_OUT = 1.5
 # After so many seconds without a beat the level of the beats is asked anew of the signal; a level
-# below this share of the record's usual one is taken for silence.
+# below this fraction of the record's usual one is taken for silence.
 SILENCE = 3.0
 FAINTEST = 0.3
 # A peak whose slopes one way are this much smaller than the other way is a shift of the baseline.
 ONE_SIDED = 1.0 / 8.0
 
 # Samples a second that show a beat at all.
-SLOWEST = 50.0
+MIN_SFREQ = 50.0
 # Seconds about a peak that hold its complex, and seconds that are filtered at a time.
 REACH = 0.1
 BLOCK = 600
@@ -181,8 +181,8 @@ def choose_beats(peaks: Peaks, rate: float, n_samples: int) -> Indices:
     searched = False
     k = first_undecided = 0
 
-    def threshold(peak: int, share: float) -> float:
-        return float(noise[peak] + share * (beat_level - noise[peak]))
+    def threshold(peak: int, fraction: float) -> float:
+        return float(noise[peak] + fraction * (beat_level - noise[peak]))
 
     while k < len(time):
         last = beats[-1] if beats else -1
@@ -262,9 +262,9 @@ def find_beats(signal: Array, rate: float) -> Beats:
 def check_ecg_rate(sfreq: object) -> float:
     """Return a sampling rate at which beats can be seen."""
     rate = check_rate(sfreq)
-    if rate < SLOWEST:
+    if rate < MIN_SFREQ:
         raise ValueError(
-            f"sfreq must be {SLOWEST:g} Hz or more for beats to be seen; got {sfreq!r}. It is in "
+            f"sfreq must be {MIN_SFREQ:g} Hz or more for beats to be seen; got {sfreq!r}. It is in "
             "samples per second."
         )
     return rate

@@ -237,7 +237,7 @@ def _rate(window: _Window) -> float:
     return 60.0 / float(window.seconds.mean()) if window.seconds.size else np.nan
 
 
-def _share_above(window: _Window, bound: float) -> float:
+def _fraction_above(window: _Window, bound: float) -> float:
     # At 100 Hz differences are whole multiples of 10 ms: 20 ms, rounded or not, are not above 20.
     steps = np.abs(window.steps)
     return float((steps > bound + 1e-9).mean()) if steps.size else np.nan
@@ -277,12 +277,12 @@ def _lf_hf(window: _Window) -> float:
 
 
 FEATURES: dict[str, Callable[[_Window], float]] = {
-    "pnn20": lambda window: _share_above(window, 0.02),
+    "pnn20": lambda window: _fraction_above(window, 0.02),
     "sdnn_ratio": _sdnn_ratio,
     "lf_hf": _lf_hf,
     "rate": _rate,
     "rmssd": _rmssd,
-    "pnn50": lambda window: _share_above(window, 0.05),
+    "pnn50": lambda window: _fraction_above(window, 0.05),
     "lf": lambda window: _power(window, LOW),
     "hf": lambda window: _power(window, HIGH),
 }

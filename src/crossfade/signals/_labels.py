@@ -1,4 +1,4 @@
-"""Recordings in, labelled stretches of time out: by file name, by annotation or by a table."""
+"""Recordings in, labelled segments of time out: by file name, by annotation or by a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from crossfade.signals.recordings import Recording
 
 
-class Stretch(NamedTuple):
+class Segment(NamedTuple):
     """A part of a recording that has one label.
 
     Attributes
@@ -37,7 +37,7 @@ class Stretch(NamedTuple):
     stop: float = np.inf
 
 
-class UncountedError(ValueError):
+class UnselectedLabelsError(ValueError):
     """All labels of a recording are others than those that count."""
 
 
@@ -56,7 +56,7 @@ class FilenameLabels:
     --------
     >>> from crossfade.signals._labels import FilenameLabels
     >>> FilenameLabels(r"(?P<task>Subject\\d+)_(?P<label>\\d)").of_path("Subject07_2.edf")
-    Stretch(task='Subject07', label='2', group=None, start=0.0, stop=inf)
+    Segment(task='Subject07', label='2', group=None, start=0.0, stop=inf)
     """
 
     def __init__(self, pattern: str, classes: Mapping[str, str] | None = None) -> None:
@@ -68,7 +68,7 @@ class FilenameLabels:
             )
         self.classes = classes
 
-    def of_path(self, path: str | os.PathLike[str]) -> Stretch:
+    def of_path(self, path: str | os.PathLike[str]) -> Segment:
         """What a path says.
 
         Parameters
@@ -78,15 +78,15 @@ class FilenameLabels:
 
         Returns
         -------
-        Stretch
+        Segment
             The whole recording.
         """
         task, group, found = _named(self.pattern, Path(path))
         if "label" not in found:
             raise ValueError(f"The pattern {self.pattern.pattern!r} finds no label in it.")
-        return Stretch(task, found["label"], group)
+        return Segment(task, found["label"], group)
 
-    def __call__(self, recording: Recording) -> list[Stretch]:
+    def __call__(self, recording: Recording) -> list[Segment]:
         """Label the whole recording.
 
         Parameters
@@ -96,10 +96,10 @@ class FilenameLabels:
 
         Returns
         -------
-        list of Stretch
-            One stretch.
+        list of Segment
+            One segment.
         """
-        return _counted([self.of_path(recording.path)], self.classes)
+        return _select([self.of_path(recording.path)], self.classes)
 
 
 class AnnotationLabels:
@@ -122,7 +122,7 @@ class AnnotationLabels:
         self.classes = classes
         self.pattern = None if pattern is None else _compiled(pattern)
 
-    def __call__(self, recording: Recording) -> list[Stretch]:
+    def __call__(self, recording: Recording) -> list[Segment]:
         """Label what the annotations cover.
 
         Parameters
@@ -132,8 +132,8 @@ class AnnotationLabels:
 
         Returns
         -------
-        list of Stretch
-            The stretches, in order of time.
+        list of Segment
+            The segments, in order of time.
         """
         task, group, _ = _named(self.pattern, recording.path)
         counted = [
@@ -143,9 +143,9 @@ class AnnotationLabels:
             there = ", ".join(sorted({one.text for one in recording.annotations})) or "none"
             raise ValueError(f"No annotation counts as a class; there are: {there}.")
         ends = [one.start for one in counted[1:]] + [np.inf]
-        return _counted(
+        return _select(
             [
-                Stretch(
+                Segment(
                     task,
                     one.text,
                     group,
@@ -213,7 +213,7 @@ class TableLabels:
             (self.path.parent / str(name)).resolve(): str(name) for name in self._by_name
         }
 
-    def __call__(self, recording: Recording) -> list[Stretch]:
+    def __call__(self, recording: Recording) -> list[Segment]:
         """Label what the table says of this recording.
 
         Parameters
@@ -223,16 +223,16 @@ class TableLabels:
 
         Returns
         -------
-        list of Stretch
-            The stretches, in the order of the table.
+        list of Segment
+            The segments, in the order of the table.
         """
         name = self._name_of(recording.path)
         if name is None:
             raise ValueError(f"{self.path} has no row for this file.")
         rows = self.rows.iloc[self._by_name[name]]
-        return _counted(
+        return _select(
             [
-                Stretch(
+                Segment(
                     _or_none(row.get("task")) or recording.path.stem,
                     row["label"],
                     _or_none(row.get("group")),
@@ -308,13 +308,13 @@ def _search(pattern: re.Pattern[str], path: Path) -> re.Match[str] | None:
     return pattern.search(path.name) or pattern.search(path.as_posix())
 
 
-def _counted(stretches: list[Stretch], classes: Mapping[str, str] | None) -> list[Stretch]:
+def _select(segments: list[Segment], classes: Mapping[str, str] | None) -> list[Segment]:
     if classes is None:
-        return stretches
-    counted = [one for one in stretches if one.label in classes]
+        return segments
+    counted = [one for one in segments if one.label in classes]
     if not counted:
-        found = ", ".join(repr(label) for label in sorted({one.label for one in stretches}))
-        raise UncountedError(f"left out, since {found} is none of the labels that count")
+        found = ", ".join(repr(label) for label in sorted({one.label for one in segments}))
+        raise UnselectedLabelsError(f"left out, since {found} is none of the labels that count")
     return [one._replace(label=classes[one.label]) for one in counted]
 
 

@@ -65,16 +65,17 @@ def read_signal(recording: Recording, channels: tuple[str, ...], sfreq: float) -
         names = ", ".join(np.array(channels)[whole])
         notes.append(f"{names} {'is' if whole.sum() == 1 else 'are'} flat")
     for name, row, still in zip(channels, data, whole, strict=True):
-        share = 0.0 if still else clipped_share(row)
-        if share > 0.001:
-            notes.append(f"{name} is clipped ({share:.1%} of its samples)")
+        fraction = 0.0 if still else clipped_fraction(row)
+        if fraction > 0.001:
+            notes.append(f"{name} is clipped ({fraction:.1%} of its samples)")
     if missing.any():
-        data = _bridged(data, missing)
+        data = _interpolated(data, missing)
     if recording.sfreq != sfreq:
         notes.append(f"resampled from {recording.sfreq:g} to {sfreq:g} Hz")
         data = _resampled(data, recording.sfreq, sfreq)
         missing, flat = (
-            _moved(mask, data.shape[1], sfreq / recording.sfreq) for mask in (missing, flat)
+            _resampled_mask(mask, data.shape[1], sfreq / recording.sfreq)
+            for mask in (missing, flat)
         )
     return Signal(data, missing, flat, notes)
 
@@ -109,7 +110,7 @@ def flat_runs(data: Array, length: int) -> NDArray[np.bool_]:
     return flat
 
 
-def clipped_share(samples: Array) -> float:
+def clipped_fraction(samples: Array) -> float:
     """Share of samples that sit at the largest or smallest value, three or more in a row.
 
     Parameters
@@ -120,18 +121,18 @@ def clipped_share(samples: Array) -> float:
     Returns
     -------
     float
-        The share, 0 for a channel that nowhere hits its limits.
+        Between 0 and 1; 0 for a channel that never reaches its limits.
     """
-    share = 0.0
+    fraction = 0.0
     for limit in (np.nanmax(samples, initial=-np.inf), np.nanmin(samples, initial=np.inf)):
         at = np.concatenate([[False], samples == limit, [False]])
         edges = np.flatnonzero(at[1:] != at[:-1])
         runs = edges[1::2] - edges[::2]
-        share += runs[runs >= 3].sum() / samples.size
-    return float(share)
+        fraction += runs[runs >= 3].sum() / samples.size
+    return float(fraction)
 
 
-def _bridged(data: Array, missing: NDArray[np.bool_]) -> Array:
+def _interpolated(data: Array, missing: NDArray[np.bool_]) -> Array:
     """Straight lines over what is missing; a channel of which nothing is there is zero."""
     filled = data.copy()
     time = np.arange(data.shape[1])
@@ -151,7 +152,7 @@ def _resampled(data: Array, old: float, new: float) -> Array:
     return np.asarray(moved, np.float64)
 
 
-def _moved(mask: NDArray[np.bool_], n_samples: int, ratio: float) -> NDArray[np.bool_]:
+def _resampled_mask(mask: NDArray[np.bool_], n_samples: int, ratio: float) -> NDArray[np.bool_]:
     """Mask at another sampling rate; no place that is marked gets lost."""
     moved = np.zeros((len(mask), n_samples), bool)
     rows, places = np.nonzero(mask)

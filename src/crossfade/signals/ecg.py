@@ -56,10 +56,10 @@ def hamilton(signal: ArrayLike, *, sfreq: float) -> Indices:
 
     It departs from the paper in four ways. Filters have no delay. Noise is measured between the
     peaks (twice the level that eight seconds stay under for three tenths of the time) and not on
-    peaks judged to be noise: where every third beat is small, those would be the only such peaks,
-    raise the threshold and lock themselves out. Half of the threshold is counted from the noise.
-    And after three seconds without a beat the level of beats is taken anew from the eight seconds
-    that follow, so that an artefact or a loose electrode deafens it no longer than that.
+    peaks classified as noise: where every third beat is small, those would be the only such peaks
+    and would raise the threshold above themselves. Half of the threshold is counted from the noise.
+    After three seconds without a beat, the level of the beats is estimated again from the eight
+    seconds that follow, so that detection resumes after an artefact or a loose electrode.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A file in, its channels out: EDF, BDF and what else MNE reads, XDF, MATLAB."""
+"""Channels and annotations of a recording: XDF, MATLAB, and every format of MNE (EDF, BDF, ...)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMES = ("ch_names", "channels", "labels", "chanlabels")
 
 
 class Annotation(NamedTuple):
-    """A stretch of a recording that has a name.
+    """A segment of a recording that has a name.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class Recording:
         known = [name for name in eeg if _SCALP.fullmatch(name)]
         return tuple(known if 2 * len(known) > len(eeg) else eeg)
 
-    def heart(self) -> str:
+    def ecg_channel(self) -> str:
         """Name of the one ECG channel: by its kind, or the only channel there is."""
         by_kind = [n for n, k in zip(self.ch_names, self.kinds, strict=True) if k == "ecg"]
         found = by_kind or list(self.ch_names)
