@@ -1,4 +1,4 @@
-"""EEG During Mental Arithmetic Tasks: a folder of EDF files in, tasks out."""
+"""EEG During Mental Arithmetic Tasks (Zyma et al. 2019): band shares at rest and at arithmetic."""
 
 from __future__ import annotations
 
@@ -58,24 +58,7 @@ def collect_eegmat(
     n_jobs: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Collected:
-    """Table of :func:`read_eegmat`, with what could not be read and why.
-
-    Parameters
-    ----------
-    folder : str or path-like
-        Where ``Subject00_1.edf`` and the others are.
-    features : {"shares", "powers", "tangent"}, default="shares"
-        What to compute from a window.
-    n_jobs : int, default=1
-        Files that are read at the same time.
-    on_progress : callable or None, default=None
-        Called with the number of files finished and the number of all.
-
-    Returns
-    -------
-    Collected
-        The table, what could not be used, and notes.
-    """
+    """Table of :func:`read_eegmat`, with what could not be read and why."""
     where = Path(folder)
     if not where.is_dir():
         raise FileNotFoundError(f"There is no folder {where}.")

@@ -1,4 +1,4 @@
-"""A folder of MATB-II sessions in, tasks out; and the same simulated, for those without it."""
+"""MATB-II: band shares of the frontal EEG at low and at high load; and simulated sessions."""
 
 from __future__ import annotations
 
@@ -88,24 +88,7 @@ def collect_matb(
     n_jobs: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Collected:
-    """Table of :func:`read_matb`, with what could not be read and why.
-
-    Parameters
-    ----------
-    folder : str or path-like
-        Where ``sub01_preprocessed/segmented_session1/*.mat`` and the others are, at any depth.
-    ch_names : sequence of str, default=SMARTING
-        Names of the rows of `EEGData`.
-    n_jobs : int, default=1
-        Sessions that are read at the same time.
-    on_progress : callable or None, default=None
-        Called with the number of sessions finished and the number of all.
-
-    Returns
-    -------
-    Collected
-        The table, what could not be used, and notes.
-    """
+    """Table of :func:`read_matb`, with what could not be read and why."""
     import pandas as pd
 
     rows = _frontal_rows(ch_names)

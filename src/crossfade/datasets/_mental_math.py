@@ -1,4 +1,4 @@
-"""The Mental Math study of the paper: a table that ships with the package in, tasks out."""
+"""The Mental Math study of the paper, from the table of features that ships with the package."""
 
 from __future__ import annotations
 

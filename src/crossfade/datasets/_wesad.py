@@ -1,4 +1,4 @@
-"""A folder of WESAD in, tasks out: heart-rate variability at rest and under stress."""
+"""WESAD (Schmidt et al. 2018): heart-rate variability at baseline and under stress."""
 
 from __future__ import annotations
 
@@ -76,22 +76,7 @@ def collect_wesad(
     n_jobs: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Collected:
-    """Table of :func:`read_wesad`, with who could not be read and why.
-
-    Parameters
-    ----------
-    folder : str or path-like
-        Where ``S2/S2.pkl`` and the others are, at any depth.
-    n_jobs : int, default=1
-        Participants that are read at the same time.
-    on_progress : callable or None, default=None
-        Called with the number of participants finished and the number of all.
-
-    Returns
-    -------
-    Collected
-        The table, who could not be used, and notes.
-    """
+    """Table of :func:`read_wesad`, with who could not be read and why."""
     import pandas as pd
 
     frames: list[pd.DataFrame] = []

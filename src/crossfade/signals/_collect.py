@@ -1,4 +1,8 @@
-"""Files in, one table of features out: in parallel, and no bad file loses the others."""
+"""One table of features from many recordings, in parallel; a bad file costs only itself.
+
+Headers are read first: all recordings are brought to the lowest sampling rate, and to the channels
+that most of them have.
+"""
 
 from __future__ import annotations
 
@@ -27,36 +31,14 @@ Label = Callable[[Recording], list[Segment]]
 
 
 class Collected(NamedTuple):
-    """What came of many files.
+    """Features of many files; the table is empty if none could be used."""
 
-    Attributes
-    ----------
-    frame : DataFrame
-        One row for each window, as :func:`crossfade.read_tasks` reads it; features that cannot be
-        said are NaN. Empty if no file could be used.
-    failures : dict of str to str
-        What could not be used, and why.
-    notes : list of (str, str)
-        What a person should know of the rest: where, and what.
-    """
-
-    frame: pd.DataFrame
-    failures: dict[str, str]
-    notes: list[tuple[str, str]]
+    frame: pd.DataFrame  # one row for each window, as read_tasks reads it
+    failures: dict[str, str]  # what could not be used, and why
+    notes: list[tuple[str, str]]  # where, and what a person should know of the rest
 
     def tasks(self, missing: str) -> TaskSet:
-        """Tasks of the table; warns of what could not be used.
-
-        Parameters
-        ----------
-        missing : {"drop", "error"}
-            What to do with windows of which a feature cannot be computed.
-
-        Returns
-        -------
-        TaskSet
-            The tasks.
-        """
+        """Tasks of the table; warns of what could not be used, and of the notes."""
         said = "; ".join(f"{name}: {why}" for name, why in self.failures.items())
         if not len(self.frame):
             raise ValueError(f"No file could be read. {said}")
@@ -78,18 +60,7 @@ class _Header(NamedTuple):
 
 
 def find_recordings(paths: Iterable[Path]) -> list[Path]:
-    """Files as given, and the recordings in folders.
-
-    Parameters
-    ----------
-    paths : iterable of Path
-        Files and folders.
-
-    Returns
-    -------
-    list of Path
-        Files, each once.
-    """
+    """Files as given and the recordings in folders, each once."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -120,30 +91,7 @@ def collect(
     n_jobs: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Collected:
-    """Compute the features of all files.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        The files.
-    extract : Extract
-        How to get from a recording to features.
-    label : callable
-        Takes an open recording and returns its labelled segments.
-    sfreq : float or None, default=None
-        Samples per second of MATLAB files that do not hold them.
-    merge : bool, default=False
-        Whether two files may hold windows of one task and class.
-    n_jobs : int, default=1
-        Files that are read at the same time, in threads.
-    on_progress : callable or None, default=None
-        Called with the number of files finished and the number of all.
-
-    Returns
-    -------
-    Collected
-        The table, what could not be used, and notes.
-    """
+    """Features of all files; with `merge`, two files may hold windows of one task and class."""
     failures: dict[str, str] = {}
     headers = {}
     notes: list[tuple[str, str]] = []
@@ -199,26 +147,7 @@ def process_files(
     n_jobs: int,
     on_progress: Callable[[int, int], None] | None,
 ) -> Iterator[tuple[Path, Any]]:
-    """Work on each file in threads; what goes wrong with a file becomes text.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        The files.
-    work : callable
-        What to do with a path.
-    n_jobs : int
-        Files that are worked on at the same time.
-    on_progress : callable or None
-        Called with the number of files finished and the number of all.
-
-    Yields
-    ------
-    path : Path
-        A file, in the order given.
-    outcome : object
-        What `work` returned, or why it could not.
-    """
+    """Yield each file with what `work` returned, or with the text of what went wrong, in order."""
     from joblib import Parallel, delayed
 
     def attempt(path: Path) -> Any:

@@ -1,4 +1,9 @@
-"""An open recording and its labelled segments in, features of their windows out."""
+"""Features of the windows of one recording, and what is wrong with its channels.
+
+EEG is referenced, filtered and cut into windows, of which :class:`EEGFeatures` computes band powers
+or covariances; of an ECG, :class:`ECGFeatures` finds the beats in the whole recording and computes
+the heart-rate variability of its windows.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._validate import check_choice
+from crossfade.signals._check import Bands, check_bands, check_extra
 from crossfade.signals._hamilton import MIN_SFREQ, check_ecg_rate, find_beats
 from crossfade.signals._heart import check_features
 from crossfade.signals._labels import Segment
@@ -20,11 +26,8 @@ from crossfade.signals.ecg import clean_intervals, heart_features
 from crossfade.signals.eeg import (
     BANDS,
     BandPower,
-    Bands,
     average_reference,
     band_pass,
-    check_bands,
-    check_extra,
     tangent_vectors,
     window_covariances,
 )
@@ -35,61 +38,34 @@ Array = NDArray[np.float64]
 
 #: What can be computed from a window of EEG.
 KINDS = ("shares", "powers", "tangent")
-#: Share of intervals between beats above which it is said that they were dropped.
+#: Fraction of dropped intervals between beats above which a note says so.
 _MANY = 0.1
 
 
 class Rows(NamedTuple):
-    """Features of the windows of one segment.
-
-    Attributes
-    ----------
-    segment : Segment
-        Whose windows they are.
-    start : ndarray of shape (n_windows,)
-        When each began, in seconds from the beginning of the recording.
-    values : ndarray of shape (n_windows, n_values)
-        What was computed; NaN for what cannot be said.
-    """
+    """Features of the windows of one segment; NaN where they cannot be computed."""
 
     segment: Segment
-    start: Array
-    values: Array
+    start: Array  # (n_windows,), in seconds from the beginning of the recording
+    values: Array  # (n_windows, n_values)
 
 
 @dataclass(frozen=True)
 class EEGFeatures:
-    """EEG: average reference, band-pass, windows, then band shares, powers or tangent vectors.
-
-    Attributes
-    ----------
-    kind : {"shares", "powers", "tangent"}
-        What to compute from a window. Powers are in microvolts squared where a file knows its
-        unit.
-    channels : tuple of str or None
-        Channels that give features; None takes all on the scalp.
-    bands : mapping of str to (float, float) or None
-        Frequency bands; None is the paper's.
-    length, overlap : float
-        Of the windows, in seconds.
-    passband : (float, float) or None
-        Ends of the band-pass in Hz; None is no filter.
-    reference : {"average", "none"}
-        Average over all channels on the scalp that are not flat, or as recorded.
-    """
+    """EEG: average reference, band-pass, windows, then band shares, powers or tangent vectors."""
 
     kind: str = "shares"
-    channels: tuple[str, ...] | None = None
-    bands: Bands | None = None
-    length: float = 2.5
+    channels: tuple[str, ...] | None = None  # None: all on the scalp
+    bands: Bands | None = None  # None: the paper's
+    length: float = 2.5  # of a window, in seconds
     overlap: float = 0.0
-    passband: tuple[float, float] | None = (0.5, 30.0)
-    reference: str = "average"
+    passband: tuple[float, float] | None = (0.5, 30.0)  # in Hz; None: no filter
+    reference: str = "average"  # over the channels on the scalp that are not flat; or "none"
 
     def __post_init__(self) -> None:
         check_choice("features", self.kind, KINDS)
         check_choice("reference", self.reference, ("average", "none"))
-        check_bands(self.bands, np.inf)
+        check_bands(BANDS if self.bands is None else self.bands, np.inf)
         _check_windows(self.length, self.overlap)
         if self.kind == "tangent":
             check_extra("pyriemann", "riemann", "A tangent space")
@@ -107,18 +83,7 @@ class EEGFeatures:
         return 2.0 * max([*ends, 0.0 if self.passband is None else self.passband[1]])
 
     def channels_of(self, recording: Recording) -> tuple[str, ...]:
-        """Which channels of a recording give features.
-
-        Parameters
-        ----------
-        recording : Recording
-            An open recording.
-
-        Returns
-        -------
-        tuple of str
-            Their names.
-        """
+        """Which channels of a recording give features."""
         return self.channels or recording.scalp()
 
     def rows(
@@ -128,26 +93,7 @@ class EEGFeatures:
         channels: tuple[str, ...],
         sfreq: float,
     ) -> tuple[list[Rows], list[str]]:
-        """Features of the windows of one recording; for tangent vectors, their covariances.
-
-        Parameters
-        ----------
-        recording : Recording
-            An open recording.
-        segments : sequence of Segment
-            Its labelled parts.
-        channels : tuple of str
-            Channels that give features.
-        sfreq : float
-            Samples per second to work at.
-
-        Returns
-        -------
-        rows : list of Rows
-            One for each segment that is long enough.
-        notes : list of str
-            What a person should know.
-        """
+        """Rows of each segment that holds a window, and notes; of tangent vectors, covariances."""
         around = recording.scalp() if self.reference == "average" else ()
         own = recording.find(channels)
         others = [name for name in around if recording.find([name])[0] not in own]
@@ -179,18 +125,7 @@ class EEGFeatures:
         return cut_windows(data, sfreq, length=self.length, overlap=self.overlap)
 
     def finish(self, values: Array) -> Array:
-        """Features of one task: tangent vectors need all of its windows.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_windows, n_values)
-            Rows of all recordings of the task.
-
-        Returns
-        -------
-        ndarray of shape (n_windows, n_features)
-            The features.
-        """
+        """Features of all windows of a task: (n_windows, n_values) to (n_windows, n_features)."""
         if self.kind != "tangent":
             return values
         n_channels = math.isqrt(2 * values.shape[1])
@@ -200,18 +135,7 @@ class EEGFeatures:
         return tangent_vectors(covariances)
 
     def names(self, channels: tuple[str, ...]) -> list[str]:
-        """Names of the features: ``Fz_theta``, or ``Fz_Cz`` for tangent vectors.
-
-        Parameters
-        ----------
-        channels : tuple of str
-            Channels that give features.
-
-        Returns
-        -------
-        list of str
-            One name for each column.
-        """
+        """Names of the features: ``Fz_theta``, or ``Fz_Cz`` for tangent vectors."""
         if self.kind == "tangent":
             rows, columns = np.triu_indices(len(channels))
             return [f"{channels[i]}_{channels[j]}" for i, j in zip(rows, columns, strict=True)]
@@ -221,21 +145,11 @@ class EEGFeatures:
 
 @dataclass(frozen=True)
 class ECGFeatures:
-    """ECG: beats of the whole recording, then heart-rate variability in windows.
-
-    Attributes
-    ----------
-    features : tuple of str
-        What to compute from a window.
-    channel : str or None
-        The ECG channel; None looks for one that is called so.
-    length, overlap : float
-        Of the windows, in seconds.
-    """
+    """ECG: beats of the whole recording, then heart-rate variability in windows."""
 
     features: tuple[str, ...] = ("pnn20", "sdnn_ratio", "lf_hf")
-    channel: str | None = None
-    length: float = 15.0
+    channel: str | None = None  # None: the one of kind ECG
+    length: float = 15.0  # of a window, in seconds
     overlap: float = 0.0
 
     def __post_init__(self) -> None:
@@ -248,18 +162,7 @@ class ECGFeatures:
         return float(np.nextafter(MIN_SFREQ, 0.0))
 
     def channels_of(self, recording: Recording) -> tuple[str, ...]:
-        """Which channel of a recording is the ECG.
-
-        Parameters
-        ----------
-        recording : Recording
-            An open recording.
-
-        Returns
-        -------
-        tuple of str
-            Its name.
-        """
+        """Which channel of a recording is the ECG."""
         return (self.channel or recording.ecg_channel(),)
 
     def rows(
@@ -269,26 +172,7 @@ class ECGFeatures:
         channels: tuple[str, ...],
         sfreq: float,
     ) -> tuple[list[Rows], list[str]]:
-        """Features of the windows of one recording.
-
-        Parameters
-        ----------
-        recording : Recording
-            An open recording.
-        segments : sequence of Segment
-            Its labelled parts.
-        channels : tuple of str
-            The ECG channel.
-        sfreq : float
-            Samples per second to work at.
-
-        Returns
-        -------
-        rows : list of Rows
-            One for each segment that is long enough.
-        notes : list of str
-            What a person should know.
-        """
+        """Rows of each segment that holds a window, and notes."""
         signal = read_signal(recording, channels, sfreq)
         notes = list(signal.notes)
         beats, stand_out = find_beats(signal.data[0], check_ecg_rate(sfreq))
@@ -319,33 +203,11 @@ class ECGFeatures:
         return _by_segment(segments, n_samples, sfreq, self.length, compute, notes), notes
 
     def finish(self, values: Array) -> Array:
-        """Features of one task: what was computed from its windows.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_windows, n_features)
-            Rows of all recordings of the task.
-
-        Returns
-        -------
-        ndarray of shape (n_windows, n_features)
-            The same.
-        """
+        """Features of all windows of a task: the values as they are."""
         return values
 
     def names(self, channels: tuple[str, ...]) -> list[str]:
-        """Names of the features.
-
-        Parameters
-        ----------
-        channels : tuple of str
-            Not used.
-
-        Returns
-        -------
-        list of str
-            One name for each column.
-        """
+        """Names of the features."""
         return list(self.features)
 
 

@@ -1,4 +1,12 @@
-"""An ECG in, the peaks that may be beats and those that are out: Hamilton's rules of 2002."""
+"""Hamilton's QRS detector (2002): peaks of the QRS energy, and the rules that make beats of them.
+
+The QRS energy is the slope of the signal between 8 and 16 Hz, rectified and averaged over 80 ms. A
+peak of it is a beat where it exceeds
+
+    noise + 0.3125 (level of the beats - noise);
+
+:func:`crossfade.signals.ecg.hamilton` lists the other rules, and where this departs from the paper.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.signals.windows import check_rate
+from crossfade.signals._check import check_rate
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

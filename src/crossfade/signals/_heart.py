@@ -1,4 +1,9 @@
-"""Beats in; clean RR intervals, and features of the heart in windows of time, out."""
+"""RR intervals between beats, and heart-rate variability of the intervals of a window.
+
+With intervals r_i of mean m and differences d_i of successive ones: pNN20 is the fraction of
+|d_i| > 20 ms, RMSSD the root of the mean of d_i^2, the SDNN ratio the standard deviation of r_i
+over m, and LF and HF are areas under the Lomb-Scargle periodogram of r_i - m.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossfade._validate import check_choice, check_finite, check_number
-from crossfade.signals.windows import check_rate
+from crossfade.signals._check import check_rate
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,8 @@
-"""Recordings in, labelled segments of time out: by file name, by annotation or by a table."""
+"""Labelled segments of a recording: by its file name, by its annotations or by a table.
+
+Each of the three classes is called with an open recording and returns its segments. `classes` maps
+the labels to keep to their names in the table of tasks; None keeps all labels as they are.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +18,7 @@ from crossfade.signals.recordings import Recording
 
 
 class Segment(NamedTuple):
-    """A part of a recording that has one label.
-
-    Attributes
-    ----------
-    task : str
-        Participant or session.
-    label : str
-        Class of its windows.
-    group : str or None
-        Participant, where a task is a session.
-    start : float
-        When it begins, in seconds.
-    stop : float
-        When it ends, in seconds; infinity is the end of the recording.
-    """
+    """A part of a recording that has one label; times in seconds, infinity is its end."""
 
     task: str
     label: str
@@ -38,19 +28,14 @@ class Segment(NamedTuple):
 
 
 class UnselectedLabelsError(ValueError):
-    """All labels of a recording are others than those that count."""
+    """None of the labels of a recording is among the classes."""
 
 
 class FilenameLabels:
-    """Task and label of a whole file, from its path.
+    """One segment, the whole file; task, label and perhaps group are named groups of `pattern`.
 
-    Parameters
-    ----------
-    pattern : str
-        Regular expression with the named groups ``label``, ``task`` and perhaps ``group``, found
-        in the name of the file, or else in its path. Without ``task``, the name is the task.
-    classes : mapping of str to str or None, default=None
-        The labels that count and what to call them; None takes all as they are.
+    The pattern is searched in the name of the file, or else in its path. Without a group ``task``,
+    the name of the file is the task.
 
     Examples
     --------
@@ -69,51 +54,21 @@ class FilenameLabels:
         self.classes = classes
 
     def of_path(self, path: str | os.PathLike[str]) -> Segment:
-        """What a path says.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where the recording is.
-
-        Returns
-        -------
-        Segment
-            The whole recording.
-        """
+        """Segment of the file at a path."""
         task, group, found = _named(self.pattern, Path(path))
         if "label" not in found:
             raise ValueError(f"The pattern {self.pattern.pattern!r} finds no label in it.")
         return Segment(task, found["label"], group)
 
     def __call__(self, recording: Recording) -> list[Segment]:
-        """Label the whole recording.
-
-        Parameters
-        ----------
-        recording : Recording
-            An open recording.
-
-        Returns
-        -------
-        list of Segment
-            One segment.
-        """
+        """Label the whole recording."""
         return _select([self.of_path(recording.path)], self.classes)
 
 
 class AnnotationLabels:
-    """Labels from the annotations of a recording; the task from its path.
+    """One segment for each annotation; the task is a named group of `pattern`, or the file's name.
 
-    An annotation without a duration lasts until the next one that counts, or to the end.
-
-    Parameters
-    ----------
-    classes : mapping of str to str or None, default=None
-        The annotations that count and what to call them; None takes all as they are.
-    pattern : str or None, default=None
-        Regular expression with the named group ``task`` and perhaps ``group``, found in the name
-        of the file, or else in its path; None takes the name for the task.
+    An annotation without a duration lasts until the next one of these classes, or to the end.
     """
 
     def __init__(
@@ -123,18 +78,7 @@ class AnnotationLabels:
         self.pattern = None if pattern is None else _compiled(pattern)
 
     def __call__(self, recording: Recording) -> list[Segment]:
-        """Label what the annotations cover.
-
-        Parameters
-        ----------
-        recording : Recording
-            An open recording.
-
-        Returns
-        -------
-        list of Segment
-            The segments, in order of time.
-        """
+        """Segments in order of time."""
         task, group, _ = _named(self.pattern, recording.path)
         counted = [
             one for one in recording.annotations if self.classes is None or one.text in self.classes
@@ -159,14 +103,9 @@ class AnnotationLabels:
 
 
 class TableLabels:
-    """Labels from a CSV file with the columns file, label and perhaps task, group, start, stop.
+    """Segments from a CSV file with the columns file, label and perhaps task, group, start, stop.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The table. A file is found by its name, or by its path from the table's folder.
-    classes : mapping of str to str or None, default=None
-        The labels that count and what to call them; None takes all as they are.
+    A file is found by its name, or by its path from the folder of the table.
     """
 
     def __init__(
@@ -214,18 +153,7 @@ class TableLabels:
         }
 
     def __call__(self, recording: Recording) -> list[Segment]:
-        """Label what the table says of this recording.
-
-        Parameters
-        ----------
-        recording : Recording
-            An open recording.
-
-        Returns
-        -------
-        list of Segment
-            The segments, in the order of the table.
-        """
+        """Segments in the order of the table."""
         name = self._name_of(recording.path)
         if name is None:
             raise ValueError(f"{self.path} has no row for this file.")
@@ -245,18 +173,7 @@ class TableLabels:
         )
 
     def unmatched(self, paths: Iterable[Path]) -> dict[str, str]:
-        """Rows of the table that speak of none of the files.
-
-        Parameters
-        ----------
-        paths : iterable of Path
-            The files.
-
-        Returns
-        -------
-        dict of str to str
-            Where the row is, and what is wrong.
-        """
+        """Rows of the table that name none of the files, and what is wrong with them."""
         matched = {self._name_of(path) for path in paths}
         return {
             f"{self.path}, row {place + 2}": f"{name!r} is none of the files that were given."
@@ -270,15 +187,7 @@ class TableLabels:
 
 
 def matched(paths: Sequence[Path], labels: FilenameLabels) -> None:
-    """Refuse a pattern that matches none of the files.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        The files.
-    labels : FilenameLabels
-        What the pattern is in.
-    """
+    """Refuse a pattern that matches none of the files."""
     if not any(_search(labels.pattern, path) for path in paths):
         raise ValueError(
             f"The pattern {labels.pattern.pattern!r} matches none of the {len(paths)} files; the "

@@ -1,4 +1,4 @@
-"""Samples in, samples without gaps out, and what was wrong with them."""
+"""Channels of a recording without gaps at one sampling rate, and what was wrong with them."""
 
 from __future__ import annotations
 
@@ -14,43 +14,16 @@ Array = NDArray[np.float64]
 
 
 class Signal(NamedTuple):
-    """Channels without gaps, at the rate that was asked for.
-
-    Attributes
-    ----------
-    data : ndarray of shape (n_channels, n_samples)
-        The samples; gaps are bridged by straight lines.
-    missing : ndarray of bool of shape (n_channels, n_samples)
-        Where there was no sample.
-    flat : ndarray of bool of shape (n_channels, n_samples)
-        Where the channel stood still for a second or more.
-    notes : list of str
-        What a person should know.
-    """
+    """Channels whose gaps are interpolated, each array of shape (n_channels, n_samples)."""
 
     data: Array
-    missing: NDArray[np.bool_]
-    flat: NDArray[np.bool_]
+    missing: NDArray[np.bool_]  # where there was no sample
+    flat: NDArray[np.bool_]  # where the channel kept one value for a second or more
     notes: list[str]
 
 
 def read_signal(recording: Recording, channels: tuple[str, ...], sfreq: float) -> Signal:
-    """Read channels, bridge their gaps, and bring them to a sampling rate.
-
-    Parameters
-    ----------
-    recording : Recording
-        An open recording.
-    channels : tuple of str
-        Which channels.
-    sfreq : float
-        Samples per second to bring them to.
-
-    Returns
-    -------
-    Signal
-        The samples, where they cannot be trusted, and notes.
-    """
+    """Read channels, interpolate their gaps, and resample them to `sfreq`."""
     data = recording.read(channels)
     notes = []
     missing = ~np.isfinite(data)
@@ -81,20 +54,7 @@ def read_signal(recording: Recording, channels: tuple[str, ...], sfreq: float) -
 
 
 def flat_runs(data: Array, length: int) -> NDArray[np.bool_]:
-    """Where a channel keeps one value for a time.
-
-    Parameters
-    ----------
-    data : ndarray of shape (n_channels, n_samples)
-        The samples.
-    length : int
-        The fewest samples that count.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_channels, n_samples)
-        True in every such run.
-    """
+    """Where a channel keeps one value for `length` samples or more; (n_channels, n_samples)."""
     flat = np.zeros(data.shape, bool)
     # A run of this length covers a block of half of it.
     half = max(length // 2, 1)
@@ -111,18 +71,7 @@ def flat_runs(data: Array, length: int) -> NDArray[np.bool_]:
 
 
 def clipped_fraction(samples: Array) -> float:
-    """Share of samples that sit at the largest or smallest value, three or more in a row.
-
-    Parameters
-    ----------
-    samples : ndarray of shape (n_samples,)
-        One channel.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; 0 for a channel that never reaches its limits.
-    """
+    """Share of samples that sit at the largest or smallest value, three or more in a row."""
     fraction = 0.0
     for limit in (np.nanmax(samples, initial=-np.inf), np.nanmin(samples, initial=np.inf)):
         at = np.concatenate([[False], samples == limit, [False]])

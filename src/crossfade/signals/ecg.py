@@ -1,4 +1,4 @@
-"""An ECG in; its beats, and the heart rate variability of windows, out."""
+"""Beats of an ECG by Hamilton's rules (2002), and heart-rate variability of its windows."""
 
 from __future__ import annotations
 
@@ -134,6 +134,16 @@ class HeartRateVariability(TransformerMixin, BaseEstimator):
     ----------
     n_features_in_ : int
         Number of samples in a window.
+
+    See Also
+    --------
+    heart_features : The same from the beats of a whole recording.
+
+    References
+    ----------
+    Task Force of the European Society of Cardiology and the North American Society of Pacing and
+    Electrophysiology, Heart rate variability: standards of measurement, physiological
+    interpretation, and clinical use. Circulation 93, 1043-1065 (1996).
 
     Examples
     --------

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.signals.windows import check_rate
+from crossfade.signals._check import check_rate
 
 Array = NDArray[np.float64]
 
