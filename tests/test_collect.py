@@ -270,6 +270,26 @@ def test_other_kinds_of_channels_are_no_eeg(tmp_path, make_eeg, write_edf):
     assert open_recording(write_edf(tmp_path / "b.edf", make_eeg(), names)).scalp() == tuple(names)
 
 
+def test_an_ecg_without_a_heartbeat_has_empty_windows(tmp_path, write_edf):
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal(6000)
+    time = np.arange(6000) / 100.0
+    beats = np.exp(-0.5 * ((time[:, None] - np.arange(0.5, 60.0, 0.83)) / 0.02) ** 2).sum(1)
+    write_edf(tmp_path / "p1_0.edf", [100.0 * beats + noise], ["ECG"])
+    write_edf(tmp_path / "p1_1.edf", [noise], ["ECG"])
+    found = run(tmp_path, ECGFeatures(("rate",)))
+    assert found.failures == {}
+    assert found.notes == [
+        (
+            str(tmp_path / "p1_1.edf"),
+            "ECG holds no heartbeat: its peaks are no larger than those of noise, and its windows "
+            "are left empty",
+        )
+    ]
+    assert found.frame["label"].tolist() == [0] * 4 + [1] * 4
+    np.testing.assert_allclose(found.frame["rate"], [60 / 0.83] * 4 + [np.nan] * 4, rtol=0.01)
+
+
 def test_a_file_given_twice_is_read_once(folder, monkeypatch):
     monkeypatch.chdir(folder)
     (folder / "._p0_0.edf").write_bytes(b"what a Mac leaves behind")

@@ -319,6 +319,14 @@ def test_transformer_is_scikit_learns():
     assert make_pipeline(hrv, StandardScaler()).fit_transform(X).shape == (10, 3)
 
 
+def test_windows_without_a_heartbeat_are_empty(caplog):
+    noise = np.random.default_rng(0).standard_normal(7500)
+    with caplog.at_level(logging.WARNING, logger="crossfade"):
+        values = HeartRateVariability(RATE, ALL).fit_transform([noise, ECG])
+    assert np.isnan(values).tolist() == [[True] * 8, [False] * 8]
+    assert "Of 2 windows, too few beats: none; no heartbeat, only noise: 1." in caplog.text
+
+
 def test_missing_features_are_counted_in_the_log(caplog):
     X = np.stack([ECG[:2500], np.zeros(2500), draw_ecg([1.0, 2.0], 10.0)])
     with caplog.at_level(logging.WARNING, logger="crossfade"):

@@ -173,6 +173,12 @@ def changed(keys, value):
         ),
         (lambda _: changed(("signal", "chest", "ECG"), np.zeros(43400)), r"It has 0 beats"),
         (lambda _: changed(("signal", "chest", "ECG"), np.full(43400, np.nan)), r"no number"),
+        (
+            lambda _: changed(
+                ("signal", "chest", "ECG"), np.random.default_rng(0).standard_normal(43400)
+            ),
+            r"holds no heartbeat: the peaks in it are no larger than those of noise",
+        ),
         (lambda _: participant(((1, 7), (2, 7))), r"shorter than a window: 14 s for 15 s"),
     ],
 )

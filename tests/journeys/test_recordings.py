@@ -108,7 +108,8 @@ def test_the_command_writes_the_same_table(eegmat, tasks, tmp_path):
     assert "2585 of 0, 900 of 1" in shown.stdout
 
 
-def test_every_heart_of_eegmat_beats(eegmat, tmp_path):
+def test_recordings_without_a_heartbeat_have_empty_windows(eegmat, tmp_path):
+    silent = [("Subject02", 1), ("Subject13", 1), ("Subject20", 2), ("Subject35", 2)]
     out = tmp_path / "heart.csv"
     words = ["features", "ecg", str(eegmat), "-o", str(out), "--label-from", "filename"]
     words += [
@@ -119,8 +120,13 @@ def test_every_heart_of_eegmat_beats(eegmat, tmp_path):
     ]
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 0, result.output
-    table = pd.read_csv(out)
-    rates = table.groupby(["task", "label"])["rate"].median()
-    assert len(rates) == 72
+    assert "Subject02_1.edf" in result.stderr
+    assert "and 2 more: ECG holds no heartbeat" in result.stderr
+    empty = pd.read_csv(out).set_index(["task", "label"])["rate"].isna().groupby(level=[0, 1])
+    assert [recording for recording, some in empty.any().items() if some] == silent
+    assert [recording for recording, every in empty.all().items() if every] == silent
+    rates = pd.read_csv(out).groupby(["task", "label"])["rate"].median().drop(silent)
+    assert len(rates) == 68
     assert rates.between(40.0, 160.0).all()
-    assert len(cf.read_tasks(out)) == 36
+    with pytest.warns(UserWarning, match="36 of 640 rows were dropped"):
+        assert len(cf.read_tasks(out)) == 36

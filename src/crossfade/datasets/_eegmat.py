@@ -25,9 +25,9 @@ def read_eegmat(
 ) -> TaskSet:
     """Read "EEG During Mental Arithmetic Tasks" (PhysioNet, Zyma et al. 2019).
 
-    As the paper has it: average reference over the 19 EEG channels, band-pass 0.5 to 30 Hz,
-    channels Fz, Cz and Pz, windows of 2.5 s, and of each channel the shares of theta, alpha and
-    lower beta. Label 0 is rest, 1 is arithmetic.
+    The paper's steps: average reference over the 19 EEG channels, band-pass 0.5 to 30 Hz, channels
+    Fz, Cz and Pz, windows of 2.5 s (the last one is moved back to end with the recording), and of
+    each channel the shares of theta, alpha and lower beta. Label 0 is rest, 1 is arithmetic.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ SFREQ = 500.0
 LENGTH = 10.0
 FRONTAL = ("Fp1", "Fp2", "F3", "F4", "F7", "F8", "Fz", "AFz")
 # fmt: off
-#: Order in which the amplifier, a 24-channel mBrainTrain Smarting, sends its channels.
+#: Order in which the amplifier, a 24-channel mBrainTrain Smarting, is assumed to send its channels.
 SMARTING = (
     "Fp1", "Fp2", "F3", "F4", "C3", "C4", "P3", "P4", "O1", "O2", "F7", "F8",
     "T7", "T8", "P7", "P8", "Fz", "Cz", "Pz", "M1", "M2", "AFz", "CPz", "POz",
@@ -50,9 +50,18 @@ def read_matb(
 ) -> TaskSet:
     """Read EEG recorded under NASA's Multi-Attribute Task Battery II, as preprocessed.
 
-    As the paper has it: windows of 10 s of each segment (the last one is moved back to end with
-    the segment), and of the eight frontal channels the shares of theta, alpha and lower beta, 24
-    features. Label 1 is no or low load (`difficulty` below 2), label 0 medium or high load.
+    From the paper's text: windows of 10 s, and of the eight frontal channels the shares of theta
+    (4 to 8 Hz), alpha (8 to 12 Hz) and lower beta (12 to 20 Hz), 24 features. Label 1 is no or low
+    load, label 0 medium or high load.
+
+    Assumed, where the text is silent: the files are filtered already; their channels are in the
+    order of `ch_names`; `difficulty` below 2 is no or low load; a file is a segment that may hold
+    several windows, the last of which is moved back to end with it; segments follow each other in
+    the order of the numbers in their names.
+
+    Different from the authors' own run, so that numbers differ too: their bands are 4 to 7, 8 to 12
+    and 13 to 20 Hz, each of their files is one window, and files are in the order of their names as
+    text.
 
     Parameters
     ----------
@@ -74,8 +83,7 @@ def read_matb(
     TaskSet
         One task for each session, such as ``sub01-session1``; both sessions of a participant are
         one group. Windows start where they would if the segments followed each other without a
-        break, in the order of the numbers in their names. A file that cannot be read is named in
-        a warning.
+        break. A file that cannot be read is named in a warning.
     """
     found = collect_matb(folder, ch_names=ch_names, n_jobs=n_jobs, on_progress=on_progress)
     return found.tasks(missing)

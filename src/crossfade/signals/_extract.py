@@ -178,12 +178,13 @@ class ECGFeatures:
         beats, stand_out = find_beats(signal.data[0], check_ecg_rate(sfreq))
         if beats.size < 2:
             raise ValueError(f"No beats were found in {channels[0]}.")
+        intervals = clean_intervals(beats, sfreq=sfreq)
         if not stand_out:
             notes.append(
-                f"the beats hardly stand out from the noise, as if {channels[0]} were no ECG"
+                f"{channels[0]} holds no heartbeat: its peaks are no larger than those of noise, "
+                "and its windows are left empty"
             )
-        intervals = clean_intervals(beats, sfreq=sfreq)
-        if intervals.n_dropped > _MANY * beats.size:
+        elif intervals.n_dropped > _MANY * beats.size:
             notes.append(
                 f"{intervals.n_dropped} of {beats.size - 1} intervals between beats were dropped "
                 f"({intervals.n_short} too short, {intervals.n_long} too long, "
@@ -197,7 +198,8 @@ class ECGFeatures:
             found = heart_features(
                 beats, start + first / sfreq, self.length, sfreq=sfreq, features=self.features
             )
-            return np.where(gaps.any(1, keepdims=True), np.nan, found.values), start
+            empty = gaps.any(1, keepdims=True) | (not stand_out)
+            return np.where(empty, np.nan, found.values), start
 
         n_samples = signal.data.shape[1]
         return _by_segment(segments, n_samples, sfreq, self.length, compute, notes), notes
