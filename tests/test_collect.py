@@ -284,7 +284,8 @@ def test_an_ecg_without_a_heartbeat_has_empty_windows(tmp_path, write_edf):
             str(tmp_path / "p1_1.edf"),
             "ECG holds no heartbeat: its peaks are no larger than those of noise, and its windows "
             "are left empty",
-        )
+        ),
+        ("Task p1", "has windows with all features of one class only, '0'"),
     ]
     assert found.frame["label"].tolist() == [0] * 4 + [1] * 4
     np.testing.assert_allclose(found.frame["rate"], [60 / 0.83] * 4 + [np.nan] * 4, rtol=0.01)

@@ -15,9 +15,8 @@ assumes where the paper is silent. :func:`make_matb_like` simulates the third, w
 are not public. Pickles of WESAD are read by `_safe_pickle`, which runs nothing that they hold.
 """
 
-from crossfade.datasets._eegmat import read_eegmat
+from crossfade.datasets._eegmat import load_mental_math, read_eegmat
 from crossfade.datasets._matb import make_matb_like, read_matb
-from crossfade.datasets._mental_math import load_mental_math
 from crossfade.datasets._wesad import read_wesad
 
 __all__ = ["load_mental_math", "make_matb_like", "read_eegmat", "read_matb", "read_wesad"]

@@ -100,7 +100,7 @@ def collect_matb(
     import pandas as pd
 
     rows = _frontal_rows(ch_names)
-    sessions = {path: named for path, *named in _find_sessions(Path(folder))}
+    sessions = _find_sessions(Path(folder))
     frames: list[pd.DataFrame] = []
     failures: dict[str, str] = {}
 
@@ -139,27 +139,28 @@ def _frontal_rows(ch_names: Sequence[str]) -> list[int]:
     return [there.index(name.lower()) for name in FRONTAL]
 
 
-def _find_sessions(folder: Path) -> list[tuple[Path, str, str]]:
+def _find_sessions(folder: Path) -> dict[Path, tuple[str, str]]:
+    """Participant and session of each folder of segments, in the order of their numbers."""
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {folder}.")
-    found = []
-    for path in folder.resolve().rglob("segmented_session*"):
+    found: dict[tuple[str, str], Path] = {}
+    for path in sorted(folder.resolve().rglob("segmented_session*"), key=_by_number):
         match = _FOLDERS.search(path.as_posix())
-        if match and path.is_dir():
-            found.append((path, match[1], match[2]))
+        if match is None or not path.is_dir():
+            continue
+        name = match[1], match[2]
+        if name in found:
+            raise ValueError(
+                f"{name[0]}, {name[1]} is there twice: {found[name]} and {path}. Give the folder "
+                "of one copy."
+            )
+        found[name] = path
     if not found:
         raise ValueError(
             f"The folder {folder} holds no session of MATB-II. It should hold "
             "sub01_preprocessed/segmented_session1/ and the like, with files .mat in them."
         )
-    names = [(participant, session) for _, participant, session in found]
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise ValueError(
-                f"{name[0]}, {name[1]} is there twice: {found[names.index(name)][0]} and "
-                f"{found[place][0]}. Give the folder of one copy."
-            )
-    return sorted(found, key=lambda one: _by_number(one[0]))
+    return {path: name for name, path in found.items()}
 
 
 def _by_number(path: Path) -> list[tuple[int, str]]:
@@ -262,7 +263,9 @@ def make_matb_like(
     common = np.kron(weight, [-1.0, 0.3]) / np.linalg.norm(np.kron(weight, [-1.0, 0.3]))
     # Theta against alpha, and both against beta: what adds to all bands changes no share.
     contrasts = np.kron(np.eye(8), [[0.5**0.5, -(0.5**0.5), 0.0], [6**-0.5, 6**-0.5, -2 * 6**-0.5]])
-    noise = 0.25 * np.kron(_square_root(0.76 * np.eye(8) + 0.24), np.eye(2))
+    # Square root of the covariance 0.76 I + 0.24 11': noise is partly common to the channels.
+    alone, joint = 0.76**0.5, (0.76 + 8 * 0.24) ** 0.5
+    noise = 0.25 * np.kron(alone * np.eye(8) + (joint - alone) / 8, np.eye(2))
     tasks = []
     for participant, rng in enumerate(as_generator(random_state).spawn(n_participants)):
         name = f"sub{participant + 1:02d}"
@@ -279,9 +282,3 @@ def make_matb_like(
             start = LENGTH * np.arange(n_windows)
             tasks.append(Task(shares, y, f"{name}-session{session + 1}", name, FEATURES, start))
     return TaskSet(tasks)
-
-
-def _square_root(matrix: Array) -> Array:
-    values, vectors = np.linalg.eigh(matrix)
-    root: Array = vectors * np.sqrt(values) @ vectors.T
-    return root

@@ -251,13 +251,16 @@ def _table(
         part.insert(0, "label", np.repeat([plain[one.segment.label] for one in own], counts))
         part.insert(0, "task", task)
         parts.append(part)
-        labels = {one.segment.label for one in own}
-        if len(labels) == 1:
-            notes.append((f"Task {task}", f"has windows of one class only, {labels.pop()!r}"))
-        if np.isnan(values).any(1).all():
+        whole = np.split(np.isfinite(values).all(1), np.cumsum(counts)[:-1])
+        complete = {one.segment.label for one, some in zip(own, whole, strict=True) if some.any()}
+        if not complete:
             failures[f"Task {task}"] = (
                 "No window of it has all features; readers will leave it out."
             )
+        elif len(complete) == 1:
+            only = len({one.segment.label for one in own}) == 1
+            kind = "windows" if only else "windows with all features"
+            notes.append((f"Task {task}", f"has {kind} of one class only, {complete.pop()!r}"))
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     return Collected(frame, failures, notes)
 

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +20,8 @@ from numpy.typing import NDArray
 from crossfade._validate import check_choice
 from crossfade.signals._check import Bands, check_bands, check_extra
 from crossfade.signals._hamilton import MIN_SFREQ, check_ecg_rate, find_beats
-from crossfade.signals._heart import check_features
 from crossfade.signals._labels import Segment
-from crossfade.signals._quality import read_signal
+from crossfade.signals._variability import check_features
 from crossfade.signals.ecg import clean_intervals, heart_features
 from crossfade.signals.eeg import (
     BANDS,
@@ -65,7 +65,7 @@ class EEGFeatures:
     def __post_init__(self) -> None:
         check_choice("features", self.kind, KINDS)
         check_choice("reference", self.reference, ("average", "none"))
-        check_bands(BANDS if self.bands is None else self.bands, np.inf)
+        check_bands(self._bands, np.inf)
         _check_windows(self.length, self.overlap)
         if self.kind == "tangent":
             check_extra("pyriemann", "riemann", "A tangent space")
@@ -76,10 +76,13 @@ class EEGFeatures:
                 raise ValueError(f"A band-pass must run upwards; got {low:g} to {high:g} Hz.")
 
     @property
+    def _bands(self) -> Bands:
+        return BANDS if self.bands is None else self.bands
+
+    @property
     def min_sfreq(self) -> float:
         """Samples per second that a recording must have more than."""
-        bands = BANDS if self.bands is None else self.bands
-        ends = [high for _, high in bands.values()] if self.kind != "tangent" else []
+        ends = [high for _, high in self._bands.values()] if self.kind != "tangent" else []
         return 2.0 * max([*ends, 0.0 if self.passband is None else self.passband[1]])
 
     def channels_of(self, recording: Recording) -> tuple[str, ...]:
@@ -97,7 +100,7 @@ class EEGFeatures:
         around = recording.scalp() if self.reference == "average" else ()
         own = recording.find(channels)
         others = [name for name in around if recording.find([name])[0] not in own]
-        signal = read_signal(recording, (*channels, *others), sfreq)
+        signal = _read_signal(recording, (*channels, *others), sfreq)
         data = signal.data
         if self.reference == "average":
             data = average_reference(data, ~(signal.flat | signal.missing).all(1))
@@ -139,8 +142,7 @@ class EEGFeatures:
         if self.kind == "tangent":
             rows, columns = np.triu_indices(len(channels))
             return [f"{channels[i]}_{channels[j]}" for i, j in zip(rows, columns, strict=True)]
-        bands = BANDS if self.bands is None else self.bands
-        return [f"{name}_{band}" for name in channels for band in bands]
+        return [f"{name}_{band}" for name in channels for band in self._bands]
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ class ECGFeatures:
         sfreq: float,
     ) -> tuple[list[Rows], list[str]]:
         """Rows of each segment that holds a window, and notes."""
-        signal = read_signal(recording, channels, sfreq)
+        signal = _read_signal(recording, channels, sfreq)
         notes = list(signal.notes)
         beats, stand_out = find_beats(signal.data[0], check_ecg_rate(sfreq))
         if beats.size < 2:
@@ -246,3 +248,94 @@ def _by_segment(
 def _check_windows(length: float, overlap: float) -> None:
     if not 0.0 <= overlap < length:
         raise ValueError(f"overlap must be shorter than a window; got {overlap:g} of {length:g} s.")
+
+
+class _Signal(NamedTuple):
+    """Channels whose gaps are interpolated, each array of shape (n_channels, n_samples)."""
+
+    data: Array
+    missing: NDArray[np.bool_]  # where there was no sample
+    flat: NDArray[np.bool_]  # where the channel kept one value for a second or more
+    notes: list[str]
+
+
+def _read_signal(recording: Recording, channels: tuple[str, ...], sfreq: float) -> _Signal:
+    """Read channels, interpolate their gaps, and resample them to `sfreq`."""
+    data = recording.read(channels)
+    notes = []
+    missing = ~np.isfinite(data)
+    for name, gaps in zip(channels, missing, strict=True):
+        if gaps.any():
+            notes.append(f"{name} lacks {gaps.sum()} samples (NaN)")
+    if missing.any():
+        data = np.where(missing, np.nan, data)
+    flat = _flat_runs(data, round(recording.sfreq))
+    whole: NDArray[np.bool_] = np.all(flat, axis=1)
+    if whole.any():
+        names = ", ".join(np.array(channels)[whole])
+        notes.append(f"{names} {'is' if whole.sum() == 1 else 'are'} flat")
+    for name, row, still in zip(channels, data, whole, strict=True):
+        fraction = 0.0 if still else _clipped_fraction(row)
+        if fraction > 0.001:
+            notes.append(f"{name} is clipped ({fraction:.1%} of its samples)")
+    if missing.any():
+        data = _interpolated(data, missing)
+    if recording.sfreq != sfreq:
+        notes.append(f"resampled from {recording.sfreq:g} to {sfreq:g} Hz")
+        data = _resampled(data, recording.sfreq, sfreq)
+        missing, flat = (
+            _resampled_mask(mask, data.shape[1], sfreq / recording.sfreq)
+            for mask in (missing, flat)
+        )
+    return _Signal(data, missing, flat, notes)
+
+
+def _flat_runs(data: Array, length: int) -> NDArray[np.bool_]:
+    """Where a channel keeps one value for `length` samples or more; (n_channels, n_samples)."""
+    flat = np.zeros(data.shape, bool)
+    for row, samples in zip(flat, data, strict=True):
+        edges = np.flatnonzero(samples[1:] != samples[:-1]) + 1
+        first, last = np.r_[0, edges], np.r_[edges, samples.size]
+        long = last - first >= length
+        for a, b in zip(first[long], last[long], strict=True):
+            row[a:b] = True
+    return flat
+
+
+def _clipped_fraction(samples: Array) -> float:
+    """Fraction of samples that sit at the largest or smallest value, three or more in a row."""
+    fraction = 0.0
+    for limit in (np.nanmax(samples, initial=-np.inf), np.nanmin(samples, initial=np.inf)):
+        at = np.concatenate([[False], samples == limit, [False]])
+        edges = np.flatnonzero(at[1:] != at[:-1])
+        runs = edges[1::2] - edges[::2]
+        fraction += runs[runs >= 3].sum() / samples.size
+    return float(fraction)
+
+
+def _interpolated(data: Array, missing: NDArray[np.bool_]) -> Array:
+    """Straight lines over what is missing; a channel of which nothing is there is zero."""
+    filled = data.copy()
+    time = np.arange(data.shape[1])
+    for row, gaps in zip(filled, missing, strict=True):
+        if gaps.all():
+            row[:] = 0.0
+        elif gaps.any():
+            row[gaps] = np.interp(time[gaps], time[~gaps], row[~gaps])
+    return filled
+
+
+def _resampled(data: Array, old: float, new: float) -> Array:
+    from scipy.signal import resample_poly
+
+    ratio = Fraction(new / old).limit_denominator(10_000)
+    moved = resample_poly(data, ratio.numerator, ratio.denominator, axis=1, padtype="line")
+    return np.asarray(moved, np.float64)
+
+
+def _resampled_mask(mask: NDArray[np.bool_], n_samples: int, ratio: float) -> NDArray[np.bool_]:
+    """Mask at another sampling rate; no place that is marked gets lost."""
+    moved = np.zeros((len(mask), n_samples), bool)
+    rows, places = np.nonzero(mask)
+    moved[rows, np.minimum((places * ratio).astype(int), n_samples - 1)] = True
+    return moved

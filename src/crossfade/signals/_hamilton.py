@@ -52,7 +52,7 @@ REACH = 0.1
 BLOCK = 600
 
 
-class Peaks(NamedTuple):
+class _Peaks(NamedTuple):
     """Where the QRS energy is largest within 200 ms; one entry for each such peak."""
 
     at: Indices
@@ -86,10 +86,10 @@ class _Kernels(NamedTuple):
     shape: Array
 
 
-def find_peaks(signal: Array, rate: float, block: int = BLOCK) -> Peaks:
-    """Candidate peaks of an ECG of a second or more, filtered `block` seconds at a time."""
+def _find_peaks(signal: Array, rate: float) -> _Peaks:
+    """Candidate peaks of an ECG of a second or more."""
     kernels = _make_kernels(rate)
-    step = block * round(rate)
+    step = BLOCK * round(rate)
     blocks = [
         _peaks_of_block(signal, start, min(start + step, signal.size), rate, kernels)
         for start in range(0, signal.size, step)
@@ -106,7 +106,7 @@ def find_peaks(signal: Array, rate: float, block: int = BLOCK) -> Peaks:
     ahead = median_filter(found.loud, N_KEPT, origin=-(N_KEPT // 2))
     level = np.maximum(ahead, FAINTEST * np.median(found.loud))
     second = np.minimum(found.at // round(rate), noise.size - 1)
-    return Peaks(
+    return _Peaks(
         at=found.at[keep],
         height=found.height[keep],
         steepness=steepness[keep],
@@ -169,7 +169,7 @@ def _peaks_of_block(signal: Array, start: int, stop: int, rate: float, kernels: 
     )
 
 
-def choose_beats(peaks: Peaks, rate: float, n_samples: int) -> Indices:
+def _choose_beats(peaks: _Peaks, rate: float, n_samples: int) -> Indices:
     """Which peaks are beats."""
     if not peaks.at.size:
         return np.empty(0, np.int64)
@@ -235,13 +235,13 @@ def choose_beats(peaks: Peaks, rate: float, n_samples: int) -> Indices:
     return chosen if whole.any() else chosen[:0]
 
 
-def stand_out(peaks: Peaks, chosen: Indices) -> bool:
+def _stand_out(peaks: _Peaks, chosen: Indices) -> bool:
     """Whether beats are larger than what these rules find in mere noise."""
     excess = peaks.height[chosen] - STANDS_OUT * peaks.noise[chosen]
     return not chosen.size or bool(np.median(excess) > 0.0)
 
 
-def locate_beats(peaks: Peaks, chosen: Indices) -> Indices:
+def _locate_beats(peaks: _Peaks, chosen: Indices) -> Indices:
     """Samples of the R peaks, or of the largest deflections downwards where those are the rule."""
     if not chosen.size:
         return chosen
@@ -262,9 +262,9 @@ class Beats(NamedTuple):
 
 def find_beats(signal: Array, rate: float) -> Beats:
     """Beats of a signal without gaps."""
-    peaks = find_peaks(signal, rate)
-    chosen = choose_beats(peaks, rate, signal.size)
-    return Beats(locate_beats(peaks, chosen), stand_out(peaks, chosen))
+    peaks = _find_peaks(signal, rate)
+    chosen = _choose_beats(peaks, rate, signal.size)
+    return Beats(_locate_beats(peaks, chosen), _stand_out(peaks, chosen))
 
 
 def check_ecg_rate(sfreq: object) -> float:

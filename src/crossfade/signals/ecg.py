@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from crossfade.signals._hamilton import check_ecg_rate, find_beats
-from crossfade.signals._heart import (
+from crossfade.signals._variability import (
     HeartFeatures,
     Intervals,
     check_features,
