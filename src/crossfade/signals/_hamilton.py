@@ -22,30 +22,31 @@ from crossfade.signals._check import check_rate
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-# Hamilton's numbers, in seconds: no two beats are closer than REFRACTORY; a peak that soon after a
-# beat as T_WAVE may be its T wave.
+# Hamilton's numbers, in seconds: no two beats are closer than REFRACTORY; a peak within T_WAVE of a
+# beat may be its T wave.
 REFRACTORY = 0.2
 T_WAVE = 0.36
-# Where between noise and beats the threshold lies, and from how many beats or seconds both are
-# known.
+# Where the threshold lies between noise and beats, and how many beats or seconds both levels are
+# estimated from.
 THRESHOLD = 0.3125
 N_KEPT = 8
 
-# The most that noise reaches from one peak to the next is twice the level it stays under for three
-# tenths of the time (2.0 to 2.4 times for white, brown and pink noise).
+# Peaks of noise are at most about twice the level that noise stays under for three tenths of the
+# time (2.0 to 2.4 times for white, brown and pink noise).
 QUIET_PERCENT = 30.0
 NOISE_PEAK = 2.0
 # Peaks of mere noise, picked by these rules, are 1.2 to 1.45 times the noise; beats of the poorest
 # lead tried, with as much noise again added, 1.65 times.
 STANDS_OUT = 1.5
-# After so many seconds without a beat the level of the beats is asked anew of the signal; a level
-# below this fraction of the record's usual one is taken for silence.
+# After SILENCE seconds without a beat, the level of the beats is estimated again; it never falls
+# below FAINTEST times the usual level of the recording.
 SILENCE = 3.0
 FAINTEST = 0.3
-# A peak whose slopes one way are this much smaller than the other way is a shift of the baseline.
+# A peak whose smaller slope, rise or fall, is below this fraction of the larger is a shift of the
+# baseline.
 ONE_SIDED = 1.0 / 8.0
 
-# Samples a second that show a beat at all.
+# Sampling rate from which beats can be seen, in Hz.
 MIN_SFREQ = 50.0
 # Seconds about a peak that hold its complex, and seconds that are filtered at a time.
 REACH = 0.1
@@ -170,7 +171,7 @@ def _peaks_of_block(signal: Array, start: int, stop: int, rate: float, kernels: 
 
 
 def _choose_beats(peaks: _Peaks, rate: float, n_samples: int) -> Indices:
-    """Which peaks are beats."""
+    """Indices of the peaks that are beats, by the rules 3 to 5 of `hamilton`."""
     if not peaks.at.size:
         return np.empty(0, np.int64)
     # The end of the signal comes as a last peak without height, so that the search back reaches it.
@@ -197,6 +198,7 @@ def _choose_beats(peaks: _Peaks, rate: float, n_samples: int) -> Indices:
         gap = time[k] - time[last] if beats else np.inf
         beat = None
         if beats and gap > longest and not searched:
+            # Rule 5: search back for a missed beat, above half the threshold.
             searched = True
             missed = (
                 peak
@@ -206,12 +208,14 @@ def _choose_beats(peaks: _Peaks, rate: float, n_samples: int) -> Indices:
             )
             beat = max(missed, key=height.__getitem__, default=None)
         if beat is None and time[k] - since > SILENCE:
+            # Start again with the level of the coming seconds, from the first peak not decided on.
             beat_level = level[k]
             kept_heights.extend([beat_level] * N_KEPT)
             kept_intervals.extend([1.0] * N_KEPT)
             longest, searched, since = 1.5, False, time[k]
             k, first_undecided = first_undecided, k
             continue
+        # Rule 4, a peak above the threshold, unless rule 3 has it for a T wave.
         if (
             beat is None
             and height[k] > threshold(k, THRESHOLD)
@@ -230,7 +234,7 @@ def _choose_beats(peaks: _Peaks, rate: float, n_samples: int) -> Indices:
         k = first_undecided = beat + 1
 
     chosen = np.array(beats, dtype=np.int64)
-    # Where a signal is cut even a slow wave has a corner: such beats count beside whole ones only.
+    # At the ends of a signal even a slow wave has a corner: peaks there need a beat further inside.
     whole = np.abs(peaks.at[chosen] - n_samples / 2) < n_samples / 2 - REACH * rate
     return chosen if whole.any() else chosen[:0]
 
@@ -246,7 +250,7 @@ def _locate_beats(peaks: _Peaks, chosen: Indices) -> Indices:
     if not chosen.size:
         return chosen
     above, below = peaks.above[chosen], peaks.below[chosen]
-    # One side for the whole record, the upper one if in doubt, lest R and S take turns.
+    # One side for the whole recording, the upper one if in doubt, so that R and S do not alternate.
     upright = bool(1.5 * np.median(above) >= np.median(below))
     usual, other = (above, below) if upright else (below, above)
     upwards = (2.0 * usual >= other) == upright
@@ -254,7 +258,7 @@ def _locate_beats(peaks: _Peaks, chosen: Indices) -> Indices:
 
 
 class Beats(NamedTuple):
-    """Beats, and whether they are larger than what noise would look like."""
+    """Samples of the beats, and whether these are larger than peaks of mere noise."""
 
     at: Indices
     stand_out: bool

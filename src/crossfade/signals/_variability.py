@@ -18,13 +18,16 @@ from crossfade.signals._check import check_rate
 
 Array = NDArray[np.float64]
 
+# Intervals that a heart can have, in seconds; and how far, relative to the median of N_AROUND
+# intervals, one may be off.
 SHORTEST, LONGEST = 0.3, 2.0
 JUMP = 0.3
 N_AROUND = 7
 
+# Bands of the Task Force (1996), in Hz.
 LOW = (0.04, 0.15)
 HIGH = (0.15, 0.4)
-# A wave and a mean have three numbers; fewer intervals than this say nothing of a spectrum.
+# A mean and a sine take three numbers, so that a spectrum needs at least one interval more.
 FEWEST_FOR_SPECTRUM = 4
 
 
@@ -272,6 +275,7 @@ def _power(window: _Window, band: tuple[float, float]) -> float:
     from scipy.signal import lombscargle
 
     spectrum = lombscargle(window.times - window.times[0], offsets, 2.0 * np.pi * frequencies)
+    # A sine of amplitude a has the peak n a^2 / 4 and the width 1 / duration: its area is a^2 / 2.
     density = 2.0 * spectrum * duration / (n_intervals - 1)
     return float(np.trapezoid(density, frequencies))
 

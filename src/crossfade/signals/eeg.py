@@ -18,6 +18,15 @@ from sklearn.utils.validation import check_is_fitted
 from crossfade._validate import check_finite
 from crossfade.signals._check import Bands, check_bands, check_extra, check_rate
 
+__all__ = [
+    "BANDS",
+    "BandPower",
+    "average_reference",
+    "band_pass",
+    "tangent_vectors",
+    "window_covariances",
+]
+
 Array = NDArray[np.float64]
 
 _AT_ONCE = 32

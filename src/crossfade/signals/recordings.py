@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from crossfade.signals._check import check_rate
 
+__all__ = ["SUFFIXES", "Annotation", "Recording", "open_recording", "plain_name"]
+
 Array = NDArray[np.float64]
 
 #: Endings of files that are taken from a folder. A file that is named may have any of MNE's.

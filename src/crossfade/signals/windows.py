@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from crossfade._validate import check_number
 from crossfade.signals._check import check_rate
 
+__all__ = ["Windows", "cut_windows"]
+
 
 class Windows(NamedTuple):
     """Windows of a signal.
