@@ -7,7 +7,7 @@ import sys
 
 from crossfade._atomic import write_whole
 from crossfade.datasets import read_eegmat
-from crossfade.datasets._mental_math import TABLE
+from crossfade.datasets._eegmat import TABLE
 
 
 def table(folder):

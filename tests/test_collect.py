@@ -84,7 +84,7 @@ def test_bad_files_are_named_and_the_others_are_there(folder, make_eeg, write_ed
         "p0_0.edf": "cut short",
         "p1_0.edf": "no EDF or BDF file",
         "p3_0.edf": "There is no channel Cz; there are Fz, Pz, Oz",
-        "p4_0.edf": "No window fits: 1 stretch of '0' left out, since shorter than a window",
+        "p4_0.edf": "No window fits: 1 segment of '0' left out, since shorter than a window",
         "other.edf": "does not match",
     }
     assert set(found.failures) == {str(folder / name) for name in reasons}
@@ -167,7 +167,7 @@ def test_annotations_label_parts_of_one_file(tmp_path, make_eeg, write_edf):
     assert found.notes == [
         (
             str(tmp_path / "s1.edf"),
-            "1 stretch of 'rest' left out, since shorter than a window of 2.5 s",
+            "1 segment of 'rest' left out, since shorter than a window of 2.5 s",
         )
     ]
 
@@ -265,9 +265,30 @@ def test_other_kinds_of_channels_are_no_eeg(tmp_path, make_eeg, write_edf):
     names = ["C3-A2", "C4-A1", "EOG left", "ECG II", "EMG chin"]
     recording = open_recording(write_edf(tmp_path / "a.edf", make_eeg(), names))
     assert recording.scalp() == ("C3-A2", "C4-A1")
-    assert recording.heart() == "II"
+    assert recording.ecg_channel() == "II"
     names = ["A1", "A2", "B1", "B2", "C1"]
     assert open_recording(write_edf(tmp_path / "b.edf", make_eeg(), names)).scalp() == tuple(names)
+
+
+def test_an_ecg_without_a_heartbeat_has_empty_windows(tmp_path, write_edf):
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal(6000)
+    time = np.arange(6000) / 100.0
+    beats = np.exp(-0.5 * ((time[:, None] - np.arange(0.5, 60.0, 0.83)) / 0.02) ** 2).sum(1)
+    write_edf(tmp_path / "p1_0.edf", [100.0 * beats + noise], ["ECG"])
+    write_edf(tmp_path / "p1_1.edf", [noise], ["ECG"])
+    found = run(tmp_path, ECGFeatures(("rate",)))
+    assert found.failures == {}
+    assert found.notes == [
+        (
+            str(tmp_path / "p1_1.edf"),
+            "ECG holds no heartbeat: its peaks are no larger than those of noise, and its windows "
+            "are left empty",
+        ),
+        ("Task p1", "has windows with all features of one class only, '0'"),
+    ]
+    assert found.frame["label"].tolist() == [0] * 4 + [1] * 4
+    np.testing.assert_allclose(found.frame["rate"], [60 / 0.83] * 4 + [np.nan] * 4, rtol=0.01)
 
 
 def test_a_file_given_twice_is_read_once(folder, monkeypatch):

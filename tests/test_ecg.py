@@ -8,7 +8,6 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from crossfade.signals._hamilton import choose_beats, find_peaks, locate_beats
 from crossfade.signals.ecg import (
     HeartRateVariability,
     clean_intervals,
@@ -73,7 +72,7 @@ def test_a_step_is_no_beat():
     assert hamilton(signal, sfreq=RATE).size == 0
 
 
-def test_flat_stretches_have_no_beats():
+def test_flat_segments_have_no_beats():
     """An electrode that falls off leaves the beats before and after as they are."""
     signal = np.concatenate([ECG, np.full(100_000, ECG[-1]), ECG])
     beats = hamilton(signal, sfreq=RATE)
@@ -88,16 +87,14 @@ def test_one_beat_is_found():
     assert hamilton(draw_ecg([0.6], 1.2), sfreq=RATE).tolist() == [150]
 
 
-def test_block_size_does_not_matter():
+def test_parts_that_are_filtered_one_by_one_have_no_seams(monkeypatch):
     rng = np.random.default_rng(1)
     signal = np.tile(ECG, 5) + 0.05 * rng.standard_normal(5 * ECG.size)
-    answers = []
-    for block in (1, 7, 60, 600):
-        peaks = find_peaks(signal, RATE, block)
-        answers.append(locate_beats(peaks, choose_beats(peaks, RATE, signal.size)))
-    assert answers[0].size > 150
-    for other in answers[1:]:
-        assert np.array_equal(answers[0], other)
+    whole = hamilton(signal, sfreq=RATE)
+    assert whole.size > 150
+    for seconds in (1, 7, 60):
+        monkeypatch.setattr("crossfade.signals._hamilton.BLOCK", seconds)
+        assert np.array_equal(hamilton(signal, sfreq=RATE), whole)
 
 
 def test_mere_noise_is_logged(caplog):
@@ -317,6 +314,14 @@ def test_transformer_is_scikit_learns():
     assert list(frame.columns) == ["pnn20", "sdnn_ratio", "lf_hf"]
     assert np.array_equal(frame.to_numpy(), expected)
     assert make_pipeline(hrv, StandardScaler()).fit_transform(X).shape == (10, 3)
+
+
+def test_windows_without_a_heartbeat_are_empty(caplog):
+    noise = np.random.default_rng(0).standard_normal(7500)
+    with caplog.at_level(logging.WARNING, logger="crossfade"):
+        values = HeartRateVariability(RATE, ALL).fit_transform([noise, ECG])
+    assert np.isnan(values).tolist() == [[True] * 8, [False] * 8]
+    assert "Of 2 windows, too few beats: none; no heartbeat, only noise: 1." in caplog.text
 
 
 def test_missing_features_are_counted_in_the_log(caplog):

@@ -10,7 +10,7 @@ from crossfade.signals._labels import (
     AnnotationLabels,
     FilenameLabels,
     TableLabels,
-    UncountedError,
+    UnselectedLabelsError,
     matched,
 )
 from crossfade.signals.recordings import Annotation, Recording
@@ -43,7 +43,7 @@ def test_without_a_task_the_file_is_the_task(recording):
 def test_classes_rename_and_choose(recording):
     pattern = r"_(?P<label>\w+?)\.edf"
     assert FilenameLabels(r"(?P<label>rest)", {"rest": "0"})(recording)[0].label == "0"
-    with pytest.raises(UncountedError, match="'rest' is none of the labels that count"):
+    with pytest.raises(UnselectedLabelsError, match="'rest' is none of the labels that count"):
         FilenameLabels(pattern, {"math": "1"})(recording)
 
 
@@ -75,7 +75,7 @@ def test_annotations_that_do_not_count_are_listed(recording):
         AnnotationLabels()(bare)
 
 
-def test_a_table_labels_stretches(tmp_path, recording):
+def test_a_table_labels_segments(tmp_path, recording):
     path = tmp_path / "labels.csv"
     path.write_text(
         "file,label,task,group,start,stop\n"

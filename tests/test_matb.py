@@ -1,13 +1,19 @@
 """MATB-II: files of the true layout with known content, each refusal, and simulated sessions."""
 
+import inspect
+
 import numpy as np
 import pytest
 from scipy.io import savemat
 
-from crossfade import FisherDiscriminant, TaskPrior
-from crossfade.datasets._matb import FEATURES, FRONTAL, SMARTING, make_matb_like, read_matb
+from crossfade import TaskPrior, read_matb
+from crossfade.datasets import make_matb_like
 
 SFREQ = 500
+FRONTAL = ("Fp1", "Fp2", "F3", "F4", "F7", "F8", "Fz", "AFz")
+FEATURES = tuple(f"{name}_{band}" for name in FRONTAL for band in ("theta", "alpha", "beta"))
+#: Channels in the order that is assumed of the amplifier.
+SMARTING = inspect.signature(read_matb).parameters["ch_names"].default
 #: One frequency in the middle of each band.
 MIDDLE = {"theta": 6.0, "alpha": 10.0, "beta": 16.0}
 
@@ -168,26 +174,29 @@ def test_folders_without_a_session_are_refused(write, tmp_path):
 # -- simulated -----------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def sessions():
+    return make_matb_like()
+
+
+def fisher(X, y):
+    """Unit direction by the pseudo-inverse in raw units, and midpoint, with numpy alone."""
+    means = np.array([X[y == k].mean(0) for k in (0, 1)])
+    centred = X - means[y]
+    direction = np.linalg.pinv(centred.T @ centred, rcond=1e-10, hermitian=True) @ np.diff(means.T)
+    return direction[:, 0] / np.linalg.norm(direction), means.mean(0)
+
+
 def directions(tasks):
-    """Unit directions by the pseudo-inverse in raw units, with numpy alone."""
-    rows = []
-    for task in tasks:
-        half_gap = (task.X[task.y == 1].mean(0) - task.X[task.y == 0].mean(0)) / 2
-        centred = task.X - np.where(
-            task.y[:, None] == 1, task.X[task.y == 1].mean(0), task.X[task.y == 0].mean(0)
-        )
-        direction = np.linalg.pinv(np.cov(centred.T), rcond=1e-10, hermitian=True) @ half_gap
-        rows.append(direction / np.linalg.norm(direction))
-    return np.array(rows)
+    return np.array([fisher(task.X, task.y)[0] for task in tasks])
 
 
-def test_simulated_sessions_have_the_shape_of_the_real_ones():
-    tasks = make_matb_like()
-    assert len(tasks) == 100
-    assert tasks.feature_names == FEATURES
-    assert [task.group for task in tasks[:3]] == ["sub01", "sub01", "sub02"]
-    assert len({task.name for task in tasks}) == 100
-    for task in tasks:
+def test_simulated_sessions_have_the_shape_of_the_real_ones(sessions):
+    assert len(sessions) == 100
+    assert sessions.feature_names == FEATURES
+    assert [task.group for task in sessions[:3]] == ["sub01", "sub01", "sub02"]
+    assert len({task.name for task in sessions}) == 100
+    for task in sessions:
         assert task.X.shape == (264, 24)
         assert task.X.min() > 0.0
         np.testing.assert_allclose(task.X.reshape(264, 8, 3).sum(2), 1.0)
@@ -212,17 +221,15 @@ def test_simulated_sessions_follow_the_seed():
 def test_simulated_directions_have_the_concentration_of_the_paper():
     # 17.2 in the paper; the sessions drawn move it by 1.0 (standard deviation over seeds).
     found = [
-        TaskPrior.from_tasks(
-            make_matb_like(random_state=seed), FisherDiscriminant(shrinkage=None), None
-        ).concentration
+        TaskPrior.from_projections(directions(make_matb_like(random_state=seed))).concentration
         for seed in range(10)
     ]
     assert abs(found[0] - 17.2) < 2.0
     assert abs(np.mean(found) - 17.2) < 1.0
 
 
-def test_simulated_sessions_of_one_participant_are_alike():
-    alike = directions(make_matb_like())
+def test_simulated_sessions_of_one_participant_are_alike(sessions):
+    alike = directions(sessions)
     likeness = alike @ alike.T
     same = np.mean([likeness[place, place + 1] for place in range(0, 100, 2)])
     others = np.mean([likeness[place, place + 2 :].mean() for place in range(0, 98, 2)])
@@ -233,24 +240,23 @@ def test_simulated_sessions_of_one_participant_are_alike():
     ("proportion", "target", "average_source"),
     [(0.05, 0.587, 0.683), (0.1, 0.611, 0.685), (0.2, 0.662, 0.688), (0.5, 0.706, 0.692)],
 )
-def test_simulated_accuracies_are_near_those_of_the_paper(proportion, target, average_source):
+def test_simulated_accuracies_are_near_those_of_the_paper(
+    sessions, proportion, target, average_source
+):
     rng = np.random.default_rng(1)
-    tasks = make_matb_like()
-    crowd = directions(tasks)
-    groups = np.array([task.group for task in tasks])
-    right = np.empty((len(tasks), 5, 2))
-    for place, task in enumerate(tasks):
+    crowd = directions(sessions)
+    groups = np.array([task.group for task in sessions])
+    n_each = int(np.ceil(proportion * 132))
+    right = np.empty((len(sessions), 5, 2))
+    for place, task in enumerate(sessions):
         source = crowd[groups != task.group].mean(0)
-        n_each = int(np.ceil(proportion * 132))
         for split in range(5):
             first = rng.integers(0, 132 - n_each + 1, 2)
             train = np.concatenate(
                 [np.flatnonzero(task.y == k)[first[k] :][:n_each] for k in (0, 1)]
             )
-            rule = FisherDiscriminant(shrinkage=None, feature_scale=None)
-            rule.fit(task.X[train], task.y[train])
+            own, midpoint = fisher(task.X[train], task.y[train])
             test = np.setdiff1d(np.arange(264), train)
-            for way, direction in enumerate((rule.projection_, source)):
-                said = (task.X[test] - rule.midpoint_) @ direction > 0.0
-                right[place, split, way] = np.mean(said == task.y[test])
+            score = (task.X[test] - midpoint) @ np.stack([own, source], 1)
+            right[place, split] = ((score > 0.0) == task.y[test, None]).mean(0)
     np.testing.assert_allclose(right.mean((0, 1)), [target, average_source], atol=0.02)

@@ -78,16 +78,16 @@ def test_edf_is_read_in_microvolts_by_channel(edf, make_eeg):
     np.testing.assert_allclose(recording.read(["pz", "EEG Fz"]), make_eeg()[[2, 0]], atol=0.01)
 
 
-def test_scalp_and_heart_are_found_by_name(edf):
+def test_scalp_and_ecg_channel_are_found_by_name(edf):
     recording = open_recording(edf)
     assert recording.scalp() == ("Fz", "Cz", "Pz")
-    assert recording.heart() == "ECG"
+    assert recording.ecg_channel() == "ECG"
 
 
 def test_two_channels_that_might_be_the_ecg_are_asked_about(tmp_path, make_eeg, write_edf):
     path = write_edf(tmp_path / "a.edf", make_eeg(2), ["lead1", "lead2"])
     with pytest.raises(ValueError, match=r"Which channel is the ECG\? There are lead1, lead2"):
-        open_recording(path).heart()
+        open_recording(path).ecg_channel()
 
 
 def test_annotations_have_their_times(edf):

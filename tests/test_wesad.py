@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from crossfade.datasets._wesad import PARTICIPANTS, read_wesad
+from crossfade import read_wesad
 
 SFREQ = 700
 
@@ -97,15 +97,16 @@ def test_pnn20_and_the_deviation_are_those_of_the_intervals(write, tmp_path):
 
 
 def test_windows_are_counted_as_the_paper_counts_those_of_s2(write, tmp_path):
-    # S2 has 1144 s of baseline and 615 s of stress: 76 and 42 windows in the paper.
-    parts = ((0, 306), (1, 1144), (0, 700), (2, 615), (0, 100))
-    write("S2", participant(parts))
+    # S2 has 1144 s of baseline and 615 s of stress: 76 and 42 windows in the authors' analysis.
+    content = participant(((0, 6), (1, 1144), (0, 20), (2, 615), (0, 3)))
+    content["signal"] = {"chest": {"ECG": content["signal"]["chest"]["ECG"]}}
+    write("S2", content, 5)
     [task] = read_wesad(tmp_path)
     np.testing.assert_array_equal(np.bincount(task.y), [76, 42])
-    assert task.start[0] == 306
+    assert task.start[0] == 6
     # Four seconds of baseline and eleven of stress, then stress from its eleventh second on.
-    np.testing.assert_allclose(task.start[75:78], [306 + 1125, 306 + 1140, 2150 + 11])
-    np.testing.assert_allclose(task.start[-1], 2150 + 600)
+    np.testing.assert_allclose(task.start[75:78], [6 + 1125, 6 + 1140, 1170 + 11])
+    np.testing.assert_allclose(task.start[-1], 1170 + 600)
     assert np.isfinite(task.X).all()
 
 
@@ -123,13 +124,13 @@ def test_no_interval_spans_baseline_and_stress(write, tmp_path):
 
 def test_participants_are_those_of_the_paper_in_their_order(write, tmp_path):
     content = pickle.dumps(participant(((1, 31), (2, 31))), 2)
-    for name in ("S10", "S2", "S12", "S15", "S17", "S1"):
-        write(name, content)
+    for number in range(18, 0, -1):
+        write(f"S{number}", content)
     seen = []
     tasks = read_wesad(tmp_path, on_progress=lambda done, total: seen.append((done, total)))
-    assert [task.name for task in tasks] == ["S2", "S10", "S17"]
-    assert seen == [(1, 3), (2, 3), (3, 3)]
-    assert len(PARTICIPANTS) == 14
+    numbers = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 16, 17]
+    assert [task.name for task in tasks] == [f"S{number}" for number in numbers]
+    assert seen == [(place + 1, 14) for place in range(14)]
     assert len(read_wesad(tmp_path / "WESAD" / "S10")) == 1
 
 
@@ -173,6 +174,12 @@ def changed(keys, value):
         ),
         (lambda _: changed(("signal", "chest", "ECG"), np.zeros(43400)), r"It has 0 beats"),
         (lambda _: changed(("signal", "chest", "ECG"), np.full(43400, np.nan)), r"no number"),
+        (
+            lambda _: changed(
+                ("signal", "chest", "ECG"), np.random.default_rng(0).standard_normal(43400)
+            ),
+            r"holds no heartbeat: the peaks in it are no larger than those of noise",
+        ),
         (lambda _: participant(((1, 7), (2, 7))), r"shorter than a window: 14 s for 15 s"),
     ],
 )

@@ -24,6 +24,15 @@ def tasks(eegmat):
     return cf.read_eegmat(eegmat, n_jobs=2)
 
 
+@pytest.fixture(scope="module")
+def few(eegmat, tmp_path_factory):
+    """A folder with the recordings of the first eight participants."""
+    folder = tmp_path_factory.mktemp("few")
+    for path in sorted(eegmat.glob("Subject0[0-7]_*.edf")):
+        (folder / path.name).symlink_to(path)
+    return folder
+
+
 def shares_by_mne(path):
     """Band shares of one file by MNE's own steps."""
     raw = mne.io.read_raw_edf(path, preload=True, verbose="error")
@@ -59,11 +68,12 @@ def test_all_participants_and_windows_are_there(tasks):
     assert sum(np.bincount(task.y) for task in tasks).tolist() == [2585, 900]
 
 
-def test_the_shipped_table_is_what_the_script_makes(eegmat, tasks):
+def test_the_shipped_table_is_what_the_script_makes(eegmat, tasks, monkeypatch):
     root = Path(__file__).parents[2]
     spec = importlib.util.spec_from_file_location("script", root / "scripts/make_mental_math.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
+    monkeypatch.setattr(script, "read_eegmat", lambda folder, n_jobs: tasks)
     shipped = pd.read_csv(script.TABLE)
     made = script.table(eegmat)
     assert list(made) == list(shipped)
@@ -72,43 +82,40 @@ def test_the_shipped_table_is_what_the_script_makes(eegmat, tasks):
     np.testing.assert_allclose(made.iloc[:, 3:], shipped.iloc[:, 3:], atol=1e-9)
 
 
-def test_tangent_features_hold_more_than_shares(eegmat, tmp_path):
+def test_tangent_features_hold_more_than_shares(few, tasks):
     pytest.importorskip("pyriemann")
-    folder = tmp_path / "few"
-    folder.mkdir()
-    for person in range(8):
-        for run in (1, 2):
-            name = f"Subject{person:02d}_{run}.edf"
-            (folder / name).symlink_to(eegmat / name)
+    tangent = cf.read_eegmat(few, features="tangent", n_jobs=2)
     accuracy = {}
-    for kind in ("shares", "tangent"):
-        few = cf.read_eegmat(folder, features=kind)
+    for kind, people in (("shares", tasks[:8]), ("tangent", tangent)):
         scores = []
-        for place, task in enumerate(few):
-            prior = cf.TaskPrior.from_tasks([*few[:place], *few[place + 1 :]])
+        for place, task in enumerate(people):
+            prior = cf.TaskPrior.from_tasks([*people[:place], *people[place + 1 :]])
             chosen = np.r_[10:14, len(task.y) - 15 : len(task.y) - 11]
             clf = cf.PosteriorBlendClassifier(prior).fit(task.X[chosen], task.y[chosen])
             rest = np.setdiff1d(np.arange(len(task.y)), chosen)
             found = clf.predict(task.X[rest]) == task.y[rest]
             scores.append(np.mean([found[task.y[rest] == label].mean() for label in (0, 1)]))
         accuracy[kind] = np.mean(scores)
-    assert few[0].X.shape == (98, 190)
+    assert tangent[0].X.shape == (98, 190)
     assert accuracy["tangent"] > accuracy["shares"] + 0.1
 
 
-def test_the_command_writes_the_same_table(eegmat, tasks, tmp_path):
+def test_the_command_writes_the_same_table(few, tasks, tmp_path):
     out = tmp_path / "tasks.parquet"
-    result = CliRunner().invoke(main, ["features", "eegmat", str(eegmat), "-o", str(out)])
+    result = CliRunner().invoke(main, ["features", "eegmat", str(few), "-o", str(out)])
     assert result.exit_code == 0, result.output
-    assert "36 tasks, 3485 windows (2585 of 0, 900 of 1), 9 features: Fz_theta," in result.stdout
-    for ours, read in zip(tasks, cf.read_tasks(out), strict=True):
+    rest, work = sum(np.bincount(task.y) for task in tasks[:8])
+    counts = f"{rest} of 0, {work} of 1"
+    assert f"8 tasks, {rest + work} windows ({counts}), 9 features: Fz_theta," in result.stdout
+    for ours, read in zip(tasks[:8], cf.read_tasks(out), strict=True):
         np.testing.assert_array_equal(ours.X, read.X)
     shown = CliRunner().invoke(main, ["tasks", "show", str(out)])
     assert shown.exit_code == 0, shown.output
-    assert "2585 of 0, 900 of 1" in shown.stdout
+    assert counts in shown.stdout
 
 
-def test_every_heart_of_eegmat_beats(eegmat, tmp_path):
+def test_recordings_without_a_heartbeat_have_empty_windows(eegmat, tmp_path):
+    silent = [("Subject02", 1), ("Subject13", 1), ("Subject20", 2), ("Subject35", 2)]
     out = tmp_path / "heart.csv"
     words = ["features", "ecg", str(eegmat), "-o", str(out), "--label-from", "filename"]
     words += [
@@ -119,8 +126,13 @@ def test_every_heart_of_eegmat_beats(eegmat, tmp_path):
     ]
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 0, result.output
-    table = pd.read_csv(out)
-    rates = table.groupby(["task", "label"])["rate"].median()
-    assert len(rates) == 72
+    assert "Subject02_1.edf" in result.stderr
+    assert "and 2 more: ECG holds no heartbeat" in result.stderr
+    empty = pd.read_csv(out).set_index(["task", "label"])["rate"].isna().groupby(level=[0, 1])
+    assert [recording for recording, some in empty.any().items() if some] == silent
+    assert [recording for recording, every in empty.all().items() if every] == silent
+    rates = pd.read_csv(out).groupby(["task", "label"])["rate"].median().drop(silent)
+    assert len(rates) == 68
     assert rates.between(40.0, 160.0).all()
-    assert len(cf.read_tasks(out)) == 36
+    with pytest.warns(UserWarning, match="36 of 640 rows were dropped"):
+        assert len(cf.read_tasks(out)) == 36

@@ -155,18 +155,24 @@ def test_second_opinion(record):
     assert np.median(np.abs(offsets)) <= 2
 
 
-def test_all_recordings_of_mental_arithmetic(recordings):
-    """Four of the 72 hold no ECG in that channel: peaks there are of noise, and the log says so."""
+def test_all_recordings_of_mental_arithmetic(recordings, caplog):
+    """Four of the 72 hold no heartbeat in that channel, and the log says so."""
     mne = pytest.importorskip("mne")
     files = sorted((recordings / "eegmat").glob("*.edf"))
     assert len(files) == 72
+    silent = []
     for file in files:
         raw = mne.io.read_raw_edf(file, include=["ECG ECG"], verbose="error")
+        caplog.clear()
         beats = hamilton(raw.get_data()[0], sfreq=raw.info["sfreq"])
+        if "hardly stand out from the noise" in caplog.text:
+            silent.append(file.stem)
+            continue
         rate = 60.0 * beats.size / raw.times[-1]
         assert 40.0 <= rate <= 160.0, file.name
         intervals = clean_intervals(beats, sfreq=raw.info["sfreq"]).seconds
         assert 40.0 <= 60.0 / intervals.mean() <= 160.0, file.name
+    assert silent == ["Subject02_1", "Subject13_1", "Subject20_2", "Subject35_2"]
 
 
 @pytest.mark.parametrize("rate", [40.0, 70.0, 120.0, 180.0])
@@ -206,7 +212,7 @@ def test_place_of_beats_in_hum(sfreq, mains):
 
 
 @pytest.mark.parametrize("times", [10.0, 50.0, 500.0])
-def test_hearing_returns_after_an_artefact(times):
+def test_beats_are_found_again_after_an_artefact(times):
     """Ten seconds of noise many times as large as the beats; every beat after it is found."""
     signal, beats, rng = simulate(250.0, seed=3)
     signal[12_500:15_000] += times * rng.standard_normal(2500)

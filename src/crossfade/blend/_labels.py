@@ -169,7 +169,8 @@ def _worth(correlation: Array | None, budgets: Array) -> tuple[Array, Array]:
     return noise, freedom
 
 
-def _noise(person: Direction, square: Array, of_gap: Array | float, freedom: Array | float
+def _noise(
+    person: Direction, square: Array, of_gap: Array | float, freedom: Array | float
 ) -> Array:
     """Noise a of the direction (equation 5), given that of the gap and the squared length."""
     length = np.where(person.length > 0.0, person.length, np.inf)

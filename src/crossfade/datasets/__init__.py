@@ -1,8 +1,22 @@
-"""Recordings of the paper's three studies in, tasks out."""
+"""The data of the paper's three studies, each as a set of tasks.
 
-from crossfade.datasets._eegmat import read_eegmat
+=============  ======================================  ================================
+study          one task                                features of a window
+=============  ======================================  ================================
+Mental Math    a person at rest and at arithmetic      EEG, 9 shares of bands, 2.5 s
+WESAD          a person at baseline and under stress   ECG, 3 of the heart, 15 s
+MATB-II        a session at low and at high load       EEG, 24 shares of bands, 10 s
+=============  ======================================  ================================
+
+:func:`~crossfade.load_mental_math` needs no recordings: its features ship with the package.
+:func:`~crossfade.read_eegmat`, :func:`~crossfade.read_wesad` and :func:`~crossfade.read_matb`
+compute features from a folder of recordings with :mod:`crossfade.signals`; each says what it
+assumes where the paper is silent. :func:`make_matb_like` simulates the third, whose recordings
+are not public. Pickles of WESAD are read by `_safe_pickle`, which runs nothing that they hold.
+"""
+
+from crossfade.datasets._eegmat import load_mental_math, read_eegmat
 from crossfade.datasets._matb import make_matb_like, read_matb
-from crossfade.datasets._mental_math import load_mental_math
 from crossfade.datasets._wesad import read_wesad
 
 __all__ = ["load_mental_math", "make_matb_like", "read_eegmat", "read_matb", "read_wesad"]

@@ -1,4 +1,4 @@
-"""A folder of MATB-II sessions in, tasks out; and the same simulated, for those without it."""
+"""MATB-II: band shares of the frontal EEG at low and at high load; and simulated sessions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from crossfade._typing import RandomState
 from crossfade._validate import as_generator, check_integer
-from crossfade.signals._collect import Collected, each
+from crossfade.signals._collect import Collected, process_files
 from crossfade.signals.eeg import BANDS, BandPower
 from crossfade.signals.windows import cut_windows
 from crossfade.tasks._task import Task, TaskSet
@@ -24,7 +24,7 @@ SFREQ = 500.0
 LENGTH = 10.0
 FRONTAL = ("Fp1", "Fp2", "F3", "F4", "F7", "F8", "Fz", "AFz")
 # fmt: off
-#: Order in which the amplifier, a 24-channel mBrainTrain Smarting, sends its channels.
+#: Order in which the amplifier, a 24-channel mBrainTrain Smarting, is assumed to send its channels.
 SMARTING = (
     "Fp1", "Fp2", "F3", "F4", "C3", "C4", "P3", "P4", "O1", "O2", "F7", "F8",
     "T7", "T8", "P7", "P8", "Fz", "Cz", "Pz", "M1", "M2", "AFz", "CPz", "POz",
@@ -51,9 +51,18 @@ def read_matb(
 ) -> TaskSet:
     """Read EEG recorded under NASA's Multi-Attribute Task Battery II, as preprocessed.
 
-    As the paper has it: windows of 10 s of each segment (the last one is moved back to end with
-    the segment), and of the eight frontal channels the shares of theta, alpha and lower beta, 24
-    features. Label 1 is no or low load (`difficulty` below 2), label 0 medium or high load.
+    From the paper's text: windows of 10 s, and of the eight frontal channels the shares of theta
+    (4 to 8 Hz), alpha (8 to 12 Hz) and lower beta (12 to 20 Hz), 24 features. Label 1 is no or low
+    load, label 0 medium or high load.
+
+    Assumed, where the text is silent: the files are filtered already; their channels are in the
+    order of `ch_names`; `difficulty` below 2 is no or low load; a file is a segment that may hold
+    several windows, the last of which is moved back to end with it; segments follow each other in
+    the order of the numbers in their names.
+
+    Different from the authors' own run, so that numbers differ too: their bands are 4 to 7, 8 to 12
+    and 13 to 20 Hz, each of their files is one window, and files are in the order of their names as
+    text.
 
     Parameters
     ----------
@@ -75,8 +84,7 @@ def read_matb(
     TaskSet
         One task for each session, such as ``sub01-session1``; both sessions of a participant are
         one group. Windows start where they would if the segments followed each other without a
-        break, in the order of the numbers in their names. A file that cannot be read is named in
-        a warning.
+        break. A file that cannot be read is named in a warning.
     """
     found = collect_matb(folder, ch_names=ch_names, n_jobs=n_jobs, on_progress=on_progress)
     return found.tasks(missing)
@@ -89,28 +97,11 @@ def collect_matb(
     n_jobs: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Collected:
-    """Table of :func:`read_matb`, with what could not be read and why.
-
-    Parameters
-    ----------
-    folder : str or path-like
-        Where ``sub01_preprocessed/segmented_session1/*.mat`` and the others are, at any depth.
-    ch_names : sequence of str, default=SMARTING
-        Names of the rows of `EEGData`.
-    n_jobs : int, default=1
-        Sessions that are read at the same time.
-    on_progress : callable or None, default=None
-        Called with the number of sessions finished and the number of all.
-
-    Returns
-    -------
-    Collected
-        The table, what could not be used, and notes.
-    """
+    """Table of :func:`read_matb`, with what could not be read and why."""
     import pandas as pd
 
     rows = _frontal_rows(ch_names)
-    sessions = {path: named for path, *named in _find_sessions(Path(folder))}
+    sessions = _find_sessions(Path(folder))
     frames: list[pd.DataFrame] = []
     failures: dict[str, str] = {}
 
@@ -123,7 +114,7 @@ def collect_matb(
                 bad[str(file)] = str(reason).strip() or type(reason).__name__
         return segments, bad
 
-    for path, outcome in each(list(sessions), read_session, n_jobs, on_progress):
+    for path, outcome in process_files(list(sessions), read_session, n_jobs, on_progress):
         participant, session = sessions[path]
         segments, bad = outcome
         failures |= bad
@@ -149,27 +140,28 @@ def _frontal_rows(ch_names: Sequence[str]) -> list[int]:
     return [there.index(name.lower()) for name in FRONTAL]
 
 
-def _find_sessions(folder: Path) -> list[tuple[Path, str, str]]:
+def _find_sessions(folder: Path) -> dict[Path, tuple[str, str]]:
+    """Participant and session of each folder of segments, in the order of their numbers."""
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {folder}.")
-    found = []
-    for path in folder.resolve().rglob("segmented_session*"):
+    found: dict[tuple[str, str], Path] = {}
+    for path in sorted(folder.resolve().rglob("segmented_session*"), key=_by_number):
         match = _FOLDERS.search(path.as_posix())
-        if match and path.is_dir():
-            found.append((path, match[1], match[2]))
+        if match is None or not path.is_dir():
+            continue
+        name = match[1], match[2]
+        if name in found:
+            raise ValueError(
+                f"{name[0]}, {name[1]} is there twice: {found[name]} and {path}. Give the folder "
+                "of one copy."
+            )
+        found[name] = path
     if not found:
         raise ValueError(
             f"The folder {folder} holds no session of MATB-II. It should hold "
             "sub01_preprocessed/segmented_session1/ and the like, with files .mat in them."
         )
-    names = [(participant, session) for _, participant, session in found]
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise ValueError(
-                f"{name[0]}, {name[1]} is there twice: {found[names.index(name)][0]} and "
-                f"{found[place][0]}. Give the folder of one copy."
-            )
-    return sorted(found, key=lambda one: _by_number(one[0]))
+    return {path: name for name, path in found.items()}
 
 
 def _by_number(path: Path) -> list[tuple[int, str]]:
@@ -249,7 +241,7 @@ def make_matb_like(
     n_windows : int, default=264
         Windows of 10 s in a session: three rounds of the four loads in random order.
     random_state : int, Generator, RandomState or None, default=0
-        Seed.
+        Random generator.
 
     Returns
     -------
@@ -272,7 +264,9 @@ def make_matb_like(
     common = np.kron(weight, [-1.0, 0.3]) / np.linalg.norm(np.kron(weight, [-1.0, 0.3]))
     # Theta against alpha, and both against beta: what adds to all bands changes no share.
     contrasts = np.kron(np.eye(8), [[0.5**0.5, -(0.5**0.5), 0.0], [6**-0.5, 6**-0.5, -2 * 6**-0.5]])
-    noise = 0.25 * np.kron(_square_root(0.76 * np.eye(8) + 0.24), np.eye(2))
+    # Square root of the covariance 0.76 I + 0.24 11': noise is partly common to the channels.
+    alone, joint = 0.76**0.5, (0.76 + 8 * 0.24) ** 0.5
+    noise = 0.25 * np.kron(alone * np.eye(8) + (joint - alone) / 8, np.eye(2))
     tasks = []
     for participant, rng in enumerate(as_generator(random_state).spawn(n_participants)):
         name = f"sub{participant + 1:02d}"
@@ -289,9 +283,3 @@ def make_matb_like(
             start = LENGTH * np.arange(n_windows)
             tasks.append(Task(shares, y, f"{name}-session{session + 1}", name, FEATURES, start))
     return TaskSet(tasks)
-
-
-def _square_root(matrix: Array) -> Array:
-    values, vectors = np.linalg.eigh(matrix)
-    root: Array = vectors * np.sqrt(values) @ vectors.T
-    return root

@@ -1,4 +1,8 @@
-"""Files in, one table of features out: in parallel, and no bad file loses the others."""
+"""One table of features from many recordings, in parallel; a bad file costs only itself.
+
+Headers are read first: all recordings are brought to the lowest sampling rate, and to the channels
+that most of them have.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossfade.signals._extract import Extract, Rows
-from crossfade.signals._labels import Stretch, UncountedError
+from crossfade.signals._labels import Segment, UnselectedLabelsError
 from crossfade.signals.recordings import SUFFIXES, Recording, open_recording
 from crossfade.tasks._table import tasks_of
 from crossfade.tasks._task import TaskSet
@@ -23,40 +27,18 @@ from crossfade.tasks._task import TaskSet
 if TYPE_CHECKING:
     import pandas as pd
 
-Label = Callable[[Recording], list[Stretch]]
+Label = Callable[[Recording], list[Segment]]
 
 
 class Collected(NamedTuple):
-    """What came of many files.
+    """Features of many files; the table is empty if none could be used."""
 
-    Attributes
-    ----------
-    frame : DataFrame
-        One row for each window, as :func:`crossfade.read_tasks` reads it; features that cannot be
-        said are NaN. Empty if no file could be used.
-    failures : dict of str to str
-        What could not be used, and why.
-    notes : list of (str, str)
-        What a person should know of the rest: where, and what.
-    """
-
-    frame: pd.DataFrame
-    failures: dict[str, str]
-    notes: list[tuple[str, str]]
+    frame: pd.DataFrame  # one row for each window, as read_tasks reads it
+    failures: dict[str, str]  # what could not be used, and why
+    notes: list[tuple[str, str]]  # where, and what a person should know of the rest
 
     def tasks(self, missing: str) -> TaskSet:
-        """Tasks of the table; warns of what could not be used.
-
-        Parameters
-        ----------
-        missing : {"drop", "error"}
-            What to do with windows of which a feature cannot be computed.
-
-        Returns
-        -------
-        TaskSet
-            The tasks.
-        """
+        """Tasks of the table; warns of what could not be used, and of the notes."""
         said = "; ".join(f"{name}: {why}" for name, why in self.failures.items())
         if not len(self.frame):
             raise ValueError(f"No file could be read. {said}")
@@ -74,22 +56,11 @@ class _Header(NamedTuple):
     ch_names: tuple[str, ...]
     channels: tuple[str, ...]
     names: tuple[str, ...]
-    stretches: list[Stretch]
+    segments: list[Segment]
 
 
 def find_recordings(paths: Iterable[Path]) -> list[Path]:
-    """Files as given, and the recordings in folders.
-
-    Parameters
-    ----------
-    paths : iterable of Path
-        Files and folders.
-
-    Returns
-    -------
-    list of Path
-        Files, each once.
-    """
+    """Files as given and the recordings in folders, each once."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -120,35 +91,14 @@ def collect(
     n_jobs: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Collected:
-    """Compute the features of all files.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        The files.
-    extract : Extract
-        How to get from a recording to features.
-    label : callable
-        Takes an open recording and returns its labelled stretches.
-    sfreq : float or None, default=None
-        Samples per second of MATLAB files that do not hold them.
-    merge : bool, default=False
-        Whether two files may hold windows of one task and class.
-    n_jobs : int, default=1
-        Files that are read at the same time, in threads.
-    on_progress : callable or None, default=None
-        Called with the number of files finished and the number of all.
-
-    Returns
-    -------
-    Collected
-        The table, what could not be used, and notes.
-    """
+    """Features of all files; with `merge`, two files may hold windows of one task and class."""
     failures: dict[str, str] = {}
     headers = {}
     notes: list[tuple[str, str]] = []
-    for path, header in each(paths, lambda p: _header(p, extract, label, sfreq), n_jobs, None):
-        if isinstance(header, UncountedError):
+    for path, header in process_files(
+        paths, lambda p: _header(p, extract, label, sfreq), n_jobs, None
+    ):
+        if isinstance(header, UnselectedLabelsError):
             notes.append((str(path), str(header)))
         elif isinstance(header, str):
             failures[str(path)] = header
@@ -172,57 +122,38 @@ def collect(
     def compute(path: Path) -> tuple[list[Rows], list[str]]:
         recording = open_recording(path, sfreq=sfreq)
         own = channels if headers[path].names != usual else headers[path].channels
-        rows, notes = extract.rows(recording, headers[path].stretches, own, rate)
+        rows, notes = extract.rows(recording, headers[path].segments, own, rate)
         if not rows:
             raise ValueError(f"No window fits: {notes[-1]}.")
         return rows, notes
 
     rows: list[tuple[Path, Rows]] = []
-    for path, outcome in each(list(headers), compute, n_jobs, on_progress):
+    for path, outcome in process_files(list(headers), compute, n_jobs, on_progress):
         if isinstance(outcome, str):
             failures[str(path)] = outcome
             continue
         rows += [(path, one) for one in outcome[0]]
         notes += [(str(path), note) for note in outcome[1]]
     if not merge:
-        rows = _without_doubles(rows, failures)
+        rows = _without_duplicates(rows, failures)
     order = {str(path): place for place, path in enumerate(paths)}
     failures = dict(sorted(failures.items(), key=lambda item: order[item[0]]))
     return _table([one for _, one in rows], extract.names(channels), extract, failures, notes)
 
 
-def each(
+def process_files(
     paths: Sequence[Path],
     work: Callable[[Path], Any],
     n_jobs: int,
     on_progress: Callable[[int, int], None] | None,
 ) -> Iterator[tuple[Path, Any]]:
-    """Work on each file in threads; what goes wrong with a file becomes text.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        The files.
-    work : callable
-        What to do with a path.
-    n_jobs : int
-        Files that are worked on at the same time.
-    on_progress : callable or None
-        Called with the number of files finished and the number of all.
-
-    Yields
-    ------
-    path : Path
-        A file, in the order given.
-    outcome : object
-        What `work` returned, or why it could not.
-    """
+    """Yield each file with what `work` returned, or with the text of what went wrong, in order."""
     from joblib import Parallel, delayed
 
     def attempt(path: Path) -> Any:
         try:
             return work(path)
-        except UncountedError as reason:
+        except UnselectedLabelsError as reason:
             return reason
         except Exception as reason:  # readers raise whatever the damage of a file leads to
             return f"{str(reason).strip() or type(reason).__name__}"
@@ -258,25 +189,25 @@ def _quiet() -> Iterator[None]:
 
 def _header(path: Path, extract: Extract, label: Label, sfreq: float | None) -> _Header:
     recording = open_recording(path, sfreq=sfreq)
-    stretches = label(recording)
+    segments = label(recording)
     channels = extract.channels_of(recording)
     recording.find(channels)
-    if recording.sfreq <= extract.slowest:
+    if recording.sfreq <= extract.min_sfreq:
         raise ValueError(
             f"It has {recording.sfreq:g} samples a second; these features need more than "
-            f"{extract.slowest:g}."
+            f"{extract.min_sfreq:g}."
         )
     names = tuple(extract.names(channels))
-    return _Header(recording.sfreq, recording.ch_names, channels, names, stretches)
+    return _Header(recording.sfreq, recording.ch_names, channels, names, segments)
 
 
-def _without_doubles(
+def _without_duplicates(
     rows: list[tuple[Path, Rows]], failures: dict[str, str]
 ) -> list[tuple[Path, Rows]]:
     """Leave out files that hold windows of a task and class of which another file holds some."""
     files: dict[tuple[str, str], dict[Path, None]] = {}
     for path, one in rows:
-        files.setdefault((one.stretch.task, one.stretch.label), {})[path] = None
+        files.setdefault((one.segment.task, one.segment.label), {})[path] = None
     for (task, name), doubled in files.items():
         if len(doubled) > 1:
             for path in doubled:
@@ -301,13 +232,13 @@ def _table(
         return Collected(pd.DataFrame(), failures, notes)
     tasks: dict[str, list[Rows]] = {}
     for one in rows:
-        tasks.setdefault(one.stretch.task, []).append(one)
-    plain = _plain_labels({one.stretch.label for one in rows})
-    with_group = any(one.stretch.group is not None for one in rows)
+        tasks.setdefault(one.segment.task, []).append(one)
+    plain = _plain_labels({one.segment.label for one in rows})
+    with_group = any(one.segment.group is not None for one in rows)
     parts = []
     for task in list(tasks):
         own = tasks.pop(task)
-        groups = sorted({str(one.stretch.group) for one in own})
+        groups = sorted({str(one.segment.group) for one in own})
         if len(groups) > 1:
             failures[f"Task {task}"] = f"It is in the groups {', '.join(groups)}; it needs one."
             continue
@@ -316,17 +247,20 @@ def _table(
         counts = [len(one.start) for one in own]
         part.insert(0, "start", np.concatenate([one.start for one in own]))
         if with_group:
-            part.insert(0, "group", np.repeat([one.stretch.group for one in own], counts))
-        part.insert(0, "label", np.repeat([plain[one.stretch.label] for one in own], counts))
+            part.insert(0, "group", np.repeat([one.segment.group for one in own], counts))
+        part.insert(0, "label", np.repeat([plain[one.segment.label] for one in own], counts))
         part.insert(0, "task", task)
         parts.append(part)
-        labels = {one.stretch.label for one in own}
-        if len(labels) == 1:
-            notes.append((f"Task {task}", f"has windows of one class only, {labels.pop()!r}"))
-        if np.isnan(values).any(1).all():
+        whole = np.split(np.isfinite(values).all(1), np.cumsum(counts)[:-1])
+        complete = {one.segment.label for one, some in zip(own, whole, strict=True) if some.any()}
+        if not complete:
             failures[f"Task {task}"] = (
                 "No window of it has all features; readers will leave it out."
             )
+        elif len(complete) == 1:
+            only = len({one.segment.label for one in own}) == 1
+            kind = "windows" if only else "windows with all features"
+            notes.append((f"Task {task}", f"has {kind} of one class only, {complete.pop()!r}"))
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     return Collected(frame, failures, notes)
 

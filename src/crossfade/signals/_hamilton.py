@@ -1,4 +1,12 @@
-"""An ECG in, the peaks that may be beats and those that are out: Hamilton's rules of 2002."""
+"""Hamilton's QRS detector (2002): peaks of the QRS energy, and the rules that make beats of them.
+
+The QRS energy is the slope of the signal between 8 and 16 Hz, rectified and averaged over 80 ms. A
+peak of it is a beat where it exceeds
+
+    noise + 0.3125 (level of the beats - noise);
+
+:func:`crossfade.signals.ecg.hamilton` lists the other rules, and where this departs from the paper.
+"""
 
 from __future__ import annotations
 
@@ -9,42 +17,43 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.signals.windows import check_rate
+from crossfade.signals._check import check_rate
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-# Hamilton's numbers, in seconds: no two beats are closer than REFRACTORY; a peak that soon after a
-# beat as T_WAVE may be its T wave.
+# Hamilton's numbers, in seconds: no two beats are closer than REFRACTORY; a peak within T_WAVE of a
+# beat may be its T wave.
 REFRACTORY = 0.2
 T_WAVE = 0.36
-# Where between noise and beats the threshold lies, and from how many beats or seconds both are
-# known.
+# Where the threshold lies between noise and beats, and how many beats or seconds both levels are
+# estimated from.
 THRESHOLD = 0.3125
 N_KEPT = 8
 
-# The most that noise reaches from one peak to the next is twice the level it stays under for three
-# tenths of the time (2.0 to 2.4 times for white, brown and pink noise).
+# Peaks of noise are at most about twice the level that noise stays under for three tenths of the
+# time (2.0 to 2.4 times for white, brown and pink noise).
 QUIET_PERCENT = 30.0
 NOISE_PEAK = 2.0
 # Peaks of mere noise, picked by these rules, are 1.2 to 1.45 times the noise; beats of the poorest
 # lead tried, with as much noise again added, 1.65 times.
 STANDS_OUT = 1.5
-# After so many seconds without a beat the level of the beats is asked anew of the signal; a level
-# below this share of the record's usual one is taken for silence.
+# After SILENCE seconds without a beat, the level of the beats is estimated again; it never falls
+# below FAINTEST times the usual level of the recording.
 SILENCE = 3.0
 FAINTEST = 0.3
-# A peak whose slopes one way are this much smaller than the other way is a shift of the baseline.
+# A peak whose smaller slope, rise or fall, is below this fraction of the larger is a shift of the
+# baseline.
 ONE_SIDED = 1.0 / 8.0
 
-# Samples a second that show a beat at all.
-SLOWEST = 50.0
+# Sampling rate from which beats can be seen, in Hz.
+MIN_SFREQ = 50.0
 # Seconds about a peak that hold its complex, and seconds that are filtered at a time.
 REACH = 0.1
 BLOCK = 600
 
 
-class Peaks(NamedTuple):
+class _Peaks(NamedTuple):
     """Where the QRS energy is largest within 200 ms; one entry for each such peak."""
 
     at: Indices
@@ -78,10 +87,10 @@ class _Kernels(NamedTuple):
     shape: Array
 
 
-def find_peaks(signal: Array, rate: float, block: int = BLOCK) -> Peaks:
-    """Candidate peaks of an ECG of a second or more, filtered `block` seconds at a time."""
+def _find_peaks(signal: Array, rate: float) -> _Peaks:
+    """Candidate peaks of an ECG of a second or more."""
     kernels = _make_kernels(rate)
-    step = block * round(rate)
+    step = BLOCK * round(rate)
     blocks = [
         _peaks_of_block(signal, start, min(start + step, signal.size), rate, kernels)
         for start in range(0, signal.size, step)
@@ -98,7 +107,7 @@ def find_peaks(signal: Array, rate: float, block: int = BLOCK) -> Peaks:
     ahead = median_filter(found.loud, N_KEPT, origin=-(N_KEPT // 2))
     level = np.maximum(ahead, FAINTEST * np.median(found.loud))
     second = np.minimum(found.at // round(rate), noise.size - 1)
-    return Peaks(
+    return _Peaks(
         at=found.at[keep],
         height=found.height[keep],
         steepness=steepness[keep],
@@ -161,8 +170,8 @@ def _peaks_of_block(signal: Array, start: int, stop: int, rate: float, kernels: 
     )
 
 
-def choose_beats(peaks: Peaks, rate: float, n_samples: int) -> Indices:
-    """Which peaks are beats."""
+def _choose_beats(peaks: _Peaks, rate: float, n_samples: int) -> Indices:
+    """Indices of the peaks that are beats, by the rules 3 to 5 of `hamilton`."""
     if not peaks.at.size:
         return np.empty(0, np.int64)
     # The end of the signal comes as a last peak without height, so that the search back reaches it.
@@ -181,14 +190,15 @@ def choose_beats(peaks: Peaks, rate: float, n_samples: int) -> Indices:
     searched = False
     k = first_undecided = 0
 
-    def threshold(peak: int, share: float) -> float:
-        return float(noise[peak] + share * (beat_level - noise[peak]))
+    def threshold(peak: int, fraction: float) -> float:
+        return float(noise[peak] + fraction * (beat_level - noise[peak]))
 
     while k < len(time):
         last = beats[-1] if beats else -1
         gap = time[k] - time[last] if beats else np.inf
         beat = None
         if beats and gap > longest and not searched:
+            # Rule 5: search back for a missed beat, above half the threshold.
             searched = True
             missed = (
                 peak
@@ -198,12 +208,14 @@ def choose_beats(peaks: Peaks, rate: float, n_samples: int) -> Indices:
             )
             beat = max(missed, key=height.__getitem__, default=None)
         if beat is None and time[k] - since > SILENCE:
+            # Start again with the level of the coming seconds, from the first peak not decided on.
             beat_level = level[k]
             kept_heights.extend([beat_level] * N_KEPT)
             kept_intervals.extend([1.0] * N_KEPT)
             longest, searched, since = 1.5, False, time[k]
             k, first_undecided = first_undecided, k
             continue
+        # Rule 4, a peak above the threshold, unless rule 3 has it for a T wave.
         if (
             beat is None
             and height[k] > threshold(k, THRESHOLD)
@@ -222,23 +234,23 @@ def choose_beats(peaks: Peaks, rate: float, n_samples: int) -> Indices:
         k = first_undecided = beat + 1
 
     chosen = np.array(beats, dtype=np.int64)
-    # Where a signal is cut even a slow wave has a corner: such beats count beside whole ones only.
+    # At the ends of a signal even a slow wave has a corner: peaks there need a beat further inside.
     whole = np.abs(peaks.at[chosen] - n_samples / 2) < n_samples / 2 - REACH * rate
     return chosen if whole.any() else chosen[:0]
 
 
-def stand_out(peaks: Peaks, chosen: Indices) -> bool:
+def _stand_out(peaks: _Peaks, chosen: Indices) -> bool:
     """Whether beats are larger than what these rules find in mere noise."""
     excess = peaks.height[chosen] - STANDS_OUT * peaks.noise[chosen]
     return not chosen.size or bool(np.median(excess) > 0.0)
 
 
-def locate_beats(peaks: Peaks, chosen: Indices) -> Indices:
+def _locate_beats(peaks: _Peaks, chosen: Indices) -> Indices:
     """Samples of the R peaks, or of the largest deflections downwards where those are the rule."""
     if not chosen.size:
         return chosen
     above, below = peaks.above[chosen], peaks.below[chosen]
-    # One side for the whole record, the upper one if in doubt, lest R and S take turns.
+    # One side for the whole recording, the upper one if in doubt, so that R and S do not alternate.
     upright = bool(1.5 * np.median(above) >= np.median(below))
     usual, other = (above, below) if upright else (below, above)
     upwards = (2.0 * usual >= other) == upright
@@ -246,7 +258,7 @@ def locate_beats(peaks: Peaks, chosen: Indices) -> Indices:
 
 
 class Beats(NamedTuple):
-    """Beats, and whether they are larger than what noise would look like."""
+    """Samples of the beats, and whether these are larger than peaks of mere noise."""
 
     at: Indices
     stand_out: bool
@@ -254,17 +266,17 @@ class Beats(NamedTuple):
 
 def find_beats(signal: Array, rate: float) -> Beats:
     """Beats of a signal without gaps."""
-    peaks = find_peaks(signal, rate)
-    chosen = choose_beats(peaks, rate, signal.size)
-    return Beats(locate_beats(peaks, chosen), stand_out(peaks, chosen))
+    peaks = _find_peaks(signal, rate)
+    chosen = _choose_beats(peaks, rate, signal.size)
+    return Beats(_locate_beats(peaks, chosen), _stand_out(peaks, chosen))
 
 
 def check_ecg_rate(sfreq: object) -> float:
     """Return a sampling rate at which beats can be seen."""
     rate = check_rate(sfreq)
-    if rate < SLOWEST:
+    if rate < MIN_SFREQ:
         raise ValueError(
-            f"sfreq must be {SLOWEST:g} Hz or more for beats to be seen; got {sfreq!r}. It is in "
+            f"sfreq must be {MIN_SFREQ:g} Hz or more for beats to be seen; got {sfreq!r}. It is in "
             "samples per second."
         )
     return rate

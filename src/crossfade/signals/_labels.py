@@ -1,4 +1,8 @@
-"""Recordings in, labelled stretches of time out: by file name, by annotation or by a table."""
+"""Labelled segments of a recording: by its file name, by its annotations or by a table.
+
+Each of the three classes is called with an open recording and returns its segments. `classes` maps
+the labels to keep to their names in the table of tasks; None keeps all labels as they are.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +17,8 @@ import numpy as np
 from crossfade.signals.recordings import Recording
 
 
-class Stretch(NamedTuple):
-    """A part of a recording that has one label.
-
-    Attributes
-    ----------
-    task : str
-        Participant or session.
-    label : str
-        Class of its windows.
-    group : str or None
-        Participant, where a task is a session.
-    start : float
-        When it begins, in seconds.
-    stop : float
-        When it ends, in seconds; infinity is the end of the recording.
-    """
+class Segment(NamedTuple):
+    """A part of a recording that has one label; times in seconds, infinity is its end."""
 
     task: str
     label: str
@@ -37,26 +27,21 @@ class Stretch(NamedTuple):
     stop: float = np.inf
 
 
-class UncountedError(ValueError):
-    """All labels of a recording are others than those that count."""
+class UnselectedLabelsError(ValueError):
+    """None of the labels of a recording is among the classes."""
 
 
 class FilenameLabels:
-    """Task and label of a whole file, from its path.
+    """One segment, the whole file; task, label and perhaps group are named groups of `pattern`.
 
-    Parameters
-    ----------
-    pattern : str
-        Regular expression with the named groups ``label``, ``task`` and perhaps ``group``, found
-        in the name of the file, or else in its path. Without ``task``, the name is the task.
-    classes : mapping of str to str or None, default=None
-        The labels that count and what to call them; None takes all as they are.
+    The pattern is searched in the name of the file, or else in its path. Without a group ``task``,
+    the name of the file is the task.
 
     Examples
     --------
     >>> from crossfade.signals._labels import FilenameLabels
     >>> FilenameLabels(r"(?P<task>Subject\\d+)_(?P<label>\\d)").of_path("Subject07_2.edf")
-    Stretch(task='Subject07', label='2', group=None, start=0.0, stop=inf)
+    Segment(task='Subject07', label='2', group=None, start=0.0, stop=inf)
     """
 
     def __init__(self, pattern: str, classes: Mapping[str, str] | None = None) -> None:
@@ -68,52 +53,22 @@ class FilenameLabels:
             )
         self.classes = classes
 
-    def of_path(self, path: str | os.PathLike[str]) -> Stretch:
-        """What a path says.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where the recording is.
-
-        Returns
-        -------
-        Stretch
-            The whole recording.
-        """
+    def of_path(self, path: str | os.PathLike[str]) -> Segment:
+        """Segment of the file at a path."""
         task, group, found = _named(self.pattern, Path(path))
         if "label" not in found:
             raise ValueError(f"The pattern {self.pattern.pattern!r} finds no label in it.")
-        return Stretch(task, found["label"], group)
+        return Segment(task, found["label"], group)
 
-    def __call__(self, recording: Recording) -> list[Stretch]:
-        """Label the whole recording.
-
-        Parameters
-        ----------
-        recording : Recording
-            An open recording.
-
-        Returns
-        -------
-        list of Stretch
-            One stretch.
-        """
-        return _counted([self.of_path(recording.path)], self.classes)
+    def __call__(self, recording: Recording) -> list[Segment]:
+        """Label the whole recording."""
+        return _select([self.of_path(recording.path)], self.classes)
 
 
 class AnnotationLabels:
-    """Labels from the annotations of a recording; the task from its path.
+    """One segment for each annotation; the task is a named group of `pattern`, or the file's name.
 
-    An annotation without a duration lasts until the next one that counts, or to the end.
-
-    Parameters
-    ----------
-    classes : mapping of str to str or None, default=None
-        The annotations that count and what to call them; None takes all as they are.
-    pattern : str or None, default=None
-        Regular expression with the named group ``task`` and perhaps ``group``, found in the name
-        of the file, or else in its path; None takes the name for the task.
+    An annotation without a duration lasts until the next one of these classes, or to the end.
     """
 
     def __init__(
@@ -122,19 +77,8 @@ class AnnotationLabels:
         self.classes = classes
         self.pattern = None if pattern is None else _compiled(pattern)
 
-    def __call__(self, recording: Recording) -> list[Stretch]:
-        """Label what the annotations cover.
-
-        Parameters
-        ----------
-        recording : Recording
-            An open recording.
-
-        Returns
-        -------
-        list of Stretch
-            The stretches, in order of time.
-        """
+    def __call__(self, recording: Recording) -> list[Segment]:
+        """Segments in order of time."""
         task, group, _ = _named(self.pattern, recording.path)
         counted = [
             one for one in recording.annotations if self.classes is None or one.text in self.classes
@@ -143,9 +87,9 @@ class AnnotationLabels:
             there = ", ".join(sorted({one.text for one in recording.annotations})) or "none"
             raise ValueError(f"No annotation counts as a class; there are: {there}.")
         ends = [one.start for one in counted[1:]] + [np.inf]
-        return _counted(
+        return _select(
             [
-                Stretch(
+                Segment(
                     task,
                     one.text,
                     group,
@@ -159,14 +103,9 @@ class AnnotationLabels:
 
 
 class TableLabels:
-    """Labels from a CSV file with the columns file, label and perhaps task, group, start, stop.
+    """Segments from a CSV file with the columns file, label and perhaps task, group, start, stop.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The table. A file is found by its name, or by its path from the table's folder.
-    classes : mapping of str to str or None, default=None
-        The labels that count and what to call them; None takes all as they are.
+    A file is found by its name, or by its path from the folder of the table.
     """
 
     def __init__(
@@ -213,26 +152,15 @@ class TableLabels:
             (self.path.parent / str(name)).resolve(): str(name) for name in self._by_name
         }
 
-    def __call__(self, recording: Recording) -> list[Stretch]:
-        """Label what the table says of this recording.
-
-        Parameters
-        ----------
-        recording : Recording
-            An open recording.
-
-        Returns
-        -------
-        list of Stretch
-            The stretches, in the order of the table.
-        """
+    def __call__(self, recording: Recording) -> list[Segment]:
+        """Segments in the order of the table."""
         name = self._name_of(recording.path)
         if name is None:
             raise ValueError(f"{self.path} has no row for this file.")
         rows = self.rows.iloc[self._by_name[name]]
-        return _counted(
+        return _select(
             [
-                Stretch(
+                Segment(
                     _or_none(row.get("task")) or recording.path.stem,
                     row["label"],
                     _or_none(row.get("group")),
@@ -245,18 +173,7 @@ class TableLabels:
         )
 
     def unmatched(self, paths: Iterable[Path]) -> dict[str, str]:
-        """Rows of the table that speak of none of the files.
-
-        Parameters
-        ----------
-        paths : iterable of Path
-            The files.
-
-        Returns
-        -------
-        dict of str to str
-            Where the row is, and what is wrong.
-        """
+        """Rows of the table that name none of the files, and what is wrong with them."""
         matched = {self._name_of(path) for path in paths}
         return {
             f"{self.path}, row {place + 2}": f"{name!r} is none of the files that were given."
@@ -270,15 +187,7 @@ class TableLabels:
 
 
 def matched(paths: Sequence[Path], labels: FilenameLabels) -> None:
-    """Refuse a pattern that matches none of the files.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        The files.
-    labels : FilenameLabels
-        What the pattern is in.
-    """
+    """Refuse a pattern that matches none of the files."""
     if not any(_search(labels.pattern, path) for path in paths):
         raise ValueError(
             f"The pattern {labels.pattern.pattern!r} matches none of the {len(paths)} files; the "
@@ -308,13 +217,13 @@ def _search(pattern: re.Pattern[str], path: Path) -> re.Match[str] | None:
     return pattern.search(path.name) or pattern.search(path.as_posix())
 
 
-def _counted(stretches: list[Stretch], classes: Mapping[str, str] | None) -> list[Stretch]:
+def _select(segments: list[Segment], classes: Mapping[str, str] | None) -> list[Segment]:
     if classes is None:
-        return stretches
-    counted = [one for one in stretches if one.label in classes]
+        return segments
+    counted = [one for one in segments if one.label in classes]
     if not counted:
-        found = ", ".join(repr(label) for label in sorted({one.label for one in stretches}))
-        raise UncountedError(f"left out, since {found} is none of the labels that count")
+        found = ", ".join(repr(label) for label in sorted({one.label for one in segments}))
+        raise UnselectedLabelsError(f"left out, since {found} is none of the labels that count")
     return [one._replace(label=classes[one.label]) for one in counted]
 
 

@@ -1,4 +1,4 @@
-"""An ECG in; its beats, and the heart rate variability of windows, out."""
+"""Beats of an ECG by Hamilton's rules (2002), and heart-rate variability of its windows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from crossfade.signals._hamilton import check_ecg_rate, find_beats
-from crossfade.signals._heart import (
+from crossfade.signals._variability import (
     HeartFeatures,
     Intervals,
     check_features,
@@ -56,10 +56,10 @@ def hamilton(signal: ArrayLike, *, sfreq: float) -> Indices:
 
     It departs from the paper in four ways. Filters have no delay. Noise is measured between the
     peaks (twice the level that eight seconds stay under for three tenths of the time) and not on
-    peaks judged to be noise: where every third beat is small, those would be the only such peaks,
-    raise the threshold and lock themselves out. Half of the threshold is counted from the noise.
-    And after three seconds without a beat the level of beats is taken anew from the eight seconds
-    that follow, so that an artefact or a loose electrode deafens it no longer than that.
+    peaks classified as noise: where every third beat is small, those would be the only such peaks
+    and would raise the threshold above themselves. Half of the threshold is counted from the noise.
+    After three seconds without a beat, the level of the beats is estimated again from the eight
+    seconds that follow, so that detection resumes after an artefact or a loose electrode.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def hamilton(signal: ArrayLike, *, sfreq: float) -> Indices:
     Returns
     -------
     ndarray of shape (n_beats,), dtype int64
-        Samples at which the beats are, increasing; none for a flat signal. The rules always find
-        some peaks in noise: if those are no larger than that the log has a warning.
+        Samples at which the beats are, increasing; none for a flat signal. The rules find peaks in
+        noise, too: the log has a warning if those found are no larger.
 
     References
     ----------
@@ -121,7 +121,8 @@ class HeartRateVariability(TransformerMixin, BaseEstimator):
     holds less than one period of 0.04 Hz: its `lf` is computed all the same, as the paper does, and
     says little about so slow a wave.
 
-    What a window has too few beats for is NaN, and the log says in how many windows.
+    What a window has too few beats for is NaN. So is everything of a window whose peaks are no
+    larger than those of noise: it holds no heartbeat. The log says in how many windows.
 
     Parameters
     ----------
@@ -134,6 +135,16 @@ class HeartRateVariability(TransformerMixin, BaseEstimator):
     ----------
     n_features_in_ : int
         Number of samples in a window.
+
+    See Also
+    --------
+    heart_features : The same from the beats of a whole recording.
+
+    References
+    ----------
+    Task Force of the European Society of Cardiology and the North American Society of Pacing and
+    Electrophysiology, Heart rate variability: standards of measurement, physiological
+    interpretation, and clinical use. Circulation 93, 1043-1065 (1996).
 
     Examples
     --------
@@ -186,24 +197,26 @@ class HeartRateVariability(TransformerMixin, BaseEstimator):
         names = check_features(self.features)
         windows, rate = self._check_windows(X, reset=False)
         values = np.empty((len(windows), len(names)))
-        n_faint = n_dropped = 0
+        no_heartbeat = np.zeros(len(windows), dtype=np.bool_)
+        n_dropped = 0
         for row, window in enumerate(windows):
             found = find_beats(window, rate)
             described = heart_features(
                 found.at, [0.0], window.size / rate, sfreq=rate, features=names
             )
             values[row] = described.values[0]
-            n_faint += not found.stand_out
+            no_heartbeat[row] = not found.stand_out
             n_dropped += described.intervals.n_dropped
         missing = {name: n for name, n in count_missing(values, names).items() if n}
-        if missing or n_faint:
+        if missing or no_heartbeat.any():
             counts = ", ".join(f"{name} in {n}" for name, n in missing.items()) or "none"
             _log.warning(
-                "Of %d windows, too few beats: %s; beats that hardly stand out from noise: %d.",
+                "Of %d windows, too few beats: %s; no heartbeat, only noise: %d.",
                 len(windows),
                 counts,
-                n_faint,
+                no_heartbeat.sum(),
             )
+            values[no_heartbeat] = np.nan
         _log.info("%d intervals dropped in %d windows.", n_dropped, len(windows))
         return values
 

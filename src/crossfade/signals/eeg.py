@@ -1,9 +1,13 @@
-"""EEG in, features of its windows out: band powers, their shares, tangent vectors."""
+"""Features of EEG windows: band powers, their shares, and tangent vectors of covariances.
+
+The power of a band is the periodogram of the window, summed over the frequencies of the band; its
+share is that over the sum of all bands. The tangent vector of a window with covariance C is
+log(M^-1/2 C M^-1/2), where M is the Riemannian mean of the person's windows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +15,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from crossfade._validate import check_finite, check_number
-from crossfade.signals.windows import check_rate
+from crossfade._validate import check_finite
+from crossfade.signals._check import Bands, check_bands, check_extra, check_rate
+
+__all__ = [
+    "BANDS",
+    "BandPower",
+    "average_reference",
+    "band_pass",
+    "tangent_vectors",
+    "window_covariances",
+]
 
 Array = NDArray[np.float64]
-Bands = Mapping[str, tuple[float, float]]
 
 _AT_ONCE = 32
 
@@ -155,7 +167,7 @@ class BandPower(TransformerMixin, BaseEstimator):
     def _bins(self, n_samples: int) -> Array:
         """One row of zeros and ones over the frequencies for each band."""
         rate = check_rate(self.sfreq)
-        bands = check_bands(self.bands, rate)
+        bands = check_bands(BANDS if self.bands is None else self.bands, rate)
         frequencies = np.fft.rfftfreq(n_samples, 1.0 / rate)
         # A frequency that is meant to stand on an end may miss it by rounding.
         slack = 1e-9 * rate
@@ -178,38 +190,6 @@ class BandPower(TransformerMixin, BaseEstimator):
         tags.input_tags.three_d_array = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def check_bands(bands: Bands | None, sfreq: float) -> Bands:
-    """Return frequency bands; None is the paper's.
-
-    Parameters
-    ----------
-    bands : mapping of str to (float, float) or None
-        Name, lower and upper end in Hz.
-    sfreq : float
-        Samples per second; no band may reach above half of it.
-
-    Returns
-    -------
-    mapping of str to (float, float)
-        The bands.
-    """
-    chosen = BANDS if bands is None else bands
-    if not (hasattr(chosen, "items") and len(chosen)):
-        raise ValueError(f"bands must be a mapping such as {{'theta': (4, 8)}}; got {bands!r}.")
-    for name, ends in chosen.items():
-        if np.shape(ends) != (2,):
-            raise ValueError(f"Band {name!r} must be a pair of frequencies; got {ends!r}.")
-        low, high = (check_number(f"An end of band {name!r}", end, 0.0) for end in ends)
-        if not low < high:
-            raise ValueError(f"Band {name!r} must run upwards; got {low:g} to {high:g} Hz.")
-        if high > sfreq / 2.0:
-            raise ValueError(
-                f"Band {name!r} ends at {high:g} Hz, but {sfreq:g} samples a second show nothing "
-                f"above {sfreq / 2.0:g} Hz."
-            )
-    return chosen
 
 
 def average_reference(data: ArrayLike, alive: ArrayLike | None = None) -> Array:
@@ -266,22 +246,6 @@ def band_pass(data: ArrayLike, sfreq: float, low: float, high: float) -> Array:
     return filtered
 
 
-def check_extra(package: str, extra: str, what: str) -> None:
-    """Refuse what needs a package that is not there.
-
-    Parameters
-    ----------
-    package : str
-        Name of the package.
-    extra : str
-        Extra of Crossfade that brings it.
-    what : str
-        What needs it.
-    """
-    if find_spec(package) is None:
-        raise ImportError(f"{what} needs {package}. Install crossfade[{extra}].")
-
-
 def window_covariances(X: ArrayLike) -> Array:
     """Covariance of the channels in each window, shrunk by OAS so that it has full rank.
 
@@ -322,6 +286,15 @@ def tangent_vectors(covariances: ArrayLike) -> Array:
     -------
     ndarray of shape (n_windows, n_channels * (n_channels + 1) / 2)
         The vectors; NaN where the covariance is.
+
+    References
+    ----------
+    A. Barachant, S. Bonnet, M. Congedo, C. Jutten, Multiclass brain-computer interface
+    classification by Riemannian geometry. IEEE Transactions on Biomedical Engineering 59, 920-928
+    (2012).
+
+    P. Zanini et al., Transfer learning: a Riemannian geometry framework with applications to
+    brain-computer interfaces. IEEE Transactions on Biomedical Engineering 65, 1107-1116 (2018).
     """
     check_extra("pyriemann", "riemann", "A tangent space")
     from pyriemann.tangentspace import TangentSpace

@@ -1,4 +1,4 @@
-"""A file in, its channels out: EDF, BDF and what else MNE reads, XDF, MATLAB."""
+"""Channels and annotations of a recording: XDF, MATLAB, and every format of MNE (EDF, BDF, ...)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.signals.windows import check_rate
+from crossfade.signals._check import check_rate
+
+__all__ = ["SUFFIXES", "Annotation", "Recording", "open_recording", "plain_name"]
 
 Array = NDArray[np.float64]
 
@@ -29,7 +31,7 @@ _NAMES = ("ch_names", "channels", "labels", "chanlabels")
 
 
 class Annotation(NamedTuple):
-    """A stretch of a recording that has a name.
+    """A segment of a recording that has a name.
 
     Attributes
     ----------
@@ -127,7 +129,7 @@ class Recording:
         known = [name for name in eeg if _SCALP.fullmatch(name)]
         return tuple(known if 2 * len(known) > len(eeg) else eeg)
 
-    def heart(self) -> str:
+    def ecg_channel(self) -> str:
         """Name of the one ECG channel: by its kind, or the only channel there is."""
         by_kind = [n for n, k in zip(self.ch_names, self.kinds, strict=True) if k == "ecg"]
         found = by_kind or list(self.ch_names)

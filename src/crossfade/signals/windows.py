@@ -1,4 +1,4 @@
-"""A signal in, windows of equal length out."""
+"""Windows of equal length, cut from a signal every ``length - overlap`` seconds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossfade._validate import check_number
+from crossfade.signals._check import check_rate
+
+__all__ = ["Windows", "cut_windows"]
 
 
 class Windows(NamedTuple):
@@ -69,22 +72,3 @@ def cut_windows(signal: ArrayLike, sfreq: float, *, length: float, overlap: floa
         first = np.append(first, n_samples - n_window)
     views = np.lib.stride_tricks.sliding_window_view(array, n_window, axis=-1)
     return Windows(np.moveaxis(views, -2, 0)[first], first / rate)
-
-
-def check_rate(sfreq: object) -> float:
-    """Return a sampling rate; refuses what is not a positive number.
-
-    Parameters
-    ----------
-    sfreq : float
-        Samples per second.
-
-    Returns
-    -------
-    float
-        The same.
-    """
-    rate = check_number("sfreq", sfreq, 0.0)
-    if not 0.0 < rate < np.inf:
-        raise ValueError(f"sfreq must be a positive number of samples per second; got {sfreq!r}.")
-    return rate

@@ -1,4 +1,9 @@
-"""Beats in; clean RR intervals, and features of the heart in windows of time, out."""
+"""RR intervals between beats, and heart-rate variability of the intervals of a window.
+
+With intervals r_i of mean m and differences d_i of successive ones: pNN20 is the fraction of
+|d_i| > 20 ms, RMSSD the root of the mean of d_i^2, the SDNN ratio the standard deviation of r_i
+over m, and LF and HF are areas under the Lomb-Scargle periodogram of r_i - m.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +14,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossfade._validate import check_choice, check_finite, check_number
-from crossfade.signals.windows import check_rate
+from crossfade.signals._check import check_rate
 
 Array = NDArray[np.float64]
 
+# Intervals that a heart can have, in seconds; and how far, relative to the median of N_AROUND
+# intervals, one may be off.
 SHORTEST, LONGEST = 0.3, 2.0
 JUMP = 0.3
 N_AROUND = 7
 
+# Bands of the Task Force (1996), in Hz.
 LOW = (0.04, 0.15)
 HIGH = (0.15, 0.4)
-# A wave and a mean have three numbers; fewer intervals than this say nothing of a spectrum.
+# A mean and a sine take three numbers, so that a spectrum needs at least one interval more.
 FEWEST_FOR_SPECTRUM = 4
 
 
@@ -237,7 +245,7 @@ def _rate(window: _Window) -> float:
     return 60.0 / float(window.seconds.mean()) if window.seconds.size else np.nan
 
 
-def _share_above(window: _Window, bound: float) -> float:
+def _fraction_above(window: _Window, bound: float) -> float:
     # At 100 Hz differences are whole multiples of 10 ms: 20 ms, rounded or not, are not above 20.
     steps = np.abs(window.steps)
     return float((steps > bound + 1e-9).mean()) if steps.size else np.nan
@@ -267,6 +275,7 @@ def _power(window: _Window, band: tuple[float, float]) -> float:
     from scipy.signal import lombscargle
 
     spectrum = lombscargle(window.times - window.times[0], offsets, 2.0 * np.pi * frequencies)
+    # A sine of amplitude a has the peak n a^2 / 4 and the width 1 / duration: its area is a^2 / 2.
     density = 2.0 * spectrum * duration / (n_intervals - 1)
     return float(np.trapezoid(density, frequencies))
 
@@ -277,12 +286,12 @@ def _lf_hf(window: _Window) -> float:
 
 
 FEATURES: dict[str, Callable[[_Window], float]] = {
-    "pnn20": lambda window: _share_above(window, 0.02),
+    "pnn20": lambda window: _fraction_above(window, 0.02),
     "sdnn_ratio": _sdnn_ratio,
     "lf_hf": _lf_hf,
     "rate": _rate,
     "rmssd": _rmssd,
-    "pnn50": lambda window: _share_above(window, 0.05),
+    "pnn50": lambda window: _fraction_above(window, 0.05),
     "lf": lambda window: _power(window, LOW),
     "hf": lambda window: _power(window, HIGH),
 }
