@@ -207,7 +207,7 @@ def load_model(path: str | os.PathLike[str]) -> SavedRule:
 
 def _record(prior: Prior) -> dict[str, Any]:
     """Which prior it was; of a mixture, what it holds of all its tasks together."""
-    whole: TaskPrior = getattr(prior, "pooled", prior)
+    whole = prior if isinstance(prior, TaskPrior) else prior.pooled
     return {
         "sha256": hashlib.sha256(content_of(whole)).hexdigest(),
         "n_tasks": whole.n_tasks,

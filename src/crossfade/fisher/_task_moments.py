@@ -163,7 +163,7 @@ def unit_directions(
         omega = learn_direction(moments, shrinkage, scale).omega
     else:
         shrunk = _shrunk_covariance(moments, scale, shrinkage)
-        omega = np.linalg.solve(shrunk, nu[..., None])[..., 0]
+        omega = np.asarray(np.linalg.solve(shrunk, nu[..., None])[..., 0], np.float64)
         length = np.linalg.vector_norm(omega, axis=-1, keepdims=True)
         omega = omega / np.where(length > 0.0, length, 1.0)
     # Tasks without any variance, or whose classes differ only where nothing varies.
@@ -181,7 +181,8 @@ def _neighbours(moments: ClassMoments, X: Array, label: Places) -> Array:
     if moments.rooted:
         in_units = learn_direction(moments).sigma.inverse().per_row().apply(rows)
     else:
-        in_units = np.linalg.solve(_shrunk_covariance(moments, scale), rows.mT).mT
+        solved = np.linalg.solve(_shrunk_covariance(moments, scale), rows.mT)
+        in_units = np.asarray(solved.mT, np.float64)
     return autocorrelation(
         [(rows[:, label == name], in_units[:, label == name]) for name in (0, 1)]
     )
