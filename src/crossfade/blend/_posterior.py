@@ -82,7 +82,7 @@ def path_of(person: Direction, crowd: Crowd, *, dense: bool = False) -> Path:
     crossed = sigma.basis.mT @ root
     floor = sigma.floor if sigma.n_outside else np.zeros_like(sigma.floor)
     inner = (crossed.mT * (sigma.values - floor[..., None])[..., None, :]) @ crossed
-    variances = (root**2).sum(-2)
+    variances = crowd.variances
     inner += (floor[..., None] * variances)[..., None] * np.eye(variances.shape[-1])
     values, turn = np.linalg.eigh(inner)
     return Path(
@@ -108,7 +108,7 @@ def _direct(person: Direction, crowd: Crowd, strength: float) -> tuple[Blend, ND
         none = np.zeros(person.noise.shape)
         omega = np.broadcast_to(mean, person.omega.shape)
         return Blend(omega, none, none, none), none > 0.0
-    variances = (root**2).sum(-2)
+    variances = crowd.variances
     crossed = sigma.basis.mT @ root
     n_rows = crossed.shape[-2]
     floor = sigma.floor[..., None] if sigma.n_outside else np.zeros_like(sigma.floor)[..., None]
@@ -125,9 +125,10 @@ def _direct(person: Direction, crowd: Crowd, strength: float) -> tuple[Blend, ND
         inverse_trace = (1.0 / diagonal).sum(-1) - (scaled * solved).sum((-2, -1))
     else:
         inner = crossed.mT @ (above * crossed)
-        inverse = np.linalg.inv(inner + diagonal[..., None] * np.eye(n_features))
+        np.einsum("...ii->...i", inner)[...] += diagonal
+        inverse = np.linalg.inv(inner)
         kept = np.matvec(inverse, coordinates)
-        inverse_trace = np.trace(inverse, axis1=-2, axis2=-1)
+        inverse_trace = np.einsum("...ii->...", inverse)
     pulled = coordinates - noise[..., None] * kept
     dof = n_features - noise * inverse_trace
     omega = mean + np.matvec(root, pulled)

@@ -109,33 +109,44 @@ def direction_of(
     `counts` are the samples of each class, `dof` the degrees of freedom of the covariance; None if
     it comes from these samples alone. The paper's forms are for data scaled to a half gap of one.
     """
+    # In the eigenvectors of the covariance: S^-1 nu, its length, and nu'S^-1 nu.
     inverse = sigma.inverse()
-    raw = inverse.apply(nu)
-    length = np.sqrt(np.vecdot(raw, raw))
+    inside = np.matvec(sigma.basis.mT, nu)
+    solved = inside * inverse.values
+    raw = np.matvec(sigma.basis, solved)
+    square, separation = np.vecdot(solved, solved), np.vecdot(inside, solved)
+    bent = np.vecdot(solved * inverse.values, solved)
+    if sigma.n_outside:
+        rest = nu - np.matvec(sigma.basis, inside)
+        beyond, floor = np.vecdot(rest, rest), inverse.floor
+        raw = raw + floor[..., None] * rest
+        square, separation = square + beyond * floor**2, separation + beyond * floor
+        bent = bent + beyond * floor**3
+    length = np.sqrt(square)
     safe = np.where(length > 0.0, length, 1.0)
     omega = raw / safe[..., None]
-    separation = np.vecdot(nu, raw)
     if dof is None:
         dof = np.maximum(counts.sum(-1) - 2.0, 1.0)
     r = np.asarray(shrinkage)
     if form == "unit":
         noise = (mean_noise(counts) + (1.0 - r) ** 2 / dof * separation) / safe**2
-        radial, cross = noise * np.vecdot(omega, inverse.apply(omega)), -noise
+        radial, cross = noise * bent / safe**2, -noise
     else:
         gap = np.vecdot(nu, nu) / counts.sum(-1)
         noise = (1.0 + separation) * gap
         radial = (-1.0 if form == "minus" else 1.0) * length**2 * gap
         cross = np.zeros_like(gap)
-    known: dict[str, Any] = {
-        "rank": np.full(length.shape, sigma.n_features),
-        "means": np.stack([-nu, nu], -2),
-        "scale": np.ones(sigma.n_features),
-        "own_scale": False,
-        "correlation": None,
-    }
-    return Direction(
-        omega, length, noise, radial, cross, nu, sigma, r, counts, np.asarray(dof), **known | more
-    )
+    if not more:
+        # Known rather than learnt: about the origin, in raw units.
+        more = {
+            "rank": np.full(length.shape, sigma.n_features),
+            "means": np.stack([-nu, nu], -2),
+            "scale": np.ones(sigma.n_features),
+            "own_scale": False,
+            "correlation": None,
+        }
+    freedom = np.asarray(dof)
+    return Direction(omega, length, noise, radial, cross, nu, sigma, r, counts, freedom, **more)
 
 
 def learn_direction(
@@ -162,10 +173,10 @@ def learn_direction(
     counts = moments.counts[..., :2] / worth.crowding[:2]
     dof = np.maximum(moments.dof * worth.dof, 1.0)
     nu = moments.gap() / (2.0 * scale)
-    about = {"means": moments.means[..., :2, :], "scale": scale, "correlation": correlation}
     if np.all(moments.left >= 1.0) and varies.any():
-        plain = _covariance(moments, scale, varies)
-        sigma = plain.map(plain.values / worth.shown, plain.floor)
+        sigma = _covariance(moments, scale, varies)
+        if worth.shown != 1.0:
+            sigma = sigma.map(sigma.values / worth.shown, sigma.floor)
         size = varying_dimension(sigma, nu, dof, fallback)
         fourth = np.zeros(())
         if shrinkage == "ledoit_wolf":
@@ -176,13 +187,19 @@ def learn_direction(
         sigma = _spectrum.identity(nu.shape) if fallback is None else fallback
         r, size = np.ones(nu.shape[:-1]), np.full(nu.shape[:-1], nu.shape[-1])
         own_scale = False
-    found = direction_of(sigma, nu, counts, r, form, dof, own_scale=own_scale, **about)
+    about: dict[str, Any] = {
+        "rank": np.minimum(_rank(sigma), size),
+        "means": moments.means[..., :2, :],
+        "scale": scale,
+        "own_scale": own_scale,
+        "correlation": correlation,
+    }
+    found = direction_of(sigma, nu, counts, r, form, dof, **about)
     if nu.ndim == 1 and not found.length and nu.any():
         # The classes differ only where nothing varies: the gap itself is the direction.
-        sigma, size = _spectrum.identity(nu.shape), np.full((), nu.size)
-        one = np.ones(())
-        found = direction_of(sigma, nu, counts, one, form, dof, own_scale=own_scale, **about)
-    return found._replace(rank=np.minimum(_rank(sigma), size))
+        sigma, about["rank"] = _spectrum.identity(nu.shape), np.full((), nu.size)
+        found = direction_of(sigma, nu, counts, np.ones(()), form, dof, **about)
+    return found
 
 
 def learn_pairs(
@@ -225,8 +242,8 @@ def learn_pairs(
     sigma, r = _shrunk(sigma, shrinkage, size, dof, moments.counts.sum(-1), fourth)
     means = np.stack([moments.means[first], moments.means[second]], -2)
     about = {"means": means, "scale": scale, "own_scale": own_scale, "correlation": None}
-    found = direction_of(sigma, nu, counts, r, "unit", dof, **about)
-    return found._replace(rank=np.minimum(_rank(sigma), size))
+    rank = np.minimum(_rank(sigma), size)
+    return direction_of(sigma, nu, counts, r, "unit", dof, rank=rank, **about)
 
 
 def _worth(moments: ClassMoments, correlation: Array | None) -> Worth:
@@ -239,7 +256,7 @@ def _worth(moments: ClassMoments, correlation: Array | None) -> Worth:
 
 def _covariance(moments: ClassMoments, scale: Array, varies: NDArray[np.bool_]) -> Spectrum:
     """Plain covariance within the classes, in features divided by `scale`."""
-    return moments.spectrum(np.where(varies, scale, np.inf))
+    return moments.spectrum(scale if varies.all() else np.where(varies, scale, np.inf))
 
 
 def _rank(sigma: Spectrum) -> Places:
@@ -256,6 +273,8 @@ def varying_dimension(
     more degrees of freedom than directions, and the gap of the classes lies within these.
     """
     whole = np.full(nu.shape[:-1], sigma.n_features)
+    if not sigma.n_outside and sigma.values.all() and (fallback is None or fallback.values.all()):
+        return whole
     for known, enough in ((sigma, dof), (fallback, np.inf)):
         if known is None or known.floor.any():
             continue

@@ -11,7 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from crossfade._typing import Array
 from crossfade._validate import check_finite, check_scale
 from crossfade.fisher._direction import Direction, learn_direction
-from crossfade.fisher._linear import FLATTEST, LinearRule, Rule, check_both_classes, encode
+from crossfade.fisher._linear import (
+    FLATTEST,
+    LinearRule,
+    Rule,
+    check_both_classes,
+    encode,
+    slope_of,
+)
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._shrinkage import check_shrinkage
 
@@ -121,7 +128,8 @@ class FisherDiscriminant(LinearRule):
         omega = person.omega
         gap = float(np.vecdot(omega, person.nu))
         variance = float(np.vecdot(omega, person.sigma.apply(omega)))
-        rule = Rule.through(self.midpoint_, omega, person.scale, gap, variance)
+        rule = Rule.through(self.midpoint_, omega, person.scale)
+        self._slope = slope_of(gap, variance)
         if priors[0] != priors[1]:
             # Equation 20; without a gap every sample has the probabilities given.
             odds = float(np.log(priors[0]) - np.log(priors[1]))

@@ -43,18 +43,19 @@ class Rule(NamedTuple):
     projection: Array  # (d,): unit direction, in scaled units
     coef: Array  # (1, d)
     intercept: Array  # (1,)
-    slope: float  # of the log odds in the scores
 
     @classmethod
-    def through(
-        cls, midpoint: Array, projection: Array, scale: Array, gap: float, variance: float
-    ) -> Rule:
-        """Rule with its threshold at `midpoint`, for classes of such a gap along `projection`."""
+    def through(cls, midpoint: Array, projection: Array, scale: Array) -> Rule:
+        """Rule along `projection` with its threshold at `midpoint`."""
         coef = (projection / scale)[None, :]
-        certain = STEEPEST if gap > 0.0 else 0.0
-        slope = 2.0 * gap / variance if variance > 0.0 else certain
-        slope = min(max(slope, FLATTEST), STEEPEST)
-        return cls(projection, coef, -(coef @ midpoint), slope)
+        return cls(projection, coef, -(coef @ midpoint))
+
+
+def slope_of(gap: float, variance: float) -> float:
+    """Slope of the log odds for classes of half such a distance, and such a variance (27)."""
+    certain = STEEPEST if gap > 0.0 else 0.0
+    slope = 2.0 * gap / variance if variance > 0.0 else certain
+    return min(max(slope, FLATTEST), STEEPEST)
 
 
 class LabelledClassifier(ClassifierMixin, BaseEstimator):
@@ -139,6 +140,7 @@ class LinearRule(LabelledClassifier):
     projection_: Array
     coef_: Array
     intercept_: Array
+    #: Of the log odds in the scores.
     _slope: float
 
     def __sklearn_tags__(self) -> Any:
@@ -209,7 +211,7 @@ class LinearRule(LabelledClassifier):
         return "This %(name)s is not fitted yet; call fit with labelled samples first."
 
     def _set_rule(self, rule: Rule) -> None:
-        self.projection_, self.coef_, self.intercept_, self._slope = rule
+        self.projection_, self.coef_, self.intercept_ = rule
 
 
 def encode(labels: NDArray[Any], most: int = 2) -> tuple[NDArray[Any], Places]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,12 +96,12 @@ class ClassMoments:
         """Number of features, d."""
         return int(self.means.shape[-1])
 
-    @property
+    @cached_property
     def dof(self) -> Array:
         """Degrees of freedom of the scatter, at least one, of shape (...)."""
         return np.maximum(self.left, 1.0)
 
-    @property
+    @cached_property
     def left(self) -> Array:
         """Windows less classes, of shape (...)."""
         left: Array = self.counts.sum(-1) - self.counts.shape[-1]

@@ -157,6 +157,12 @@ class Crowd:
         return root
 
     @cached_property
+    def variances(self) -> Array:
+        """Squared lengths of the columns of the root, of shape (..., d)."""
+        variances: Array = (self.root**2).sum(-2)
+        return variances
+
+    @cached_property
     def dense_scatter(self) -> Array:
         """Covariance T of the directions between people, of shape (..., d, d)."""
         d, n_tasks = self.n_features, float(self.n_tasks)

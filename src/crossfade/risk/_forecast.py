@@ -55,7 +55,8 @@ def forecast(
     with np.errstate(divide="ignore", invalid="ignore"):
         score = gap / np.sqrt(np.maximum(variance, 0.0))
         score = np.where(np.isnan(score), 0.0, score)
-        doubt = np.nan_to_num(2.0 * optimism**2 / (variance * rank))
+        doubt = 2.0 * optimism**2 / (variance * rank)
+    doubt = np.where(np.isnan(doubt), 0.0, doubt)
     # The optimism is itself uncertain. A mean of Phi over a noisy score is too low; over this one
     # it is right. The noise of the gap proper cancels with that of the threshold.
     doubt = np.minimum(doubt, 0.5)
