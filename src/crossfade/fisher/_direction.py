@@ -29,6 +29,7 @@ from crossfade.fisher._spectrum import Spectrum
 #: raw formula (equation 6), with its printed sign or the right one.
 NOISE_FORMS = ("unit", "minus", "plus")
 _INDEPENDENT = Worth(np.ones(2), 1.0, 1.0)
+_SIGNS = np.array([[-1.0], [1.0]])
 
 
 class Direction(NamedTuple):
@@ -139,8 +140,8 @@ def direction_of(
     if not more:
         # Known rather than learnt: about the origin, in raw units.
         more = {
-            "rank": np.full(length.shape, sigma.n_features),
-            "means": np.stack([-nu, nu], -2),
+            "rank": np.broadcast_to(np.asarray(sigma.n_features), length.shape),
+            "means": nu[..., None, :] * _SIGNS,
             "scale": np.ones(sigma.n_features),
             "own_scale": False,
             "correlation": None,

@@ -60,10 +60,12 @@ def negative_probability(
     # On the safe side: twice the error of the rule with half the nodes, the tail, and rounding.
     error = 2.0 * np.abs(fine - coarse) + modulus[..., -1] / np.pi + 1e-14
     # Cantelli's inequality decides where phi oscillates too fast for the nodes.
-    tail = 1.0 / np.hypot(1.0, score) ** 2
+    with np.errstate(over="ignore"):
+        tail = 1.0 / (1.0 + score * score)
     bound = 1.0 - tail
-    probability = np.maximum(0.5 - fine, bound * (score < 0.0))
-    probability = np.minimum(probability, 1.0 - bound * (score > 0.0))
+    low = score < 0.0
+    probability = np.where(low, np.maximum(0.5 - fine, bound), np.minimum(0.5 - fine, tail))
+    probability = np.clip(probability, 0.0, 1.0)
     error = np.minimum(error, tail)
     if some_certain:
         # Without any spread the sign of the mean decides.
@@ -110,6 +112,16 @@ def wrong_probability(
     tail = np.where(np.isfinite(moved), np.exp(-1.0 - _FAR / np.e), 0.0)
     smaller = np.minimum(share, 1.0 - share)
     return np.where(beyond, smaller, risk), np.where(beyond, tail, error)
+
+
+def single(evaluate: Callable[..., tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Evaluate one case, with twice the nodes as long as it is not yet exact."""
+    n_nodes = _FEWEST
+    while True:
+        probability, error = evaluate(n_nodes=n_nodes)
+        n_nodes *= 2
+        if n_nodes > _MOST or error.max() <= TOLERANCE:
+            return probability, error
 
 
 def by_rows(
