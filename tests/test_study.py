@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, roc_auc_score
@@ -497,15 +496,6 @@ def test_estimators_are_not_changed(make_tasks):
     estimator = LogisticRegression()
     rows_of(make_tasks(3), [("mine", estimator)])
     assert not hasattr(estimator, "coef_")
-
-
-def test_a_named_method_is_the_estimator_it_stands_for(make_tasks):
-    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    rows = rows_of(make_tasks(3), ["lda", ("mine", lda)], budgets=[3])
-    first, second = (
-        rows[rows["method"] == name].drop(columns="method") for name in ("lda", "mine")
-    )
-    same(first, second)
 
 
 # -- what fails -----------------------------------------------------------------------------------
