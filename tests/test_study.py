@@ -183,6 +183,12 @@ def test_rows_of_a_task_do_not_depend_on_the_order(make_tasks):
         same(*(rows[rows["task"] == task.name] for rows in (forward, backward)))
 
 
+def test_names_may_be_strings_of_numpy(make_tasks):
+    tasks = make_tasks(3)
+    other = [Task(task.X, task.y, np.str_(task.name)) for task in tasks]
+    same(rows_of(tasks, ["target"]), rows_of(other, ["target"]))
+
+
 def test_rows_depend_on_the_seed(make_tasks):
     tasks = make_tasks(4)
     first, second = (rows_of(tasks, ["target"], random_state=seed) for seed in (0, 1))
