@@ -8,12 +8,11 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-import crossfade.study._effect_of_b
 from crossfade import TaskSet
 from crossfade.cli import main
 from crossfade.cli._reproduce import printed
 from crossfade.cli._study import accuracies
-from crossfade.study import CalibrationStudy, StudyResult
+from crossfade.study import CalibrationStudy, StudyResult, reproduce
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
@@ -211,9 +210,8 @@ def test_reproduce_takes_the_users_wesad(run, tmp_path, monkeypatch, make_tasks)
 
 
 def test_effect_of_b_has_no_gaps(run, monkeypatch):
-    whole = crossfade.study._effect_of_b.effect_of_b
-    few = partial(whole, n_splits=2, n_repeats=2, n_draws=(10, 100))
-    monkeypatch.setattr("crossfade.study._effect_of_b.effect_of_b", few)
+    few = partial(reproduce.effect_of_b, n_splits=2, n_repeats=2)
+    monkeypatch.setattr("crossfade.study.reproduce.effect_of_b", few)
     result = run("reproduce", "effect-of-b")
     assert result.exit_code == 0, result.output
     assert "20%" in result.stdout
@@ -247,9 +245,14 @@ def test_reproduce_draws_the_vectors_and_the_simulations(run, tmp_path):
     made = {path.name for path in (tmp_path / "results").iterdir()}
     assert {"vectors-mental-math.png", "vectors-matb-like.csv", "figure2.png"} <= made
     assert {"vectors-wesad-like-authors.png", "vectors-wesad-like.csv"} <= made
+    result = run("reproduce", "figure1")
+    assert result.exit_code == 0, result.output
+    assert {"figure1.csv", "figure1.png"} <= {
+        path.name for path in (tmp_path / "results").iterdir()
+    }
 
 
 def test_reproduce_lists_what_there_is(run):
     result = run("reproduce", "figure7")
     assert result.exit_code == 2
-    assert "There are figure2, figure3, mental-math, matb-like, wesad, effect-of-b" in result.stderr
+    assert "There are figure1, figure2, figure3, mental-math, matb-like, wesad" in result.stderr
