@@ -180,7 +180,7 @@ def test_dense_attributes_are_made_when_asked_for(make_target):
     rule = FisherDiscriminant().fit(X, y)
     largest = max(np.size(part) for part in rule.__dict__.values() if isinstance(part, np.ndarray))
     assert largest <= X.size
-    assert max(part.size for part in rule._target.sigma) <= X.size
+    assert max(part.size for part in rule._person.sigma) <= X.size
     assert rule.score(X, y) == 1.0
 
 
@@ -275,6 +275,10 @@ def test_refuses_what_is_not_finite(make_target, bad):
     X[2, 1] = 0.0
     rule = FisherDiscriminant().fit(X, y)
     X[2, 1] = bad
+    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
+        rule.predict(X)
+    # Nor where its coefficient is zero, so that the score would not show it.
+    rule.coef_ = np.array([[1.0, 0.0, 1.0, 1.0]])
     with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
         rule.predict(X)
 
