@@ -290,7 +290,7 @@ def test_two_components_that_cancel_leave_the_person(make_target):
     W = np.concatenate([two_clusters(), -two_clusters()])
     X, y = make_target(n_each=(2, 2), gap=0.1)
     prior = MixturePrior.from_projections(W, 1)
-    with pytest.warns(UserWarning, match="tasks cancel out"):
+    with pytest.warns(CancellingSourcesWarning, match="tasks cancel out"):
         assert ConvexBlendClassifier(prior).fit(X, y).alpha_ == 1.0
 
 
