@@ -109,12 +109,12 @@ def write_archive():
     return write
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_clusters():
     """Unit directions about several centres in turn; about the first axes if none are given."""
 
     def make(n_tasks=60, n_features=4, kappas=(80.0, 80.0), seed=0, centres=None):
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng([seed, n_tasks, n_features])
         centres = np.eye(n_features) if centres is None else centres
         W = np.empty((n_tasks, n_features))
         for place, kappa in enumerate(kappas):
@@ -127,7 +127,7 @@ def make_clusters():
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_run():
     """Normal samples along the last axis but one, each like the one before it."""
 

@@ -450,13 +450,19 @@ def test_merging_gives_up_what_only_one_keeps(make_tasks, make_prior):
 
 def test_merging_refuses_other_spaces(make_prior):
     prior = make_prior(classes=("a", "b"), feature_names=list("wxyz"))
-    with pytest.raises(PriorMismatchError, match="different features cannot be merged: 4 and 5 features"):
+    with pytest.raises(
+        PriorMismatchError, match="different features cannot be merged: 4 and 5 features"
+    ):
         prior + make_prior(n_features=5)
     with pytest.raises(PriorMismatchError, match=r"different feature scales .* same feature_scale"):
         prior + make_prior(feature_scale=np.nextafter(np.ones(4), 2.0))
-    with pytest.raises(PriorMismatchError, match=r"different feature names cannot be merged: .*'w'"):
+    with pytest.raises(
+        PriorMismatchError, match=r"different feature names cannot be merged: .*'w'"
+    ):
         prior + make_prior(feature_names=list("wxzy"))
-    with pytest.raises(PriorMismatchError, match=r"different classes cannot be merged: \('a', 'b'\)"):
+    with pytest.raises(
+        PriorMismatchError, match=r"different classes cannot be merged: \('a', 'b'\)"
+    ):
         prior + make_prior(classes=("b", "c"))
     with pytest.raises(TypeError, match="unsupported operand"):
         prior + 1

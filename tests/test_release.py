@@ -141,7 +141,9 @@ def test_a_prior_drowned_in_noise_is_left_alone(make_prior, make_target):
     assert not drowned.mean.any()
     np.testing.assert_allclose(drowned.scatter, 30 / 29 / 4 * np.eye(4))
     X, y = make_target()
-    with pytest.warns(CancellingSourcesWarning, match=r"The noise of its release hides them: ask for more"):
+    with pytest.warns(
+        CancellingSourcesWarning, match=r"The noise of its release hides them: ask for more"
+    ):
         blend = ConvexBlendClassifier(drowned).fit(X, y)
     assert blend.alpha_ == 1.0
     assert np.isfinite(PosteriorBlendClassifier(drowned).fit(X, y).projection_).all()

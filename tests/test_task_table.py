@@ -113,7 +113,9 @@ def test_refusals_name_file_row_and_column(tmp_path, text, message):
 
 def test_a_task_without_a_whole_row_is_dropped_and_named():
     frame = pd.DataFrame({"task": ["p", "p", "q"], "label": [0, 1, 0], "a": [1.0, 2.0, np.nan]})
-    with pytest.warns(DroppedWindowsWarning, match=r"1 of 3 rows .*a \(1\)\. Nothing is left of 'q'"):
+    with pytest.warns(
+        DroppedWindowsWarning, match=r"1 of 3 rows .*a \(1\)\. Nothing is left of 'q'"
+    ):
         assert [task.name for task in TaskSet.from_frame(frame)] == ["p"]
     frame["a"] = np.nan
     with pytest.raises(ValueError, match="features are missing in every row"):
