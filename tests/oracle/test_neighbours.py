@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from crossfade.prior._task_directions import autocorrelation
 from scipy.linalg import toeplitz
 
 from crossfade import (
@@ -12,7 +13,6 @@ from crossfade import (
     TaskPrior,
 )
 from crossfade.fisher._correlation import worth_of_runs
-from crossfade.prior._task_directions import autocorrelation
 
 
 def autoregressive(rng, shape, correlation):

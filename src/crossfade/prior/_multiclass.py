@@ -156,7 +156,7 @@ class MulticlassPrior:
                     "one. Leave it out, or use strategy='pairwise'."
                 )
         scale = resolve_scale(feature_scale, np.shape(sources[0].X)[1])
-        if scale is None:
+        if scale is None and len(classes) > 2:
             scale = spread_of(sources)
         priors = {}
         for pair in pairs_of(classes, strategy):
@@ -169,7 +169,7 @@ class MulticlassPrior:
                 prior = TaskPrior.from_tasks(
                     able,
                     discriminant,
-                    scale,
+                    "auto" if scale is None else scale,
                     isotropic=isotropic,
                     keep_directions=keep_directions,
                 )
