@@ -1,4 +1,4 @@
-"""Many classes: one blend for each pair of them, their probabilities coupled (38 to 40).
+"""Many classes: one blend for each pair, their probabilities coupled (equations 38 to 40).
 
 All classes of the person share one covariance, so that the samples of every class count for that of
 every pair, and one decomposition serves all pairs.
