@@ -7,8 +7,9 @@ import pytest
 from sklearn.base import clone
 
 from crossfade import ConvexBlendClassifier, FisherDiscriminant, Task, TaskPrior
-from crossfade.blend._per_task import PENALTIES, per_task_blend
-from crossfade.fisher._direction import Samples, describe_target
+from crossfade.blend._per_task import PENALTIES, _at
+from crossfade.fisher._direction import learn_direction
+from crossfade.fisher._moments import ClassMoments
 from crossfade.simulate import draw_directions, simulate_tasks
 
 
@@ -149,26 +150,11 @@ def test_classes_in_another_order_turn_the_sources_round(clusters):
     np.testing.assert_allclose(turned.projection_, -forward.projection_)
 
 
-def test_many_targets_at_once_are_the_same_as_one_by_one(clusters):
-    rng = np.random.default_rng(3)
-    y = np.repeat([0, 1], 3)
-    X = rng.normal(size=(4, 6, 5)) + np.where(y, 1.0, -1.0)[:, None] * np.eye(5)[0]
-    scale = np.ones(5)
-    together = per_task_blend(describe_target(Samples(X, y, np.ones(6)), "oas", scale), clusters)
-    for place, rows in enumerate(X):
-        alone = per_task_blend(
-            describe_target(Samples(rows, y, np.ones(6)), "oas", scale), clusters
-        )
-        for many, one in zip(together, alone, strict=True):
-            np.testing.assert_allclose(many[place], one, atol=1e-12)
-
-
 def test_order_of_sources_does_not_matter_to_the_weights(clusters):
     X, y = samples(np.eye(5)[1], 10)
-    target = describe_target(Samples(X, y, np.ones(10)), "oas", np.ones(5))
+    person = learn_direction(ClassMoments.of(X, y), "oas", np.ones(5))
     order = np.random.default_rng(4).permutation(40)
-    blend = per_task_blend(target, clusters, penalty=np.array(4.0))
-    shuffled = per_task_blend(target, clusters[order], penalty=np.array(4.0))
+    blend, shuffled = (_at(person, W, np.array(4.0), None)[0] for W in (clusters, clusters[order]))
     np.testing.assert_allclose(shuffled.weights, blend.weights[order])
     np.testing.assert_allclose(shuffled.omega, blend.omega)
 

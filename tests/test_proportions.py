@@ -16,9 +16,11 @@ from crossfade import (
     expected_risk,
     risk_curve,
 )
-from crossfade.fisher._direction import Samples, describe_target
+from crossfade.blend._unlabelled import proportion_of
+from crossfade.fisher._direction import learn_direction
+from crossfade.fisher._moments import ClassMoments
+from crossfade.risk._error_rate import threshold
 from crossfade.risk._forecast import expected_accuracy, forecast
-from crossfade.risk._proportions import proportion_of, threshold
 
 BLENDS = [ConvexBlendClassifier, PosteriorBlendClassifier]
 BAD = [
@@ -153,13 +155,13 @@ def test_the_convex_blend_chooses_alpha_by_the_risk_of_these_proportions(make_ta
     X, y = make_target(n_each=(5, 5), gap=0.7)
     prior = make_prior()
     rule = ConvexBlendClassifier(prior, class_prior=(0.8, 0.2)).fit(X, y)
-    target = rule._target
+    plain = FisherDiscriminant(feature_scale=prior.feature_scale).fit(X, y)
     choice = choose_alpha(
         prior,
-        half_gap=target.nu,
-        covariance=target.sigma.dense(),
-        n_samples=target.counts,
-        shrinkage=float(target.shrinkage),
+        half_gap=plain.half_gap_,
+        covariance=plain.covariance_,
+        n_samples=(5, 5),
+        shrinkage=plain.shrinkage_,
         class_prior=(0.8, 0.2),
     )
     assert rule.alpha_ == pytest.approx(float(choice.alpha), abs=1e-6)
@@ -190,13 +192,13 @@ def test_one_class_only_has_proportions_too(make_target, make_tasks):
 def test_forecast_takes_batches(make_target):
     X, y = make_target()
     stack = np.stack([X, X[::-1] * 1.1, X + 1.0])
-    batch = describe_target(Samples(stack, y, np.ones(y.size)), "oas", np.ones(4))
+    batch = learn_direction(ClassMoments.of(stack, y), "oas", np.ones(4))
     shares = np.array([0.2, 0.5, 0.9])
-    omega = batch.noise.omega
-    whole = forecast(batch, omega, batch.rank, share=shares, share_error=0.05)
+    omega = batch.omega
+    whole = forecast(batch, omega, batch.rank, class_prior=shares, prior_error=0.05)
     for place, share in enumerate(shares):
-        one = describe_target(Samples(stack[place], y, np.ones(y.size)), "oas", np.ones(4))
-        alone = forecast(one, omega[place], one.rank, share=share, share_error=0.05)
+        one = learn_direction(ClassMoments.of(stack[place], y), "oas", np.ones(4))
+        alone = forecast(one, omega[place], one.rank, class_prior=share, prior_error=0.05)
         assert alone.accuracy == pytest.approx(whole.accuracy[place])
         assert alone.error == pytest.approx(whole.error[place])
 
@@ -268,9 +270,10 @@ def test_an_estimate_follows_a_placed_threshold(make_prior):
 def test_proportions_of_batches_are_those_of_members():
     scores = np.random.default_rng(5).normal(-0.6, 1.1, size=(4, 120))
     gap, variance = np.array([1.0, 0.8, -0.1, 1.2]), np.array([1.0, 1.2, 1.0, 0.0])
-    share, error = proportion_of(scores, gap, variance, (5.0, 5.0))
+    counts = np.array([5.0, 5.0])
+    share, error = proportion_of(scores, gap, variance, counts)
     for place in range(4):
-        alone = proportion_of(scores[place], gap[place], variance[place], (5.0, 5.0))
+        alone = proportion_of(scores[place], gap[place], variance[place], counts)
         np.testing.assert_allclose(alone, [share[place], error[place]], atol=1e-4)
     # Without a gap, or without any variance to spread it over, nothing can be said.
     np.testing.assert_array_equal(share[2:], 0.5)

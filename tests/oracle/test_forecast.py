@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm, vonmises_fisher
 
-from crossfade import ConvexBlendClassifier, PosteriorBlendClassifier, TaskPrior
+from crossfade import (
+    ConvexBlendClassifier,
+    FisherDiscriminant,
+    PosteriorBlendClassifier,
+    TaskPrior,
+)
 from crossfade.simulate import draw_directions
 
 BLENDS = {"posterior": PosteriorBlendClassifier, "convex": ConvexBlendClassifier}
@@ -29,7 +34,8 @@ def simulate(n_features, n, repeats):
         W = law.rvs(101, random_state=rng)
         nu, prior = W[0], TaskPrior.from_projections(W[1:])
         X = rng.normal(size=(n, n_features)) + sign * nu
-        half_gap = (X[y == 1].mean(0) - X[y == 0].mean(0)) / 2.0
+        plain = FisherDiscriminant(feature_scale=None).fit(X, y)
+        half_gap, covariance = plain.half_gap_, plain.covariance_
         new = rng.normal(size=(N_NEW, n_features))
         new += np.where(labels[repeat], 1.0, -1.0)[:, None] * nu
         for name, blend in BLENDS.items():
@@ -38,7 +44,7 @@ def simulate(n_features, n, repeats):
             truth = norm.cdf(
                 (omega @ nu + np.array([shift, -shift])) / np.linalg.norm(omega)
             ).mean()
-            variance = omega @ rule._target.sigma.apply(omega)
+            variance = omega @ covariance @ omega
             plug_in = norm.cdf(omega @ half_gap / np.sqrt(variance))
             promised = rule.expected_accuracy_, rule.expected_accuracy_error_
             numbers[name][repeat] = truth, *promised, plug_in

@@ -10,7 +10,8 @@ from crossfade import (
     TaskPrior,
     forecast_labels,
 )
-from crossfade.blend._labels import ConvexCrowd, _reach, path_of
+from crossfade.blend._labels import ConvexCrowd, _reach
+from crossfade.blend._posterior import path_of
 from crossfade.simulate import draw_directions
 
 BLENDS = {"posterior": PosteriorBlendClassifier, "convex": ConvexBlendClassifier}
@@ -34,13 +35,13 @@ def spoilt(n_features, n_each, seed, isotropic=False):
 def test_reach_is_the_ratio_of_means_over_draws(n_features, isotropic, convex):
     """Draw the best direction from its posterior, a new own direction about it, and blend."""
     prior, X, y = spoilt(n_features, (4, 4), 91, isotropic)
-    target = PosteriorBlendClassifier(prior).fit(X, y)._target
-    path, noises = path_of(target, prior), np.array([0.5, 0.05])
+    person = PosteriorBlendClassifier(prior).fit(X, y)._fit.person
+    path, noises = path_of(person, prior.crowd), np.array([0.5, 0.05])
     crowd = ConvexCrowd(prior.mean_direction, 0.3) if convex else None
-    found = _reach(path, target.sigma, np.ones(()), noises, crowd, target.rank)
+    found = _reach(path, person.sigma, np.ones(()), noises, crowd, person.rank)
 
-    sigma, inverse = target.sigma.dense(), np.linalg.inv(target.sigma.dense())
-    mean, scatter, own = prior.mean, prior.scatter, target.noise.omega
+    sigma, inverse = person.sigma.dense(), np.linalg.inv(person.sigma.dense())
+    mean, scatter, own = prior.mean, prior.scatter, person.omega
     pull = scatter @ np.linalg.inv(scatter + float(path.noise) * inverse)
     rng = np.random.default_rng(92)
     best = rng.multivariate_normal(mean + pull @ (own - mean), scatter - pull @ scatter, 200_000)
@@ -57,11 +58,11 @@ def test_reach_is_the_ratio_of_means_over_draws(n_features, isotropic, convex):
 
 def test_alpha_of_convex_blends_reaches_furthest():
     prior, X, y = spoilt(5, (4, 4), 93)
-    target = PosteriorBlendClassifier(prior).fit(X, y)._target
-    options = (path_of(target, prior), target.sigma, np.ones(()), np.array([0.7, 0.07]))
-    best = _reach(*options, ConvexCrowd(prior.mean_direction, None), target.rank)
+    person = PosteriorBlendClassifier(prior).fit(X, y)._fit.person
+    options = (path_of(person, prior.crowd), person.sigma, np.ones(()), np.array([0.7, 0.07]))
+    best = _reach(*options, ConvexCrowd(prior.mean_direction, None), person.rank)
     grid = [
-        _reach(*options, ConvexCrowd(prior.mean_direction, alpha), target.rank)
+        _reach(*options, ConvexCrowd(prior.mean_direction, alpha), person.rank)
         for alpha in np.linspace(0.0, 1.0, 1001)
     ]
     np.testing.assert_allclose(best, np.max(grid, axis=0), rtol=1e-6)

@@ -19,10 +19,18 @@ def draw(n_repeats, n_unlabelled, gap=1.0, seed=0):
     return labelled, rng.standard_normal(sign.shape) + gap * sign
 
 
+def middle_of(labelled, unlabelled, label=LABEL):
+    """Threshold by the labelled scores' counts, means and variance within the classes."""
+    counts = np.bincount(label)
+    means = np.stack([labelled[..., label == name].mean(-1) for name in (0, 1)], -1)
+    variance = ((labelled - means[..., label]) ** 2).mean(-1)
+    return threshold_of(counts.astype(float), means, variance, unlabelled)
+
+
 @pytest.mark.parametrize("gap", [0.5, 1.0, 2.0])
 def test_unlabelled_samples_bring_the_threshold_nearer(gap):
     labelled, unlabelled = draw(2000, 90, gap)
-    placed = threshold_of(labelled, LABEL, unlabelled) ** 2
+    placed = middle_of(labelled, unlabelled) ** 2
     middle = labelled.mean(1) ** 2
     gain = middle - placed
     assert gain.mean() > 5.0 * gain.std() / np.sqrt(gain.size)
@@ -31,23 +39,28 @@ def test_unlabelled_samples_bring_the_threshold_nearer(gap):
 
 def test_with_nothing_labelled_to_speak_of_it_is_a_mixture_of_two_normals():
     labelled, unlabelled = draw(1, 20_000, gap=1.5, seed=3)
-    placed = threshold_of(labelled, LABEL, unlabelled)[0]
+    placed = middle_of(labelled, unlabelled)[0]
     mixture = GaussianMixture(2, covariance_type="tied", random_state=0).fit(unlabelled.T)
     assert placed == pytest.approx(mixture.means_.mean(), abs=0.02)
 
 
-def test_batches_and_weights_are_repetitions():
+def test_batches_are_their_members():
     labelled, unlabelled = draw(5, 30)
-    whole = threshold_of(labelled, LABEL, unlabelled)
+    whole = middle_of(labelled, unlabelled)
     for place in range(5):
-        one = threshold_of(labelled[place], LABEL, unlabelled[place])
+        one = middle_of(labelled[place], unlabelled[place])
         assert one == pytest.approx(whole[place], abs=1e-12)
-    weight = np.array([1.0, 3.0, 2.0, 1.0])
-    repeated = np.repeat(np.arange(4), weight.astype(int))
-    np.testing.assert_allclose(
-        threshold_of(labelled, LABEL, unlabelled, weight),
-        threshold_of(labelled[:, repeated], LABEL[repeated], unlabelled),
-        atol=1e-9,
+
+
+def test_weights_are_repetitions(make_target, make_prior):
+    X, y = make_target()
+    new, _ = make_target(n_each=(30, 30), seed=1)
+    weight = 1 + np.arange(len(y)) % 3
+    weighted = PosteriorBlendClassifier(make_prior()).fit(X, y, sample_weight=weight)
+    repeated = PosteriorBlendClassifier(make_prior())
+    repeated.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.place_threshold(new).intercept_ == pytest.approx(
+        repeated.place_threshold(new).intercept_, abs=1e-9
     )
 
 
@@ -61,7 +74,7 @@ def test_a_blend_moves_its_threshold_and_nothing_else(blend, make_target, make_p
     scores, own = clf.decision_function(X[rest]), clf.decision_function(X[few])
     intercept = clf.intercept_.copy()
     assert clf.place_threshold(X[rest]) is clf
-    moved = threshold_of(own, y[few], scores)
+    moved = middle_of(own, scores, y[few])
     np.testing.assert_allclose(clf.decision_function(X[rest]), scores - moved)
     assert all(vars(clf)[name] is value for name, value in before.items())
     np.testing.assert_array_equal(clf.fit(X[few], y[few]).intercept_, intercept)

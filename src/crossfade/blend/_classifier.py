@@ -527,8 +527,8 @@ class BlendClassifier(LinearRule):
     def _noise_form(self) -> str:
         return "unit"
 
-    def _batched(self) -> bool:
-        """Whether several people, or pairs of classes, can be blended at once."""
+    def _batched(self, crowd: Crowd | None) -> bool:
+        """Whether several people, or pairs of classes, can be blended with their crowds at once."""
         return True
 
     def _blend(self, person: Direction, prior: Prior) -> Blend:

@@ -241,9 +241,11 @@ class ConvexBlendClassifier(BlendClassifier):
             _ = prior.mean_direction
         return self._blend_with(person, crowd)._replace(weights=weights)
 
-    def _batched(self) -> bool:
+    def _batched(self, crowd: Crowd | None) -> bool:
         forms = (self.weights, self.noise, self.method)
-        return forms == ("average", "unit", "deterministic")
+        # Directions that cancel are warned of, or refused, one by one.
+        agree = crowd is None or not crowd.cancels.any()
+        return forms == ("average", "unit", "deterministic") and agree
 
     def _blend_with(self, person: Direction, crowd: Crowd) -> Blend:
         return convex(
@@ -281,7 +283,8 @@ def _warn_of_cancelling(prior: Prior, crowd: Crowd) -> None:
         f"{float(crowd.resultant_length):.3f}), so that only the target's own direction is used. "
         f"{remedy}, or use PosteriorBlendClassifier.",
         CancellingSourcesWarning,
-        stacklevel=6,
+        # From here to who called fit or partial_fit.
+        stacklevel=7,
     )
 
 

@@ -1,4 +1,4 @@
-"""Many classes: one blend for each pair of them, their probabilities coupled (38 to 40).
+"""Many classes: one blend for each pair, their probabilities coupled (equations 38 to 40).
 
 All classes of the person share one covariance, so that the samples of every class count for that of
 every pair, and one decomposition serves all pairs.
@@ -245,7 +245,10 @@ class MulticlassBlend(LabelledClassifier):
         """All pairs at once; None where they need one by one."""
         rule = self.estimator
         varies = bool(moments.deviation().any())
-        if pairs[0][0] is None or not rule._batched() or moments.left < 1.0 or not varies:
+        if pairs[0][0] is None or moments.left < 1.0 or not varies:
+            return None
+        crowd = None if prior is None else prior.crowd_of_pairs(pairs)
+        if not rule._batched(crowd):
             return None
         rule._check_parameters(None if prior is None else prior[pairs[0]])
         first, second = np.triu_indices(len(self.classes_), 1)
@@ -263,10 +266,10 @@ class MulticlassBlend(LabelledClassifier):
         )
         if not person.length.all():
             return None
-        if prior is None:
+        if crowd is None:
             blend = Blend(person.omega, person.rank, np.ones(len(pairs)))
         else:
-            blend = rule._blend_with(person, prior.crowd_of_pairs(pairs))
+            blend = rule._blend_with(person, crowd)
         promise = forecast(person, blend.omega, blend.dof)
         length = np.linalg.vector_norm(blend.omega, axis=-1)
         if not length.all():

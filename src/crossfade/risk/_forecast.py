@@ -90,8 +90,10 @@ def expected_accuracy(
     """
     later = noise if later is None else later
     honest = score / np.sqrt(np.maximum(1.0 + (later - noise) - doubt, 0.5))
-    if np.all(np.asarray(class_prior) == 0.5):
-        return ndtr(honest), (ndtr(honest + spread) - ndtr(honest - spread)) / 2.0
+    equal = np.asarray(class_prior) == 0.5
+    plain = ndtr(honest), (ndtr(honest + spread) - ndtr(honest - spread)) / 2.0
+    if equal.all():
+        return plain
     moved = threshold(score, 1.0, class_prior)
     # That of the score as it is known today, and of the one that the threshold will be set by.
     variance = (noise + later) / 2.0 + doubt
@@ -105,4 +107,5 @@ def expected_accuracy(
         for elsewhere in (moved - np.sqrt(later), moved + np.sqrt(later)):
             square = square + (error_rate(other, 1.0, elsewhere, class_prior) - rate) ** 2 / 4.0
     unlike = ndtr(centre - moved) - ndtr(centre + moved)
-    return 1.0 - rate, np.sqrt(square + (unlike * prior_error) ** 2)
+    error = np.sqrt(square + (unlike * prior_error) ** 2)
+    return np.where(equal, plain[0], 1.0 - rate), np.where(equal, plain[1], error)
