@@ -6,7 +6,7 @@ from scipy.stats import norm, wishart
 from sklearn.covariance import ledoit_wolf_shrinkage
 
 from crossfade import FisherDiscriminant
-from crossfade.fisher._shrinkage import ledoit_wolf, oas
+from crossfade.fisher._spectrum import ledoit_wolf, oas
 
 N_FEATURES = 5
 REPEATS = 20_000

@@ -24,7 +24,7 @@ from crossfade.exceptions import NoDirectionError, PriorMismatchError
 from crossfade.fisher._direction import Direction, learn_direction
 from crossfade.fisher._linear import LinearRule, Rule, check_both_classes, encode, slope_of
 from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._shrinkage import check_shrinkage
+from crossfade.fisher._spectrum import check_shrinkage
 from crossfade.prior._crowd import Crowd
 from crossfade.prior._mixture import MixturePrior, Prior
 from crossfade.prior._multiclass import MulticlassPrior

@@ -12,8 +12,7 @@ from crossfade._typing import Array
 from crossfade._validate import check_finite
 from crossfade.blend._estimators import ConvexBlendClassifier, PosteriorBlendClassifier
 from crossfade.blend._posterior import Path, path_of
-from crossfade.fisher._correlation import worth_of_runs
-from crossfade.fisher._direction import Direction
+from crossfade.fisher._direction import Direction, worth_of_runs
 from crossfade.fisher._spectrum import Spectrum
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.risk._forecast import Forecast, expected_accuracy, forecast

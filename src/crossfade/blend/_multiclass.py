@@ -24,8 +24,7 @@ from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._direction import Direction, learn_pairs
 from crossfade.fisher._linear import FLATTEST, STEEPEST, LabelledClassifier
 from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._shrinkage import check_shrinkage
-from crossfade.fisher._spectrum import Spectrum, invert
+from crossfade.fisher._spectrum import Spectrum, check_shrinkage, invert
 from crossfade.prior._multiclass import STRATEGIES, MulticlassPrior, Pair, pairs_of
 from crossfade.risk._forecast import Forecast, forecast
 

@@ -13,22 +13,19 @@ and project off omega.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crossfade._typing import Array, Places
 from crossfade.fisher import _spectrum
-from crossfade.fisher._correlation import Worth, worth_of_runs
 from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._shrinkage import ledoit_wolf, oas
-from crossfade.fisher._spectrum import Spectrum
+from crossfade.fisher._spectrum import Spectrum, rank_of, shrink
 
 #: Forms of the covariance of the direction: equation 5, projected off the direction; or the paper's
 #: raw formula (equation 6), with its printed sign or the right one.
 NOISE_FORMS = ("unit", "minus", "plus")
-_INDEPENDENT = Worth(np.ones(2), 1.0, 1.0)
 _SIGNS = np.array([[-1.0], [1.0]])
 
 
@@ -175,21 +172,17 @@ def learn_direction(
     dof = np.maximum(moments.dof * worth.dof, 1.0)
     nu = moments.gap() / (2.0 * scale)
     if np.all(moments.left >= 1.0) and varies.any():
-        sigma = _covariance(moments, scale, varies)
-        if worth.shown != 1.0:
-            sigma = sigma.map(sigma.values / worth.shown, sigma.floor)
-        size = varying_dimension(sigma, nu, dof, fallback)
-        fourth = np.zeros(())
-        if shrinkage == "ledoit_wolf":
-            fourth = moments.mean_fourth_power(np.where(varies, scale, np.inf))
-            fourth = fourth * (dof / (moments.dof * worth.shown)) ** 2
-        sigma, r = _shrunk(sigma, shrinkage, size, dof, moments.counts.sum(-1), fourth)
+        unit = scale if varies.all() else np.where(varies, scale, np.inf)
+        known = _fourth(moments, unit, shrinkage, dof, worth.shown)
+        sigma, r, rank = shrink(
+            moments.spectrum(unit), shrinkage, nu, dof, fallback, worth.shown, known
+        )
     else:
         sigma = _spectrum.identity(nu.shape) if fallback is None else fallback
-        r, size = np.ones(nu.shape[:-1]), np.full(nu.shape[:-1], nu.shape[-1])
+        r, rank = np.ones(nu.shape[:-1]), rank_of(sigma)
         own_scale = False
     about: dict[str, Any] = {
-        "rank": np.minimum(_rank(sigma), size),
+        "rank": rank,
         "means": moments.means[..., :2, :],
         "scale": scale,
         "own_scale": own_scale,
@@ -230,86 +223,77 @@ def learn_pairs(
     dof = np.maximum(moments.dof * np.array([worth.dof for worth in worths]), 1.0)
     shown = np.array([worth.shown for worth in worths])
     nu = moments.gap(first, second) / (2.0 * scale)
-    plain = _covariance(moments, scale, varies)
-    sigma = plain.map(plain.values / shown[:, None], plain.floor / shown)
-    size = varying_dimension(sigma, nu, dof)
-    for place, known in enumerate(fallbacks):
-        if known is not None and not known.values.all():
-            size[place] = min(size[place], varying_dimension(known, nu[place], np.inf, known))
-    fourth = np.zeros(())
-    if shrinkage == "ledoit_wolf":
-        fourth = moments.mean_fourth_power(np.where(varies, scale, np.inf))
-        fourth = fourth * (dof / (moments.dof * shown)) ** 2
-    sigma, r = _shrunk(sigma, shrinkage, size, dof, moments.counts.sum(-1), fourth)
+    unit = scale if varies.all() else np.where(varies, scale, np.inf)
+    fourth = _fourth(moments, unit, shrinkage, dof, shown)
+    sigma, r, rank = shrink(moments.spectrum(unit), shrinkage, nu, dof, fallbacks, shown, fourth)
     means = np.stack([moments.means[first], moments.means[second]], -2)
     about = {"means": means, "scale": scale, "own_scale": own_scale, "correlation": None}
-    rank = np.minimum(_rank(sigma), size)
     return direction_of(sigma, nu, counts, r, "unit", dof, rank=rank, **about)
+
+
+def _fourth(
+    moments: ClassMoments,
+    scale: Array,
+    shrinkage: str | float | None,
+    dof: Array,
+    shown: Array | float,
+) -> tuple[Array, Array]:
+    """What Ledoit and Wolf need beside the covariance: mean fourth power of lengths, and n."""
+    n_samples = moments.counts.sum(-1)
+    if shrinkage != "ledoit_wolf":
+        return n_samples, n_samples
+    fourth = moments.mean_fourth_power(scale) * (dof / (moments.dof * shown)) ** 2
+    return fourth, n_samples
+
+
+# -- windows that follow each other ----------------------------------------------------------------
+
+
+class Worth(NamedTuple):
+    """What runs of neighbouring samples are worth beside independent ones (equation 48)."""
+
+    crowding: Array  # (n_classes,): how many neighbours say as much of a mean as one sample
+    shown: float  # proportion of the variance that shows in deviations from the means of the runs
+    dof: float  # proportion of the degrees of freedom that is left
+
+
+def worth_of_runs(correlation: Array, sizes: Places) -> Worth:
+    """Worth of runs of `sizes` samples; ratios are one where nothing is correlated."""
+    key = correlation.tobytes()
+    runs = [_run(key, size) for size in sizes.tolist()]
+    totals = np.array([total for total, _ in runs])
+    within = float((sizes - totals / sizes).sum())
+    left = max(float(sizes.sum() - sizes.size), 1.0)
+    if within <= 0.0:
+        return Worth(totals / sizes, 1.0, 1.0)
+    square = sum(square for _, square in runs)
+    return Worth(totals / sizes, within / left, within**2 / square / left)
+
+
+@lru_cache(maxsize=4096)
+def _run(correlation: bytes, size: int) -> tuple[float, float]:
+    """Sum of all entries of the correlation matrix R of a run, and tr((C R)^2), C centring.
+
+    tr((C R)^2) = tr R^2 - 2 |R 1|^2 / n + (1' R 1)^2 / n^2. Rows far from both ends have the same
+    sum, so that the cost does not grow with the run.
+    """
+    rho = np.frombuffer(correlation)
+    # Sum of the correlations up to each distance.
+    summed = np.concatenate([[0.0], np.cumsum(rho)])
+    edge = min(size, 2 * rho.size)
+    before = np.minimum(np.arange(edge), rho.size)
+    sums = 1.0 + summed[before] + summed[before[::-1]]
+    inner, middle = size - edge, 1.0 + 2.0 * summed[-1]
+    total = float(sums.sum()) + inner * middle
+    squared_sums = float(sums @ sums) + inner * middle**2
+    reach = rho[: size - 1]
+    squares = size + 2.0 * float((size - np.arange(1, reach.size + 1)) @ reach**2)
+    return total, squares - 2.0 * squared_sums / size + (total / size) ** 2
 
 
 def _worth(moments: ClassMoments, correlation: Array | None) -> Worth:
     """What the samples of each class are worth, if they follow each other."""
     if correlation is None or not correlation.size:
-        return _INDEPENDENT._replace(crowding=np.ones(moments.counts.shape[-1]))
+        return Worth(np.ones(moments.counts.shape[-1]), 1.0, 1.0)
     sizes = np.maximum(np.rint(moments.counts), 1.0).astype(np.intp)
     return worth_of_runs(correlation, sizes)
-
-
-def _covariance(moments: ClassMoments, scale: Array, varies: NDArray[np.bool_]) -> Spectrum:
-    """Plain covariance within the classes, in features divided by `scale`."""
-    return moments.spectrum(scale if varies.all() else np.where(varies, scale, np.inf))
-
-
-def _rank(sigma: Spectrum) -> Places:
-    rank: Places = (sigma.values > 0.0).sum(-1) + sigma.n_outside * (sigma.floor > 0.0)
-    return rank
-
-
-def varying_dimension(
-    sigma: Spectrum, nu: Array, dof: Array | float, fallback: Spectrum | None = None
-) -> Places:
-    """Dimension d of the space in which features vary: less than their number if some are tied.
-
-    Shares that sum to one vary in fewer directions than there are. A covariance shows it if it has
-    more degrees of freedom than directions, and the gap of the classes lies within these.
-    """
-    whole = np.full(nu.shape[:-1], sigma.n_features)
-    if not sigma.n_outside and sigma.values.all() and (fallback is None or fallback.values.all()):
-        return whole
-    for known, enough in ((sigma, dof), (fallback, np.inf)):
-        if known is None or known.floor.any():
-            continue
-        inside = known.values > 0.0
-        rank = inside.sum(-1)
-        if (rank >= whole).all():
-            continue
-        beyond = nu - np.matvec(known.basis, inside * np.matvec(known.basis.mT, nu))
-        tied = (np.abs(beyond) <= 1e-8 * np.abs(nu).max(-1, keepdims=True)).all(-1)
-        whole = np.where(tied & (rank < enough) & (rank > 0), np.minimum(rank, whole), whole)
-    return whole
-
-
-def _shrunk(
-    sigma: Spectrum,
-    shrinkage: str | float | None,
-    n_features: Places,
-    dof: Array,
-    n_samples: Array,
-    fourth: Array,
-) -> tuple[Spectrum, Array]:
-    """Covariance shrunk towards a multiple of the identity (equation 2), and by how much."""
-    trace = sigma.trace()
-    if shrinkage is None:
-        return sigma, np.zeros_like(trace)
-    square = (sigma.values**2).sum(-1)
-    if shrinkage == "oas":
-        r = oas(trace, square, n_features, dof)
-    elif shrinkage == "ledoit_wolf":
-        # Over n, as published: over the degrees of freedom it is zero for two samples a class.
-        smaller = dof / n_samples
-        r = ledoit_wolf(trace * smaller, square * smaller**2, fourth, n_features, n_samples)
-    else:
-        r = np.full_like(trace, shrinkage)
-    level = r * trace / n_features
-    values = (1.0 - r)[..., None] * sigma.values + level[..., None]
-    return sigma.map(values, level), r

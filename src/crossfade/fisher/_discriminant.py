@@ -20,7 +20,7 @@ from crossfade.fisher._linear import (
     slope_of,
 )
 from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._shrinkage import check_shrinkage
+from crossfade.fisher._spectrum import check_shrinkage
 
 
 class FisherDiscriminant(LinearRule):

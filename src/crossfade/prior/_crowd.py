@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crossfade._typing import Array
-from crossfade.fisher._shrinkage import shrunk_dense
-from crossfade.fisher._spectrum import Spectrum
+from crossfade.fisher._spectrum import Spectrum, shrunk_dense
 from crossfade.prior._vmf import concentration_formula, concentration_mle
 
 PSI_FORMS = ("tangent", "authors", "printed")

@@ -25,11 +25,15 @@ from crossfade._validate import (
     check_spectrum,
 )
 from crossfade.exceptions import NoDirectionError
-from crossfade.fisher._correlation import N_LAGS, cut_off
 from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale
-from crossfade.fisher._shrinkage import check_shrinkage, oas
-from crossfade.fisher._spectrum import Spectrum, from_dense
-from crossfade.fisher._task_moments import Block, TaskMoments, unit_directions
+from crossfade.fisher._spectrum import Spectrum, check_shrinkage, from_dense, oas
+from crossfade.fisher._task_moments import (
+    N_LAGS,
+    Block,
+    TaskMoments,
+    cut_off,
+    unit_directions,
+)
 from crossfade.prior._archive import read_prior, write_prior
 from crossfade.prior._card import check_about, data_of, describe, joined_about, text_of
 from crossfade.prior._compatibility import check_same_space, typical_deviation
