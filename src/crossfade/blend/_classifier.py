@@ -213,7 +213,7 @@ class BlendClassifier(LinearRule):
         means = moments.means @ coef + self.intercept_[0]
         variance = coef @ moments.dense_scatter() @ coef / moments.counts.sum()
         middle = threshold_of(moments.counts, means, variance, scores, odds)
-        self.intercept_ = self.intercept_ - (middle + odds / self._slope)
+        self.intercept_ = self.intercept_ - (middle + odds / self._fit.slope)
         return self
 
     def estimate_proportions(self, X: ArrayLike) -> Self:
@@ -234,9 +234,9 @@ class BlendClassifier(LinearRule):
         self
             The estimator, with another `class_prior_` and `intercept_`.
         """
-        scores = self.decision_function(X) + log_odds(self.class_prior_[1]) / self._slope
+        scores = self.decision_function(X) + log_odds(self.class_prior_[1]) / self._fit.slope
         known, length = self._fit.forecast, np.linalg.norm(self._fit.blend.omega)
-        given = check_class_prior(self.class_prior)
+        given = self._given_prior()
         learnt, error = proportion_of(
             scores,
             known.gap / length,
@@ -262,8 +262,7 @@ class BlendClassifier(LinearRule):
             check_is_fitted(self, "coef_", msg=self._not_fitted())
         return self._fit.promise(float(self.class_prior_[1]), self._prior_error)
 
-    @property
-    def _slope(self) -> float:
+    def _log_odds_slope(self) -> float:
         return self._fit.slope
 
     def _forget(self) -> None:
@@ -325,7 +324,8 @@ class BlendClassifier(LinearRule):
         self.__dict__.pop("_waiting_for", None)
         if len(seen) == 2:
             self.classes_ = seen
-            check_both_classes(moments.counts[:2], seen.tolist())
+            if moments.counts[:2].sum() < 2.0:
+                check_both_classes(moments.counts[:2], seen.tolist())
             oriented = self._oriented(prior)
             self._publish(self._fit_both(moments, oriented), oriented)
         elif self.on_missing_class == "prior":
@@ -366,9 +366,10 @@ class BlendClassifier(LinearRule):
         form = self._noise_form()
         # The paper takes samples for independent.
         alike = self.in_a_row and form == "unit" and prior is not None
+        plain = isinstance(self.shrinkage, str) and self.shrinkage == "oas"
         return learn_direction(
             moments,
-            check_shrinkage(self.shrinkage),
+            self.shrinkage if plain else check_shrinkage(self.shrinkage),
             None if prior is None else prior.feature_scale,
             fallback=None if prior is None else prior.within_spectrum,
             form=form,
@@ -411,7 +412,7 @@ class BlendClassifier(LinearRule):
         self._set_blend(blend)
         self._set_rule(fit.rule())
         self.class_prior_ = np.array([0.5, 0.5])
-        self._favour(check_class_prior(self.class_prior))
+        self._favour(self._given_prior())
 
     def _favour(self, class_prior: float, error: float = 0.0) -> None:
         """Move the threshold to a proportion of the second class (equation 20)."""
@@ -419,7 +420,7 @@ class BlendClassifier(LinearRule):
         if class_prior != self.class_prior_[1]:
             # The slope of the probabilities, so that these still say which class is likelier.
             step = log_odds(class_prior) - log_odds(self.class_prior_[1])
-            self.intercept_ = self.intercept_ - step / self._slope
+            self.intercept_ = self.intercept_ - step / self._fit.slope
             self.class_prior_ = np.array([1.0 - class_prior, class_prior])
 
     def _fit_one(
@@ -516,13 +517,24 @@ class BlendClassifier(LinearRule):
     def _same_order(self) -> bool:
         return self.classes is None or bool(self.classes[1] == self.classes_[1])
 
-    # -- what the blends do differently -----------------------------------------------------
-
     def _check_parameters(self, prior: Prior | None) -> None:
-        check_choice("on_missing_class", self.on_missing_class, MISSING_CLASS)
+        word: object = self.on_missing_class
+        if not (isinstance(word, str) and word in MISSING_CLASS):
+            check_choice("on_missing_class", word, MISSING_CLASS)
         if not isinstance(self.in_a_row, (bool, np.bool_)):
             raise TypeError(f"in_a_row must be True or False; got {self.in_a_row!r}.")
-        check_class_prior(self.class_prior)
+        self._given_prior()
+        self._check_own_parameters(prior)
+
+    def _given_prior(self) -> float:
+        """Probability of the second class, as it was given."""
+        return 0.5 if self.class_prior is None else check_class_prior(self.class_prior)
+
+    # -- what the blends do differently -----------------------------------------------------
+
+    def _check_own_parameters(self, prior: Prior | None) -> None:
+        """Check the parameters that only this blend has."""
+        raise NotImplementedError
 
     def _noise_form(self) -> str:
         return "unit"

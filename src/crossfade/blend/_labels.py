@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array
 from crossfade._validate import check_finite
-from crossfade.blend._estimators import ConvexBlendClassifier, PosteriorBlendClassifier
-from crossfade.blend._posterior import Path, path_of
+from crossfade.blend._convex import ConvexBlendClassifier
+from crossfade.blend._posterior import Path, PosteriorBlendClassifier, path_of
 from crossfade.fisher._direction import Direction, worth_of_runs
 from crossfade.fisher._spectrum import Spectrum
 from crossfade.prior._task_prior import TaskPrior

@@ -73,6 +73,7 @@ class SavedRule(LinearRule):
     midpoint_: Array
     n_labelled_: tuple[float, float]
     prior_: dict[str, Any] | None
+    _slope: float
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> NoReturn:
         """Refuse to learn: a model file holds neither prior nor samples.
@@ -90,6 +91,9 @@ class SavedRule(LinearRule):
     def __sklearn_clone__(self) -> Self:
         # Without what was learnt there would be nothing left to clone.
         return self
+
+    def _log_odds_slope(self) -> float:
+        return self._slope
 
     def _not_fitted(self) -> str:
         return "This %(name)s is empty; load_model makes one from a file."
@@ -131,7 +135,7 @@ def save_model(blend: BlendClassifier, path: str | os.PathLike[str]) -> None:
         "feature_names": None if names is None else names.tolist(),
         "coef": blend.coef_[0].tolist(),
         "intercept": float(blend.intercept_[0]),
-        "slope": float(blend._slope),
+        "slope": float(blend._log_odds_slope()),
         "projection": blend.projection_.tolist(),
         "feature_scale": blend._fit.person.scale.tolist(),
         "midpoint": blend.midpoint_.tolist(),

@@ -392,7 +392,7 @@ class _Pairs(NamedTuple):
     def of(cls, rules: dict[Pair, BlendClassifier], means: Array) -> _Pairs:
         """Those of rules that were fitted one by one."""
         fitted = list(rules.values())
-        slopes = np.array([rule._slope for rule in fitted])
+        slopes = np.array([rule._log_odds_slope() for rule in fitted])
         directions = np.stack([rule.projection_ for rule in fitted])
         if len(fitted) > 1:
             plain = [

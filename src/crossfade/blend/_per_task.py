@@ -1,7 +1,7 @@
 """One weight for each source (equations 36 and 37).
 
-Everything is computed in coordinates in which Sigma is the identity: there the noise of the person's
-direction is the same in all of them, and a rule's risk is a matter of angles.
+Everything is computed in coordinates in which Sigma is the identity: there the noise of the
+person's direction is the same in all of them, and a rule's risk is a matter of angles.
 """
 
 from __future__ import annotations

@@ -3,25 +3,28 @@
 .. math:: \\omega = m + T (T + \\Sigma_\\omega)^{-1} (\\hat\\omega - m), \\quad
     \\Sigma_\\omega = a S^{-1}
 
-Directions on which the crowd agrees come from the crowd, directions on which people differ come from
-the person. The strength l widens the crowd's scatter T to l T. With T = L L', whitened by L, noise
-and scatter share their eigenvectors with G = L' S L, so that one decomposition gives the blend for
-every strength; S is never inverted, and may be singular.
+Directions on which the crowd agrees come from the crowd, directions on which people differ come
+from the person. The strength l widens the crowd's scatter T to l T. With T = L L', whitened by L,
+noise and scatter share their eigenvectors with G = L' S L, so that one decomposition gives the
+blend for every strength; S is never inverted, and may be singular.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from crossfade._typing import Array
+from crossfade._validate import check_number
+from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._verb import Blend
 from crossfade.fisher._direction import Direction
 from crossfade.fisher._spectrum import Spectrum, joint_basis
 from crossfade.prior._crowd import Crowd
+from crossfade.prior._mixture import Prior
 
 #: Gain in log evidence that it takes to distrust the crowd's scatter.
 CONTRADICTION = 3.0
@@ -39,7 +42,7 @@ def posterior(person: Direction, crowd: Crowd, strength: str | float = "auto") -
     if strength == np.inf:
         alpha = person.rank / person.sigma.n_features
         return Blend(person.omega, person.rank, alpha, np.full(person.length.shape, np.inf))
-    if strength == "risk" or crowd.scatter.n_outside:
+    if strength == "risk" or crowd.isotropic:
         path = path_of(person, crowd)
         return path.at(_chosen(path, strength, person))
     widened = 1.0 if strength == "auto" else float(strength)
@@ -63,7 +66,7 @@ def path_of(person: Direction, crowd: Crowd, *, dense: bool = False) -> Path:
     sigma, scatter = person.sigma, crowd.scatter
     away = person.omega - crowd.mean
     mean = np.broadcast_to(crowd.mean, person.omega.shape)
-    if scatter.n_outside and not dense:
+    if crowd.isotropic and not dense:
         # A multiple of the identity shares its eigenvectors with Sigma. Outside of Sigma's basis
         # only two directions matter: those of (own - crowd) and of the crowd.
         basis, values = joint_basis(sigma, away, mean)
@@ -80,7 +83,7 @@ def path_of(person: Direction, crowd: Crowd, *, dense: bool = False) -> Path:
         )
     root = crowd.root
     crossed = sigma.basis.mT @ root
-    floor = sigma.floor if sigma.n_outside else np.zeros_like(sigma.floor)
+    floor = sigma.floor * (crossed.shape[-2] < crossed.shape[-1])
     inner = (crossed.mT * (sigma.values - floor[..., None])[..., None, :]) @ crossed
     variances = crowd.variances
     inner += (floor[..., None] * variances)[..., None] * np.eye(variances.shape[-1])
@@ -103,7 +106,7 @@ def _direct(person: Direction, crowd: Crowd, strength: float) -> tuple[Blend, ND
     its inverse is that of Woodbury, at the cost of the smaller side.
     """
     sigma, mean, root = person.sigma, crowd.mean, crowd.root
-    n_features = sigma.n_features
+    n_features = mean.shape[-1]
     if strength == 0.0:
         none = np.zeros(person.noise.shape)
         omega = np.broadcast_to(mean, person.omega.shape)
@@ -111,7 +114,8 @@ def _direct(person: Direction, crowd: Crowd, strength: float) -> tuple[Blend, ND
     variances = crowd.variances
     crossed = sigma.basis.mT @ root
     n_rows = crossed.shape[-2]
-    floor = sigma.floor[..., None] if sigma.n_outside else np.zeros_like(sigma.floor)[..., None]
+    # With as many eigenvectors as features there is nothing outside of them.
+    floor = sigma.floor[..., None] * (n_rows < n_features)
     above = (sigma.values - floor)[..., None]
     coordinates = np.matvec(root.mT, person.omega - mean) / variances
     noise = person.noise / strength
@@ -231,3 +235,115 @@ def peak(grid: Array, heights: Array) -> Array:
     refined = grid[inside[..., 0]] * np.exp(np.clip(shift, -0.5, 0.5) * step)
     peak: Array = np.where(place == inside[..., 0], refined, grid[place])
     return peak
+
+
+class PosteriorBlendClassifier(BlendClassifier):
+    r"""Beyond the paper: the crowd as a distribution, and a matrix in the place of alpha.
+
+    .. math:: \omega = m + T (T + \Sigma_\omega)^{-1} (\hat\omega - m)
+
+    Directions on which the crowd agrees come from the crowd, directions on which people differ come
+    from the person.
+
+    Parameters
+    ----------
+    prior : TaskPrior, MixturePrior or None, default=None
+        What the crowd knows; None is plain shrinkage-Fisher with ``alpha_ == 1.0``.
+    strength : {"auto", "risk"} or float, default="auto"
+        How far the crowd's scatter is widened: 0 leaves the crowd alone, 1 takes the prior at its
+        word, infinity leaves the person alone. "auto" is 1, or more where the target lies
+        further from the crowd than scatter and noise allow; "risk" has the least mean risk.
+    shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
+        Shrinkage of the target's covariance, see :class:`FisherDiscriminant`.
+    on_missing_class : {"error", "prior"}, default="error"
+        What to do with samples of one class only: refuse, or use the crowd's direction and gap.
+    classes : pair of labels or None, default=None
+        The target's labels in the order of the prior's classes, if they have other names.
+    class_prior : pair of floats or None, default=None
+        Probabilities of the two classes among new samples, in the order of `classes_`; None is
+        equal. Others move the threshold and the forecast.
+    in_a_row : bool, default=True
+        Whether the labelled samples of a class follow each other in time, as in a calibration;
+        False for samples from all over a session.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Effective weight of the target: the average eigenvalue of the matrix.
+    strength_ : float
+        The strength that was used.
+    component_weights_ : ndarray of shape (n_components,) or None
+        With a `MixturePrior`, how likely the target is to belong to each component.
+    projection_, target_projection_, source_projection_ : ndarray of shape (n_features,)
+        Unit directions of the blend, of the target alone and of the crowd, in scaled units.
+    class_prior_ : ndarray of shape (2,)
+        Probabilities of the classes, as given or as :meth:`estimate_proportions` found them.
+    midpoint_ : ndarray of shape (n_features,)
+        Middle between the classes, where the threshold lies if these are equally likely, in the
+        user's units.
+    expected_accuracy_, expected_accuracy_error_ : float
+        Forecast for new samples, and its standard error.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        The rule in the user's units.
+    classes_ : ndarray of shape (2,)
+        Labels, sorted; the second is positive.
+    prior_ : TaskPrior, MixturePrior or None
+        The prior that was used, sources of `sample_domain` included.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if `X` had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import PosteriorBlendClassifier, TaskPrior
+    >>> rng = np.random.default_rng(0)
+    >>> prior = TaskPrior.from_projections(rng.normal([3, 0, 0], 1, (30, 3)), normalize=True)
+    >>> X = rng.normal(size=(8, 3)) + np.repeat([[-1, 0, 0], [1, 0, 0]], 4, axis=0)
+    >>> blend = PosteriorBlendClassifier(prior).fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
+    >>> blend.predict([[2.0, 0.0, 0.0]])
+    array([1])
+    """
+
+    def __init__(
+        self,
+        prior: Prior | None = None,
+        *,
+        strength: str | float = "auto",
+        shrinkage: str | float | None = "oas",
+        on_missing_class: str = "error",
+        classes: Any = None,
+        class_prior: ArrayLike | None = None,
+        in_a_row: bool = True,
+    ) -> None:
+        self.prior = prior
+        self.strength = strength
+        self.shrinkage = shrinkage
+        self.on_missing_class = on_missing_class
+        self.classes = classes
+        self.class_prior = class_prior
+        self.in_a_row = in_a_row
+
+    def _check_own_parameters(self, prior: Prior | None) -> None:
+        if not (isinstance(self.strength, str) and self.strength in ("auto", "risk")):
+            check_number("strength", self.strength, 0.0, or_words="'auto', 'risk'")
+
+    def _blend(self, person: Direction, prior: Prior) -> Blend:
+        if len(prior.crowds) > 1 and self.strength != np.inf:
+            # Here, since it is made of paths of this module.
+            from crossfade.blend._mixture import mixture
+
+            return mixture(person, prior.crowds, self.strength)
+        return self._blend_with(person, prior.crowd)
+
+    def _blend_with(self, person: Direction, crowd: Crowd) -> Blend:
+        return posterior(person, crowd, self.strength)
+
+    def _set_blend(self, blend: Blend) -> None:
+        if blend.strength is None:
+            self.strength_ = np.inf if self.alpha_ == 1.0 else 0.0
+        else:
+            self.strength_ = float(blend.strength)
+        if blend.weights is not None:
+            self.component_weights_ = blend.weights

@@ -16,7 +16,7 @@ from crossfade.prior._compatibility import misfits, name_misfits, unit_misfits
 from crossfade.tasks._table import RESERVED, check_format, numbers_of, read_frame, write_frame
 
 if TYPE_CHECKING:
-    from crossfade.blend._estimators import ConvexBlendClassifier, PosteriorBlendClassifier
+    from crossfade.blend import ConvexBlendClassifier, PosteriorBlendClassifier
     from crossfade.blend._model_file import SavedRule
 
 BLENDS = ("posterior", "convex")
@@ -72,7 +72,7 @@ def calibrate(
       crossfade calibrate --prior prior.npz few.csv -o model.json --blend convex
       crossfade calibrate --prior prior.npz few.csv -o model.json --class-prior 0.9 0.1 --scattered
     """
-    from crossfade.blend._estimators import ConvexBlendClassifier, PosteriorBlendClassifier
+    from crossfade.blend import ConvexBlendClassifier, PosteriorBlendClassifier
     from crossfade.blend._model_file import save_model
     from crossfade.prior._task_prior import TaskPrior
 

@@ -5,9 +5,11 @@
     \\left[(\\nu^T\\omega) S_s^{-1} + \\omega\\omega^T\\right], \\quad
     c = \\frac14\\left(\\frac1{n_0} + \\frac1{n_1}\\right)
 
-with nu half the gap between the class means, S_s the covariance within the classes, shrunk by r, and
-f its degrees of freedom (equations 2 to 5). For a unit vector divide by the squared length of omega
-and project off omega.
+with nu half the gap between the class means, S_s the covariance within the classes, shrunk by r,
+and f its degrees of freedom (equations 2 to 5). For a unit vector divide by the squared length of
+omega and project off omega. Windows in a row are worth fewer independent ones: with correlations
+rho_1, rho_2, ... of windows 1, 2, ... apart, n of them say as much about their mean as n / c, where
+c = 1 + 2 sum_k (1 - k / n) rho_k (equation 48).
 """
 
 from __future__ import annotations
@@ -107,6 +109,7 @@ def direction_of(
     `counts` are the samples of each class, `dof` the degrees of freedom of the covariance; None if
     it comes from these samples alone. The paper's forms are for data scaled to a half gap of one.
     """
+    of_means = mean_noise(counts)
     # In the eigenvectors of the covariance: S^-1 nu, its length, and nu'S^-1 nu.
     inverse = sigma.inverse()
     inside = np.matvec(sigma.basis.mT, nu)
@@ -114,7 +117,7 @@ def direction_of(
     raw = np.matvec(sigma.basis, solved)
     square, separation = np.vecdot(solved, solved), np.vecdot(inside, solved)
     bent = np.vecdot(solved * inverse.values, solved)
-    if sigma.n_outside:
+    if inside.shape[-1] < nu.shape[-1]:
         rest = nu - np.matvec(sigma.basis, inside)
         beyond, floor = np.vecdot(rest, rest), inverse.floor
         raw = raw + floor[..., None] * rest
@@ -127,7 +130,7 @@ def direction_of(
         dof = np.maximum(counts.sum(-1) - 2.0, 1.0)
     r = np.asarray(shrinkage)
     if form == "unit":
-        noise = (mean_noise(counts) + (1.0 - r) ** 2 / dof * separation) / safe**2
+        noise = (of_means + (1.0 - r) ** 2 / dof * separation) / safe**2
         radial, cross = noise * bent / safe**2, -noise
     else:
         gap = np.vecdot(nu, nu) / counts.sum(-1)
@@ -167,16 +170,18 @@ def learn_direction(
     own_scale = scale is None
     if scale is None:
         scale = np.where(varies, deviation, 1.0)
-    worth = _worth(moments, correlation)
-    counts = moments.counts[..., :2] / worth.crowding[:2]
-    dof = np.maximum(moments.dof * worth.dof, 1.0)
     nu = moments.gap() / (2.0 * scale)
+    counts, dof, shown = moments.counts[..., :2], moments.dof, 1.0
+    if correlation is not None and correlation.size:
+        worth = _worth(moments, correlation)
+        counts, shown = counts / worth.crowding[:2], worth.shown
+        dof = np.maximum(dof * worth.dof, 1.0)
     if np.all(moments.left >= 1.0) and varies.any():
         unit = scale if varies.all() else np.where(varies, scale, np.inf)
-        known = _fourth(moments, unit, shrinkage, dof, worth.shown)
-        sigma, r, rank = shrink(
-            moments.spectrum(unit), shrinkage, nu, dof, fallback, worth.shown, known
-        )
+        plain, fourth = moments.spectrum(unit), None
+        if shrinkage == "ledoit_wolf":
+            fourth = _fourth(moments, unit, dof, shown)
+        sigma, r, rank = shrink(plain, shrinkage, nu, dof, fallback, shown, fourth)
     else:
         sigma = _spectrum.identity(nu.shape) if fallback is None else fallback
         r, rank = np.ones(nu.shape[:-1]), rank_of(sigma)
@@ -224,7 +229,7 @@ def learn_pairs(
     shown = np.array([worth.shown for worth in worths])
     nu = moments.gap(first, second) / (2.0 * scale)
     unit = scale if varies.all() else np.where(varies, scale, np.inf)
-    fourth = _fourth(moments, unit, shrinkage, dof, shown)
+    fourth = _fourth(moments, unit, dof, shown) if shrinkage == "ledoit_wolf" else None
     sigma, r, rank = shrink(moments.spectrum(unit), shrinkage, nu, dof, fallbacks, shown, fourth)
     means = np.stack([moments.means[first], moments.means[second]], -2)
     about = {"means": means, "scale": scale, "own_scale": own_scale, "correlation": None}
@@ -232,18 +237,11 @@ def learn_pairs(
 
 
 def _fourth(
-    moments: ClassMoments,
-    scale: Array,
-    shrinkage: str | float | None,
-    dof: Array,
-    shown: Array | float,
+    moments: ClassMoments, scale: Array, dof: Array, shown: Array | float
 ) -> tuple[Array, Array]:
     """What Ledoit and Wolf need beside the covariance: mean fourth power of lengths, and n."""
-    n_samples = moments.counts.sum(-1)
-    if shrinkage != "ledoit_wolf":
-        return n_samples, n_samples
     fourth = moments.mean_fourth_power(scale) * (dof / (moments.dof * shown)) ** 2
-    return fourth, n_samples
+    return fourth, moments.counts.sum(-1)
 
 
 # -- windows that follow each other ----------------------------------------------------------------

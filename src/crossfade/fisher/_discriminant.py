@@ -80,6 +80,7 @@ class FisherDiscriminant(LinearRule):
     """
 
     _person: Direction
+    _slope: float
 
     def __init__(
         self,
@@ -137,6 +138,9 @@ class FisherDiscriminant(LinearRule):
             rule = rule._replace(intercept=rule.intercept - moved)
         self._set_rule(rule)
         return self
+
+    def _log_odds_slope(self) -> float:
+        return self._slope
 
     @property
     def covariance_(self) -> Array:

@@ -141,8 +141,6 @@ class LinearRule(LabelledClassifier):
     projection_: Array
     coef_: Array
     intercept_: Array
-    #: Of the log odds in the scores.
-    _slope: float
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -207,8 +205,12 @@ class LinearRule(LabelledClassifier):
             Probabilities.
         """
         scores = self.decision_function(X)
-        second = expit(self._slope * scores)
+        second = expit(self._log_odds_slope() * scores)
         return np.column_stack([1.0 - second, second])
+
+    def _log_odds_slope(self) -> float:
+        """Slope of the log odds in the scores."""
+        raise NotImplementedError
 
     def _not_fitted(self) -> str:
         return "This %(name)s is not fitted yet; call fit with labelled samples first."

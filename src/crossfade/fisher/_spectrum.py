@@ -221,13 +221,13 @@ def shrink(
     dof: Array,
     fallback: Spectrum | Sequence[Spectrum | None] | None = None,
     shown: Array | float = 1.0,
-    fourth: tuple[Array, Array] = (np.zeros(()), np.ones(())),
+    fourth: tuple[Array, Array] | None = None,
 ) -> tuple[Spectrum, Array, Places]:
     """Covariance shrunk towards a multiple of the identity (equation 2), its weight and its rank.
 
     `plain` shows a proportion `shown` of the variance. `nu` (..., d) is half the gap between the
     classes; it tells, with the plain covariance and the crowd's (`fallback`, for a batch one each),
-    in how many dimensions features vary. `fourth` and the number of samples are for Ledoit and Wolf.
+    in how many dimensions features vary. `fourth` and a number of samples are for Ledoit and Wolf.
     """
     shown = np.asarray(shown)
     sigma = plain.map(plain.values / shown[..., None], plain.floor / shown)
@@ -244,7 +244,7 @@ def shrink(
     trace, square = sigma.trace(), (sigma.values**2).sum(-1)
     if shrinkage == "oas":
         r = oas(trace, square, size, dof)
-    elif shrinkage == "ledoit_wolf":
+    elif fourth is not None:
         # Over n, as published: over the degrees of freedom it is zero for two samples a class.
         power, n_samples = fourth
         smaller = dof / n_samples

@@ -21,7 +21,7 @@ from crossfade.fisher._spectrum import ROUNDING, from_dense, oas, varying_dimens
 
 #: Numbers that one array of a chunk of tasks may hold.
 _CHUNK = 500_000
-#: How far apart samples are compared, and the fewest pairs of them that tell how far they are alike.
+#: How far apart samples are compared, and the fewest pairs of them that tell how alike they are.
 N_LAGS, _FEWEST_PAIRS = 30, 5
 #: Correlations from the first that is below this on are taken for none; above that for less.
 _LEAST, _MOST = 0.02, 0.95

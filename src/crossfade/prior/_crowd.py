@@ -109,6 +109,11 @@ class Crowd:
         """Number of features, d."""
         return int(self.mean.shape[-1])
 
+    @cached_property
+    def isotropic(self) -> bool:
+        """Whether the scatter is a multiple of the identity."""
+        return bool(self.scatter.n_outside)
+
     @property
     def trusted_length(self) -> Array:
         """How far directions surely agree: R, or less by the noise of a release (equation 31)."""

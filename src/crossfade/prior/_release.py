@@ -93,7 +93,7 @@ def check_flag(name: str, value: object) -> None:
 
 
 def check_release(release: object, scale_learnt: object) -> Release | None:
-    """Return how a prior was released, from a mapping too, as files hold it; None for exact sums."""
+    """How a prior was released, from a mapping too, as files hold it; None for exact sums."""
     check_flag("scale_learnt", scale_learnt)
     if isinstance(release, Mapping):
         release = Release(**release)
@@ -192,7 +192,7 @@ def noisy_sums(
 def repaired(
     direction_sum: Array, outer_sum: Array | None, n_tasks: int, noise: float
 ) -> tuple[Array, Array | None]:
-    """Noisy sums as unit directions can have them, freed of what they owe to noise (equation 31)."""
+    """Noisy sums as unit directions can have them, without the bias of the noise (31)."""
     n_features = direction_sum.shape[-1]
     spread = noise / n_tasks
     mean = direction_sum / n_tasks

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,19 +25,14 @@ from crossfade._validate import (
     check_spectrum,
 )
 from crossfade.exceptions import NoDirectionError
-from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale
+from crossfade.fisher._discriminant import FisherDiscriminant
 from crossfade.fisher._spectrum import Spectrum, check_shrinkage, from_dense, oas
-from crossfade.fisher._task_moments import (
-    N_LAGS,
-    Block,
-    TaskMoments,
-    cut_off,
-    unit_directions,
-)
+from crossfade.fisher._task_moments import N_LAGS, TaskMoments, cut_off
 from crossfade.prior._archive import read_prior, write_prior
 from crossfade.prior._card import check_about, data_of, describe, joined_about, text_of
-from crossfade.prior._compatibility import check_same_space, typical_deviation
+from crossfade.prior._compatibility import check_same_space
 from crossfade.prior._crowd import PSI_FORMS, Crowd
+from crossfade.prior._learn import check_sources, learn_sums
 from crossfade.prior._release import (
     Release,
     check_flag,
@@ -46,7 +41,7 @@ from crossfade.prior._release import (
     released_fields,
 )
 from crossfade.prior._summary import sum_of_summary
-from crossfade.tasks._task import Task, TaskSet
+from crossfade.tasks._task import Task
 
 #: Averages over tasks: merging weighs them by the number of tasks.
 _AVERAGES = ("within_covariance", "half_gap", "autocorrelation", "direction_noise")
@@ -121,6 +116,8 @@ class TaskPrior:
     autocorrelation: Array | None = None
     direction_noise: float | None = None
     summarised: bool = False
+    #: Proportions of the crowds in the tasks; here there is one crowd.
+    shares: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         n_features = np.size(self.direction_sum)
@@ -253,7 +250,7 @@ class TaskPrior:
             raise TypeError(
                 f"discriminant must be a FisherDiscriminant; got {type(discriminant).__name__}."
             )
-        names = _check_sources(sources)
+        names = check_sources(sources)
         shrinkage = "oas" if discriminant is None else check_shrinkage(discriminant.shrinkage)
         classes = sources[0].classes
         samples = [
@@ -278,53 +275,10 @@ class TaskPrior:
         moments: TaskMoments,
         shrinkage: str | float | None = "oas",
         feature_scale: ArrayLike | str | None = "auto",
-        *,
-        isotropic: bool = False,
-        keep_directions: bool = False,
-        classes: Sequence[Any] | None = None,
-        feature_names: Sequence[str] | None = None,
-        called: Callable[[int], str] = "Task {}".format,
+        **options: Any,
     ) -> Self:
-        """Prior from the moments of tasks, as :meth:`from_tasks` takes them."""
-        n_features = moments.blocks[0].whole.n_features
-        scale = resolve_scale(feature_scale, n_features)
-        if scale is None:
-            scale = typical_deviation(
-                moments.gather(lambda one: one.whole.variance()),
-                moments.gather(lambda one: one.whole.largest),
-                moments.gather(lambda one: np.broadcast_to(one.whole.left, one.places.shape)),
-            )
-
-        def halves(place: int) -> Any:
-            def part(block: Block) -> Array:
-                if block.halves is None:
-                    return np.zeros((len(block.places), n_features))
-                return unit_directions(block.halves[place], scale, shrinkage)
-
-            return part
-
-        directions = moments.gather(lambda one: unit_directions(one.whole, scale, shrinkage))
-        if not directions.any(1).all():
-            place = int((~directions.any(1)).argmax())
-            raise NoDirectionError(
-                f"{called(place)} has no direction: its classes do not differ in any feature. Leave "
-                "it out."
-            )
-        half_gap = moments.gather(lambda one: one.whole.gap() / (2.0 * scale)).mean(0)
-        return cls(
-            n_tasks=len(directions),
-            direction_sum=directions.sum(0),
-            outer_sum=None if isotropic else directions.T @ directions,
-            feature_scale=scale,
-            scale_learnt=isinstance(feature_scale, str),
-            classes=check_classes(classes),
-            feature_names=check_names(feature_names, n_features),
-            within_covariance=None if isotropic else _average_covariance(moments, scale),
-            half_gap=half_gap,
-            autocorrelation=moments.gather(lambda one: one.autocorrelation).mean(0),
-            direction_noise=direction_noise(moments.gather(halves(0)), moments.gather(halves(1))),
-            directions=directions if keep_directions else None,
-        )
+        """Prior from the moments of tasks, as :meth:`from_tasks` takes them; see `learn_sums`."""
+        return cls(**learn_sums(moments, shrinkage, feature_scale, **options))
 
     @classmethod
     def from_summary(
@@ -477,17 +431,12 @@ class TaskPrior:
             direction_noise=self.direction_noise,
         )
 
-    @property
+    @cached_property
     def crowds(self) -> tuple[Crowd, ...]:
         """The crowds of which a person may be a member: here one."""
         return (self.crowd,)
 
-    @property
-    def shares(self) -> None:
-        """Proportions of the crowds in the tasks; None for a single one."""
-        return None
-
-    @property
+    @cached_property
     def n_features(self) -> int:
         """Number of features."""
         return self.direction_sum.size
@@ -716,50 +665,6 @@ class TaskPrior:
             raise ValueError(
                 f"{path} holds no valid prior: {reason} Ask for a file that TaskPrior.save wrote."
             ) from reason
-
-
-def _check_sources(tasks: list[Task]) -> tuple[str, ...] | None:
-    """Names of the features; refuses tasks of other features, or of other than two classes."""
-    if not tasks:
-        raise ValueError("A prior needs at least one task; got none.")
-    names = TaskSet(tasks).feature_names
-    first = tasks[0]
-    for task in tasks:
-        if len(task.classes) != 2:
-            raise ValueError(
-                f"{task!r} has {len(task.classes)} classes, {task.classes.tolist()[:5]}; a source "
-                "needs samples of two. Leave it out, or keep two classes."
-            )
-        if not np.array_equal(task.classes, first.classes):
-            raise ValueError(
-                f"All tasks must have the same classes; {task!r} has {task.classes.tolist()}, "
-                f"{first!r} has {first.classes.tolist()}. Rename the labels."
-            )
-    return names
-
-
-def _average_covariance(moments: TaskMoments, scale: Array) -> Array | None:
-    """Mean over tasks of their covariance within the classes; those without one do not count."""
-    total, n_able = np.zeros((scale.size, scale.size)), 0
-    for block in moments.blocks:
-        # Tasks of one sample a class have no covariance to give.
-        if np.all(block.whole.left > 0.0):
-            part = block.whole.scaled(scale)
-            if block.whole.rooted:
-                rows = part.reshape(-1, scale.size)
-                total += rows.T @ rows
-            else:
-                total += part.sum(0)
-            n_able += len(block.places)
-    return total / n_able if n_able else None
-
-
-def direction_noise(early: Array, late: Array) -> float | None:
-    """Average squared error of directions, from those of the halves of each task (equation 49)."""
-    both = early.any(1) & late.any(1)
-    if not both.any():
-        return None
-    return float(((early - late)[both] ** 2).sum(1).mean()) / 4.0
 
 
 def check_belonging(directions: Array, direction_sum: Array, slack: float) -> None:

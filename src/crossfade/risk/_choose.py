@@ -151,7 +151,7 @@ def _best(grid: Array, risks: Array, errors: Array) -> AlphaChoice:
 def _at(rows: Array, place: Places) -> Array:
     """One number of each row."""
     if rows.ndim == 1:
-        return rows[place]  # type: ignore[no-any-return]
+        return np.asarray(rows[place])
     found: Array = np.take_along_axis(rows, place[..., None], -1)[..., 0]
     return found
 
@@ -210,7 +210,7 @@ def _least_of(coefficients: Array) -> Array:
         safe = curvature > 0.0
         move = np.where(safe, _chebyshev(slope, x) / np.where(safe, curvature, 1.0), 0.0)
         x = np.clip(x - np.clip(move, -0.05, 0.05), -1.0, 1.0)
-    return x
+    return np.asarray(x)
 
 
 def choose_alpha(

@@ -1,8 +1,8 @@
 """What to expect of a rule on new samples, freed of its optimism (equations 25, 26, 43 and 44).
 
-A rule looks better on the samples that it was learnt from than it is: the gap that it sees along its
-direction is too large by the optimism c tr(A) / |omega|, with A the matrix by which the rule follows
-the person's own direction, whose trace are its effective degrees of freedom (Efron 2004).
+A rule looks better on the samples that it was learnt from than it is: the gap that it sees along
+its direction is too large by the optimism c tr(A) / |omega|, with A the matrix by which the rule
+follows the person's own direction; its trace are the effective degrees of freedom (Efron 2004).
 """
 
 from __future__ import annotations
