@@ -6,6 +6,8 @@ import json
 import os
 import pickle
 import re
+import socket
+import stat
 import tracemalloc
 import zipfile
 from dataclasses import replace
@@ -672,6 +674,37 @@ def test_saving_again_replaces(saved, make_prior):
     other = make_prior()
     other.save(saved)
     assert TaskPrior.load(saved) == other
+
+
+def make_node(path, kind):
+    if kind == "a folder":
+        path.mkdir()
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path.name)
+    else:
+        try:
+            os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("making a device takes a permission")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nodes of POSIX")
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("kind", ["a folder", "a pipe", "a socket", "a device"])
+def test_only_files_are_replaced(prior, kind, linked, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    node = tmp_path / "node"
+    make_node(node, kind)
+    before = node.stat()
+    (tmp_path / "link").symlink_to(node)
+    message = rf"node is {kind}, and is not replaced by a file\. Give another name to write to\."
+    with pytest.raises(FileExistsError, match=message):
+        prior.save("link" if linked else node)
+    assert (node.stat().st_ino, node.stat().st_mode) == (before.st_ino, before.st_mode)
+    assert {path.name for path in tmp_path.iterdir()} == {"link", "node"}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
