@@ -210,10 +210,10 @@ def load_model(path: str | os.PathLike[str]) -> SavedRule:
 
 
 def _record(prior: Prior) -> dict[str, Any]:
-    """Which prior it was; of a mixture, what it holds of all its tasks together."""
+    """Which prior it was, by the file that it would be saved to."""
     whole = prior if isinstance(prior, TaskPrior) else prior.pooled
     return {
-        "sha256": hashlib.sha256(content_of(whole)).hexdigest(),
+        "sha256": hashlib.sha256(content_of(prior)).hexdigest(),
         "n_tasks": whole.n_tasks,
         "privacy": prior.card_data()["privacy"],
         "about": dict(whole.about),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,8 +29,8 @@ from crossfade.exceptions import NoDirectionError
 from crossfade.fisher._discriminant import FisherDiscriminant
 from crossfade.fisher._spectrum import Spectrum, check_shrinkage, from_dense, oas
 from crossfade.fisher._task_moments import N_LAGS, TaskMoments, cut_off
-from crossfade.prior._archive import read_prior, write_prior
-from crossfade.prior._card import check_about, data_of, describe, joined_about, text_of
+from crossfade.prior._archive import read, write
+from crossfade.prior._card import cards_of, check_about, data_of, describe, joined_about, text_of
 from crossfade.prior._compatibility import check_same_space
 from crossfade.prior._crowd import PSI_FORMS, Crowd
 from crossfade.prior._learn import check_sources, learn_sums
@@ -118,6 +119,8 @@ class TaskPrior:
     summarised: bool = False
     #: Proportions of the crowds in the tasks; here there is one crowd.
     shares: ClassVar[None] = None
+    #: What else the file said that the prior came from, which is written again.
+    _metadata = MappingProxyType[str, Any]({})
 
     def __post_init__(self) -> None:
         n_features = np.size(self.direction_sum)
@@ -616,7 +619,8 @@ class TaskPrior:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the fields, so that a copy is made anew, and as unchangeable."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return type(self), tuple((fields | {"about": dict(self.about)}).values())
+        values = tuple((fields | {"about": dict(self.about)}).values())
+        return type(self), values, {"_metadata": dict(self._metadata)}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """The prior itself: it never changes, so that cloning an estimator is cheap."""
@@ -632,7 +636,7 @@ class TaskPrior:
         path : str or path-like
             Where to; by custom it ends in ``.npz``.
         """
-        write_prior(path, self)
+        write(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -648,23 +652,28 @@ class TaskPrior:
         TaskPrior
             The prior, equal to the one that was saved.
         """
-        return cls._of_file(path, read_prior(path))
+        return read(path, cls)
+
+    def _fields(self) -> dict[str, Any]:
+        """What a file holds of the prior."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        release = None if self.release is None else asdict(self.release)
+        return fields | {"about": dict(self.about), "release": release} | cards_of(self)
 
     @classmethod
-    def _of_file(cls, path: object, fields: dict[str, Any]) -> Self:
+    def _of_fields(cls, fields: dict[str, Any]) -> Self:
         """Prior from what a file holds, every number of it checked."""
-        try:
-            prior = cls(**fields)
-            for name in ("outer_sum", "within_covariance"):
-                matrix = getattr(prior, name)
-                if matrix is not None:
-                    check_covariance(name, matrix, prior.n_features)
-                    check_spectrum(name, np.linalg.eigvalsh(matrix))
-            return prior
-        except (TypeError, ValueError) as reason:
-            raise ValueError(
-                f"{path} holds no valid prior: {reason} Ask for a file that TaskPrior.save wrote."
-            ) from reason
+        if not isinstance(fields, dict):
+            raise TypeError(f"its fields must be an object; got {type(fields).__name__}.")
+        known: dict[str, Any] = {name: fields.get(name) for name in cls.__dataclass_fields__}
+        needed = {name: fields[name] for name in ("direction_sum", "feature_scale")}
+        prior = cls(**known | needed)
+        for name in ("outer_sum", "within_covariance"):
+            matrix = getattr(prior, name)
+            if matrix is not None:
+                check_covariance(name, matrix, prior.n_features)
+                check_spectrum(name, np.linalg.eigvalsh(matrix))
+        return prior
 
 
 def check_belonging(directions: Array, direction_sum: Array, slack: float) -> None:
