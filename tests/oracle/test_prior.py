@@ -7,7 +7,7 @@ from scipy.stats import vonmises_fisher
 
 from crossfade import TaskPrior, conditional_risk, expected_risk
 from crossfade.prior import concentration_formula, concentration_mle, mean_resultant_length
-from crossfade.prior._crowd import shrunk_scatter
+from crossfade.prior._crowd import Crowd
 
 
 def axis(n_features):
@@ -184,8 +184,7 @@ def test_shrunk_scatter_is_nearer_to_the_truth_than_the_plain_one():
     drawn = crowds(10, 10.0, 12, 400, 47)
     many = crowds(10, 10.0, 1, 200_000, 48)[:, 0]
     truth = np.cov(many.T)
-    outer = drawn.mT @ drawn / 12.0
-    shrunk = shrunk_scatter(drawn.mean(1), outer, 12)
+    shrunk = Crowd.from_sums(12, drawn.sum(1), drawn.mT @ drawn).dense_scatter
     plain = np.array([np.cov(W.T) for W in drawn])
     # Unbiased in size, and closer in every sense.
     traces = np.trace(shrunk, axis1=1, axis2=2)

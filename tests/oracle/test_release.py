@@ -6,12 +6,11 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ndtr
 
 from crossfade import Release, TaskPrior
-from crossfade.blend._posterior import scattered_blend
-from crossfade.fisher._direction import Samples, describe_target
+from crossfade.blend import convex, posterior
+from crossfade.fisher._direction import learn_direction
+from crossfade.fisher._moments import ClassMoments
 from crossfade.prior import mean_resultant_length
 from crossfade.prior._release import noise_scale, noisy_sums, repaired, sensitivity
-from crossfade.risk._choose import least_risk
-from crossfade.risk._law import BlendLaw
 from crossfade.simulate import draw_directions
 
 pytest.importorskip("opendp")
@@ -187,28 +186,16 @@ def accuracies(prior, exact, kappa, n_samples, n_targets, rng):
     label = np.repeat([0, 1], n_samples // 2)
     X = rng.standard_normal((n_targets, n_samples, N_FEATURES))
     X += (2.0 * label - 1.0)[:, None] * nu[:, None, :]
-    target = describe_target(Samples(X, label, np.ones(n_samples)), "oas", np.ones(N_FEATURES))
-    noise, own = target.noise, target.noise.omega
-
-    def accuracy(omega):
-        gap, miss = np.vecdot(omega, nu), np.vecdot(omega, target.midpoint)
+    people = learn_direction(ClassMoments.of(X, label), "oas", np.ones(N_FEATURES))
+    directions = [people.omega]
+    for crowd in (prior.crowd, exact.crowd):
+        directions += [posterior(people, crowd).omega, convex(people, crowd).omega]
+    found = []
+    for omega in directions:
+        gap, miss = np.vecdot(omega, nu), np.vecdot(omega, people.midpoint)
         length = np.linalg.norm(omega, axis=-1)
-        return (ndtr((gap - miss) / length) + ndtr((gap + miss) / length)).mean() / 2.0
-
-    def posterior(one):
-        blend, _ = scattered_blend(
-            target.sigma, own, noise.inverse, noise.length, one.mean, one.scatter_root, "auto"
-        )
-        return accuracy(blend.omega)
-
-    def convex(one):
-        if one.cancels:
-            return accuracy(own)
-        law = BlendLaw(target.sigma, target.nu, noise, one.mean_direction, one.psi_parts())
-        alpha = least_risk(law, None).alpha[:, None]
-        return accuracy(alpha * own + (1.0 - alpha) * one.mean_direction)
-
-    return accuracy(own), posterior(prior), convex(prior), posterior(exact), convex(exact)
+        found.append((ndtr((gap - miss) / length) + ndtr((gap + miss) / length)).mean() / 2.0)
+    return found
 
 
 @pytest.mark.parametrize("n_samples", [4, 10, 20])
