@@ -78,9 +78,9 @@ def make_tasks():
 def make_many():
     """Tasks of three classes or more, their means near those of the crowd."""
 
-    def make(n_tasks=6, n_features=4, n_each=(8, 10, 9), first=0):
-        crowd = 2.0 * np.random.default_rng(0).standard_normal((len(n_each), n_features))
-        names = np.array([f"class {place}" for place in range(len(n_each))])
+    def make(n_tasks=6, n_features=4, n_each=(8, 10, 9), first=0, gap=2.0, names=None):
+        crowd = gap * np.random.default_rng(0).standard_normal((len(n_each), n_features))
+        names = np.array(names or [f"class {place}" for place in range(len(n_each))])
         label = np.repeat(np.arange(len(n_each)), n_each)
         tasks = []
         for seed in range(first, first + n_tasks):
