@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 from crossfade.fisher import _spectrum
-from crossfade.fisher._direction import NOISE_FORMS, target_noise
-from crossfade.prior._crowd import PsiParts
+from crossfade.fisher._direction import NOISE_FORMS, direction_of
+from crossfade.prior._crowd import Psi
 from crossfade.risk import expected_risk, risk_curve
 from crossfade.risk._choose import dense_curve
 from crossfade.risk._law import BlendLaw, curve, hidden_gap, sampled_curve
 
 ALPHAS = np.array([0.0, 0.001, 0.1, 0.5, 0.9, 1.0])
 PSIS = {
-    "tangent": PsiParts(0.02, -0.02),
-    "authors": PsiParts(0.15, 0.0),
-    "printed": PsiParts(0.4, 0.0),
-    "along": PsiParts(0.02, 0.3),
+    "tangent": Psi(0.02, -0.02),
+    "authors": Psi(0.15, 0.0),
+    "printed": Psi(0.4, 0.0),
+    "along": Psi(0.02, 0.3),
 }
 
 
@@ -38,13 +38,13 @@ def spectrum_of(kind, rng, n_features):
     return sigma
 
 
-def dense_covariance(noise, sigma):
-    """Covariance of the target's direction, written out."""
-    inverse = np.linalg.pinv(sigma.dense(), rcond=1e-10, hermitian=True)
-    across = inverse @ noise.omega
-    mixed = np.outer(noise.omega, across)
-    covariance = noise.inverse * inverse + noise.radial * np.outer(noise.omega, noise.omega)
-    covariance = covariance + noise.cross * (mixed + mixed.T)
+def dense_covariance(person):
+    """Covariance of a person's direction, written out."""
+    inverse = np.linalg.pinv(person.sigma.dense(), rcond=1e-10, hermitian=True)
+    across = inverse @ person.omega
+    mixed = np.outer(person.omega, across)
+    covariance = person.noise * inverse + person.radial * np.outer(person.omega, person.omega)
+    covariance = covariance + person.cross * (mixed + mixed.T)
     return (covariance + covariance.T) / 2.0
 
 
@@ -58,16 +58,16 @@ def test_structured_curve_is_the_dense_one(kind, psi, form, n_features):
     dense = sigma.dense()
     nu = sigma.apply(rng.normal(size=n_features))
     nu = nu / np.linalg.norm(nu)
-    noise = target_noise(sigma, nu, (7.0, 5.0), 0.3, form)
-    mu = unit(unit(noise.omega) + 0.5 * unit(rng.normal(size=n_features)))
+    person = direction_of(sigma, nu, np.array([7.0, 5.0]), 0.3, form)
+    mu = unit(unit(person.omega) + 0.5 * unit(rng.normal(size=n_features)))
     parts = PSIS[psi]
-    law = BlendLaw(sigma, nu, noise, mu, parts)
+    law = BlendLaw(person, mu, parts)
     assert not hidden_gap(law)
     risks, errors = curve(law, ALPHAS)
     assert (errors < 1e-6).all()
     source = parts.identity * np.eye(n_features) + parts.along * np.outer(mu, mu)
-    own = dense_covariance(noise, sigma)
-    truth = risk_curve(ALPHAS, target=(noise.omega, own), source=(mu, source), nu=nu, sigma=dense)
+    own = dense_covariance(person)
+    truth = risk_curve(ALPHAS, target=(person.omega, own), source=(mu, source), nu=nu, sigma=dense)
     np.testing.assert_allclose(risks, truth.risks, atol=2e-6)
     other, _ = dense_curve(law, ALPHAS)
     np.testing.assert_allclose(risks, other, atol=2e-6)
@@ -76,20 +76,21 @@ def test_structured_curve_is_the_dense_one(kind, psi, form, n_features):
 
 
 def test_unit_noise_is_the_raw_formula_over_the_length_projected_off():
-    """The three numbers of TargetNoise against equation 5 as it stands."""
+    """The three numbers of a direction's covariance against equation 5 as it stands."""
     rng = np.random.default_rng(22)
     sigma = spectrum_of("full", rng, 6)
     dense = sigma.dense()
     nu = rng.normal(size=6)
-    counts, r = (4.0, 9.0), 0.4
+    counts, r = np.array([4.0, 9.0]), 0.4
     omega = np.linalg.solve(dense, nu)
     inverse = np.linalg.inv(dense)
     c = (1.0 / 4.0 + 1.0 / 9.0) / 4.0
     raw = c * inverse + (1 - r) ** 2 / 11.0 * (nu @ omega * inverse + np.outer(omega, omega))
     across = np.eye(6) - np.outer(omega, omega) / (omega @ omega)
     truth = across @ raw @ across / (omega @ omega)
-    noise = target_noise(sigma, nu, counts, r)
-    np.testing.assert_allclose(dense_covariance(noise, sigma), truth, atol=1e-12)
+    person = direction_of(sigma, nu, counts, r)
+    np.testing.assert_allclose(dense_covariance(person), truth, atol=1e-12)
+    np.testing.assert_allclose(person.covariance(), truth, atol=1e-12)
     # Equation 6, on data scaled to |nu| = 1, in both signs.
     scaled = nu / np.linalg.norm(nu)
     dense_scaled = dense / (nu @ nu)
@@ -97,22 +98,22 @@ def test_unit_noise_is_the_raw_formula_over_the_length_projected_off():
     omega = inverse @ scaled
     for form, sign in (("minus", -1.0), ("plus", 1.0)):
         raw = (1.0 + scaled @ omega) * inverse + sign * np.outer(omega, omega)
-        noise = target_noise(sigma, nu, counts, r, form)
+        person = direction_of(sigma, nu, counts, r, form)
         # In the original units the covariance of that unit vector is the same matrix.
-        np.testing.assert_allclose(dense_covariance(noise, sigma), raw / 13.0, rtol=1e-9)
+        np.testing.assert_allclose(dense_covariance(person), raw / 13.0, rtol=1e-9)
 
 
 def test_classes_that_differ_where_there_is_no_variance_are_seen():
     sigma = _spectrum.from_dense(np.diag([1.0, 1.0, 0.0]))
     nu = np.array([0.3, 0.0, 1.0])
-    noise = target_noise(sigma, nu, (5.0, 5.0), 0.0)
-    law = BlendLaw(sigma, nu, noise, np.array([0.0, 0.0, 1.0]), PsiParts(0.0, 0.0))
+    person = direction_of(sigma, nu, np.array([5.0, 5.0]), 0.0)
+    law = BlendLaw(person, np.array([0.0, 0.0, 1.0]), Psi(0.0, 0.0))
     assert hidden_gap(law)
     risks, _ = dense_curve(law, np.array([0.0, 1.0]))
     # The crowd's direction has no variance and all the gap: it is never wrong.
     assert risks[0] == 0.0
     alone = expected_risk(
-        noise.omega, dense_covariance(noise, sigma), nu=nu, sigma=np.diag([1.0, 1.0, 0.0])
+        person.omega, dense_covariance(person), nu=nu, sigma=np.diag([1.0, 1.0, 0.0])
     )
     assert risks[1] == pytest.approx(alone.risk, abs=2e-6)
 
@@ -123,11 +124,12 @@ def test_batches_of_laws_are_their_members():
     sigma = _spectrum.from_rows(rows)
     sigma = sigma.map(sigma.values + 0.5, np.full(5, 0.5))
     nu = rng.normal(size=(5, 12))
-    noise = target_noise(sigma, nu, (2.0, 2.0), np.linspace(0.0, 1.0, 5))
+    counts = np.array([2.0, 2.0])
+    people = direction_of(sigma, nu, counts, np.linspace(0.0, 1.0, 5))
     mu = unit(rng.normal(size=12))
-    risks, _ = curve(BlendLaw(sigma, nu, noise, mu, PSIS["tangent"]), ALPHAS)
+    risks, _ = curve(BlendLaw(people, mu, PSIS["tangent"]), ALPHAS)
     for place in range(5):
         one = _spectrum.Spectrum(*(part[place] for part in sigma))
-        alone = target_noise(one, nu[place], (2.0, 2.0), place / 4.0)
-        expected, _ = curve(BlendLaw(one, nu[place], alone, mu, PSIS["tangent"]), ALPHAS)
+        alone = direction_of(one, nu[place], counts, place / 4.0)
+        expected, _ = curve(BlendLaw(alone, mu, PSIS["tangent"]), ALPHAS)
         np.testing.assert_allclose(risks[place], expected, atol=1e-12)

@@ -9,11 +9,11 @@ from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
 from crossfade import TaskPrior
-from crossfade.blend._per_task import _mix, per_task_blend, posterior_risks
-from crossfade.fisher._direction import Samples, describe_target
-from crossfade.risk._choose import least_risk
+from crossfade.blend import convex, per_task
+from crossfade.blend._per_task import _at, _mix
+from crossfade.fisher._direction import learn_direction
+from crossfade.fisher._moments import ClassMoments
 from crossfade.risk._forecast import forecast
-from crossfade.risk._law import BlendLaw
 from crossfade.simulate import draw_directions
 
 
@@ -22,7 +22,12 @@ def target_of(rng, nu, n):
     label = np.repeat([0, 1], n // 2)
     X = rng.normal(size=(*nu.shape[:-1], n, nu.shape[-1]))
     X += np.where(label, 1, -1)[:, None] * nu[..., None, :]
-    return describe_target(Samples(X, label, np.ones(n)), "oas", np.ones(nu.shape[-1]))
+    return learn_direction(ClassMoments.of(X, label), "oas", np.ones(nu.shape[-1]))
+
+
+def blend_at(person, directions, penalty):
+    """Blend of a given penalty on unequal weights, with the alpha of least expected risk."""
+    return _at(person, directions, np.full(person.length.shape, penalty), None)[0]
 
 
 def clusters_of(rng, centres, kappa, n_directions):
@@ -41,9 +46,9 @@ def test_weights_minimise_misfit_plus_penalty_on_the_simplex(penalty):
     rng = np.random.default_rng(91)
     W = draw_directions(6, 4, 3.0, random_state=rng)
     target = target_of(rng, W[0], 12)
-    blend = per_task_blend(target, W, penalty=np.array(penalty))
-    off = target.noise.omega - W
-    misfit = np.einsum("jd,de,je->j", off, target.sigma.dense(), off) / (2 * target.noise.inverse)
+    blend = blend_at(target, W, penalty)
+    off = target.omega - W
+    misfit = np.einsum("jd,de,je->j", off, target.sigma.dense(), off) / (2 * target.noise)
 
     def cost(p):
         return p @ misfit + penalty * p @ np.log(np.maximum(6.0 * p, 1e-300))
@@ -65,11 +70,11 @@ def test_ends_of_the_penalty():
     rng = np.random.default_rng(92)
     W = draw_directions(30, 5, 3.0, random_state=rng)
     target = target_of(rng, W[0], 10)
-    noise = target.noise.inverse * np.linalg.inv(target.sigma.dense())
-    chance = np.array([multivariate_normal(w, noise).pdf(target.noise.omega) for w in W])
-    bayes = per_task_blend(target, W, penalty=np.array(1.0))
+    noise = target.noise * np.linalg.inv(target.sigma.dense())
+    chance = np.array([multivariate_normal(w, noise).pdf(target.omega) for w in W])
+    bayes = blend_at(target, W, 1.0)
     np.testing.assert_allclose(bayes.weights, chance / chance.sum(), rtol=1e-8)
-    even = per_task_blend(target, W, penalty=np.array(np.inf))
+    even = blend_at(target, W, np.inf)
     np.testing.assert_allclose(even.weights, 1 / 30, rtol=1e-12)
     np.testing.assert_allclose(even.source, W.mean(0), atol=1e-15)
 
@@ -83,17 +88,14 @@ def test_trace_is_that_of_the_derivative(n_tasks, penalty, far):
     W = draw_directions(n_tasks, 6, 4.0, random_state=rng)
     target = target_of(rng, W[0], 14)
     if far:
-        noise = target.noise._replace(omega=-W.mean(0), inverse=target.noise.inverse / 50)
-        target = target._replace(noise=noise)
+        target = target._replace(omega=-W.mean(0), noise=target.noise / 50)
 
     def omega(own):
-        moved = target._replace(noise=target.noise._replace(omega=own))
-        return per_task_blend(moved, W, penalty=np.array(penalty)).omega
+        return blend_at(target._replace(omega=own), W, penalty).omega
 
-    own, step = target.noise.omega, 1e-5
+    own, step = target.omega, 1e-5
     slopes = [(omega(own + step * e) - omega(own - step * e)) @ e / (2 * step) for e in np.eye(6)]
-    blend = per_task_blend(target, W, penalty=np.array(penalty))
-    assert blend.trace == pytest.approx(sum(slopes), rel=1e-6)
+    assert blend_at(target, W, penalty).dof == pytest.approx(sum(slopes), rel=1e-6)
 
 
 @pytest.mark.parametrize(("kappa", "n_tasks"), [(0.0, 8), (4.0, 8), (30.0, 8), (4.0, 60)])
@@ -120,19 +122,18 @@ def test_risk_is_the_mean_over_the_posterior():
     rng = np.random.default_rng(95)
     W = draw_directions(40, 6, 15.0, random_state=rng)
     target = target_of(rng, W[0], 10)
-    blend = per_task_blend(target, W)
-    alphas = np.linspace(0.0, 1.0, 11)
-    risks = posterior_risks(target, blend, alphas)
+    blend = per_task(target, W)
+    alphas, risks = blend.choice.alphas, blend.choice.risks
     sigma = target.sigma.dense()
-    root = np.linalg.cholesky(blend.doubt * np.linalg.inv(sigma))
+    _, doubt = _at(target, W, blend.penalty, None)
+    root = np.linalg.cholesky(doubt * np.linalg.inv(sigma))
     truth = blend.omega + rng.normal(size=(200_000, 6)) @ root.T
-    rules = alphas[:, None] * target.noise.omega + (1 - alphas)[:, None] * blend.source
-    gaps = target.noise.length * rules @ sigma @ truth.T
+    rules = alphas[:, None] * target.omega + (1 - alphas)[:, None] * blend.source
+    gaps = target.length * rules @ sigma @ truth.T
     sizes = np.sqrt(np.einsum("ad,de,ae->a", rules, sigma, rules))
     np.testing.assert_allclose(risks, ndtr(-gaps / sizes[:, None]).mean(1), atol=0.002)
-    fine = np.linspace(0.0, 1.0, 2001)
-    least = fine[posterior_risks(target, blend, fine).argmin()]
-    assert blend.alpha == pytest.approx(least, abs=6e-4)
+    fine = per_task(target, W, alphas=np.linspace(0.0, 1.0, 2001)).choice
+    assert blend.alpha == pytest.approx(fine.alphas[fine.risks.argmin()], abs=6e-4)
 
 
 #: Name: centres of the clusters, their concentration, share of sources that point anywhere.
@@ -161,16 +162,13 @@ def simulate(crowd, n, n_tasks):
         W[:n_stray] = draw_directions(max(n_stray, 1), 10, 0.0, random_state=rng)[:n_stray]
         nu = clusters_of(rng, centres, kappa, 30)
         target, prior = target_of(rng, nu, n), TaskPrior.from_projections(W)
-        average = target.noise.omega
-        if not prior.cancels:
-            mu = np.broadcast_to(prior.mean_direction, nu.shape)
-            law = BlendLaw(target.sigma, target.nu, target.noise, mu, prior.psi_parts("tangent"))
-            alpha = least_risk(law, None).alpha[:, None]
-            average = alpha * average + (1.0 - alpha) * mu
-        even = per_task_blend(target, W, penalty=np.full(30, np.inf))
-        blend = per_task_blend(target, W)
-        truths = [accuracy(omega, target, nu) for omega in (average, even.omega, blend.omega)]
-        rows.append([*truths, forecast(target, blend.omega, blend.trace).accuracy.mean()])
+        average, even, blend = (
+            convex(target, prior.crowd),
+            blend_at(target, W, np.inf),
+            per_task(target, W),
+        )
+        truths = [accuracy(one.omega, target, nu) for one in (average, even, blend)]
+        rows.append([*truths, forecast(target, blend.omega, blend.dof).accuracy.mean()])
     return np.array(rows).T
 
 

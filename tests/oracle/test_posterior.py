@@ -5,9 +5,12 @@ import pytest
 from scipy.stats import multivariate_normal, norm, vonmises_fisher
 
 from crossfade import FisherDiscriminant, PosteriorBlendClassifier, TaskPrior
-from crossfade.blend._posterior import isotropic_blend, scattered_blend
+from crossfade.blend import posterior
+from crossfade.blend._posterior import path_of
 from crossfade.fisher import _spectrum
-from crossfade.prior._crowd import orthogonal_root
+from crossfade.fisher._direction import direction_of, learn_direction
+from crossfade.fisher._moments import ClassMoments
+from crossfade.prior._crowd import Crowd
 
 
 def unit(vectors):
@@ -42,6 +45,11 @@ def target_of(X, y, prior, shrinkage):
     noise = c + (1.0 - r) ** 2 / max(counts.sum() - 2, 1) * (nu @ own)
     length = np.linalg.norm(own)
     return own / length, sigma, noise / length**2, length
+
+
+def person_of(X, y):
+    """The same from the package; priors here are in raw units."""
+    return learn_direction(ClassMoments.of(X, y), "oas", np.ones(X.shape[1]))
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.2, 1.0, 30.0, 1e6])
@@ -84,14 +92,24 @@ def joint_model(isotropic):
     return np.array([0.6, 0.2, 0.0, -0.1]), scatter, sigma, 0.06
 
 
-def blends(isotropic, own, strength):
+def joint_parts(isotropic, own):
+    """People with these own directions, and the crowd, of the made-up model."""
     mean, scatter, sigma, noise = joint_model(isotropic)
     batch = own.shape[:-1]
     spectrum = _spectrum.from_dense(np.broadcast_to(sigma, (*batch, 4, 4)))
-    shared = (spectrum, own, np.full(batch, noise), np.full(batch, 1.7), mean)
-    if isotropic:
-        return isotropic_blend(*shared, scatter[0, 0], strength)
-    return scattered_blend(*shared, orthogonal_root(scatter), strength)
+    people = direction_of(spectrum, own, np.array([5.0, 5.0]), 1.0)
+    people = people._replace(omega=own, noise=np.full(batch, noise), length=np.full(batch, 1.7))
+    crowd = Crowd(10.0, mean, unit(mean), np.linalg.norm(mean), np.asarray(0.5))
+    crowd.__dict__["scatter"] = (
+        _spectrum.Spectrum(np.empty(0), np.empty((4, 0)), np.asarray(scatter[0, 0]))
+        if isotropic
+        else _spectrum.from_dense(scatter)
+    )
+    return people, crowd
+
+
+def blends(isotropic, own, strength):
+    return posterior(*joint_parts(isotropic, own), strength)
 
 
 @pytest.mark.parametrize("isotropic", [False, True])
@@ -104,13 +122,13 @@ def test_blend_has_the_least_mean_squared_error(isotropic):
     own = truth + rng.normal(size=(20_000, 4)) @ spread.T
     errors = {}
     for strength in (0.0, 0.5, 1.0, 2.0, 1e6):
-        omega = blends(isotropic, own, strength)[0].omega
+        omega = blends(isotropic, own, strength).omega
         errors[strength] = ((omega - truth) ** 2).sum(1)
     for strength in (0.0, 0.5, 2.0, 1e6):
         excess = errors[strength] - errors[1.0]
         assert excess.mean() > 4.0 * excess.std() / np.sqrt(excess.size)
     # What is left does not depend on the person's own direction: nothing more can be learnt.
-    left = blends(isotropic, own, 1.0)[0].omega - truth
+    left = blends(isotropic, own, 1.0).omega - truth
     slope = left.T @ (own - mean) / len(own)
     standard_error = np.sqrt(np.outer(left.var(0), own.var(0)) / len(own))
     assert (np.abs(slope) < 4.5 * standard_error).all()
@@ -122,16 +140,16 @@ def test_closed_form_of_the_posterior_risk_is_the_mean_over_draws(isotropic):
     rng = np.random.default_rng(55)
     mean, scatter, sigma, noise = joint_model(isotropic)
     own = np.array([0.2, -0.3, 0.5, 0.1])
-    _, path = blends(isotropic, own, "risk")
+    people, about = joint_parts(isotropic, own)
     strengths = np.array([0.0, 0.1, 1.0, 10.0, 1000.0])
-    risks = path.risks(strengths, _spectrum.from_dense(sigma), np.asarray(1.7))
+    risks = path_of(people, about).risks(strengths, people.sigma, people.length)
     weight = scatter @ np.linalg.inv(scatter + noise * np.linalg.inv(sigma))
-    posterior = scatter - weight @ scatter
+    doubt = scatter - weight @ scatter
     drawn = mean + weight @ (own - mean)
-    drawn = drawn + rng.normal(size=(200_000, 4)) @ np.linalg.cholesky(posterior).T
+    drawn = drawn + rng.normal(size=(200_000, 4)) @ np.linalg.cholesky(doubt).T
     half_gaps = 1.7 * drawn @ sigma
     for strength, risk in zip(strengths, risks, strict=True):
-        omega = blends(isotropic, own, float(strength))[0].omega
+        omega = blends(isotropic, own, float(strength)).omega
         mistakes = norm.cdf(-half_gaps @ omega / np.sqrt(omega @ sigma @ omega))
         assert abs(mistakes.mean() - risk) < 4.0 * mistakes.std() / np.sqrt(mistakes.size)
 
@@ -145,13 +163,11 @@ def test_strength_of_least_risk_is_least(isotropic, n):
         prior = TaskPrior.from_projections(W[1:], isotropic=isotropic)
         X, y = samples(rng, W[0], n)
         chosen = PosteriorBlendClassifier(prior, strength="risk").fit(X, y).strength_
-        own, sigma, noise, length = target_of(X, y, prior, "oas")
-        root = prior.scatter_root
-        shared = _spectrum.from_dense(sigma), own, np.asarray(noise), np.asarray(length), prior.mean
-        _, path = scattered_blend(*shared, root, "risk")
+        person = person_of(X, y)
+        path = path_of(person, prior.crowd)
         grid = np.concatenate([[0.0], np.logspace(-5.0, 7.0, 2001)])
-        risks = path.risks(grid, shared[0], shared[3])
-        there = path.risks(np.array([chosen]), shared[0], shared[3])
+        risks = path.risks(grid, person.sigma, person.length)
+        there = path.risks(np.array([chosen]), person.sigma, person.length)
         assert there[0] <= risks.min() + 1e-5
 
 
@@ -162,12 +178,8 @@ def test_evidence_is_the_density_of_the_own_direction(isotropic, n_features, n):
     W = crowd(rng, n_features, 8.0, 25)
     prior = TaskPrior.from_projections(W[1:], isotropic=isotropic)
     X, y = samples(rng, W[0], n)
-    own, sigma, noise, length = target_of(X, y, prior, "oas")
-    shared = _spectrum.from_dense(sigma), own, np.asarray(noise), np.asarray(length), prior.mean
-    if isotropic:
-        _, path = isotropic_blend(*shared, prior.isotropic_scatter, 1.0)
-    else:
-        _, path = scattered_blend(*shared, prior.scatter_root, "risk")
+    own, sigma, noise, _ = target_of(X, y, prior, "oas")
+    path = path_of(person_of(X, y), prior.crowd)
     strengths = np.array([1.0, 3.0, 50.0, 1e4])
     truth = [
         multivariate_normal.logpdf(

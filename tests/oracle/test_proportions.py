@@ -17,12 +17,12 @@ from crossfade import (
     expected_risk,
     risk_curve,
 )
+from crossfade.blend._unlabelled import proportion_of
 from crossfade.fisher import _spectrum
-from crossfade.fisher._direction import target_noise
-from crossfade.prior._crowd import PsiParts
+from crossfade.fisher._direction import direction_of
+from crossfade.prior._crowd import Psi
 from crossfade.risk._choose import dense_curve
 from crossfade.risk._law import BlendLaw, curve, sampled_curve
-from crossfade.risk._proportions import proportion_of
 
 PRIORS = [(0.8, 0.2), (0.2, 0.8), (0.05, 0.95), (0.999, 0.001)]
 BLENDS = {"posterior": PosteriorBlendClassifier, "convex": ConvexBlendClassifier}
@@ -155,17 +155,18 @@ def test_without_uncertainty_it_is_the_conditional_risk():
 
 
 @pytest.mark.parametrize("form", ["unit", "plus"])
-@pytest.mark.parametrize("psi", [PsiParts(0.02, -0.02), PsiParts(0.15, 0.0)], ids=str)
+@pytest.mark.parametrize("psi", [Psi(0.02, -0.02), Psi(0.15, 0.0)], ids=str)
 @pytest.mark.parametrize("n_rows", [40, 5])
 def test_structured_curve_is_the_dense_one(n_rows, psi, form):
     rng = np.random.default_rng(96)
     sigma = _spectrum.from_rows(rng.normal(size=(n_rows, 9)) / np.sqrt(n_rows))
     nu = sigma.apply(rng.normal(size=9))
-    noise = target_noise(sigma, nu / np.linalg.norm(nu), (7.0, 5.0), 0.3, form)
-    mu = noise.omega + 0.3 * rng.normal(size=9)
+    counts = np.array([7.0, 5.0])
+    person = direction_of(sigma, nu / np.linalg.norm(nu), counts, 0.3, form)
+    mu = person.omega + 0.3 * rng.normal(size=9)
     alphas = np.array([0.0, 0.001, 0.1, 0.5, 0.9, 1.0])
     for share in (0.2, 0.95):
-        law = BlendLaw(sigma, nu / np.linalg.norm(nu), noise, mu / np.linalg.norm(mu), psi, share)
+        law = BlendLaw(person, mu / np.linalg.norm(mu), psi, share)
         risks, errors = curve(law, alphas)
         other, doubt = dense_curve(law, alphas)
         assert (np.abs(risks - other) <= errors + doubt + 2e-6).all()
@@ -310,7 +311,7 @@ def test_proportions_converge_to_the_truth(share):
     off = []
     for n in (100, 1_000, 10_000):
         scores = unlabelled(rng, 8, n, share) + 0.15
-        found, _ = proportion_of(scores, 0.85 * ones, 1.15 * ones, (10.0, 10.0))
+        found, _ = proportion_of(scores, 0.85 * ones, 1.15 * ones, np.full(2, 10.0))
         off.append(np.sqrt(((found - share) ** 2).mean()))
     print(f"share {share}: off by {off[0]:.3f}, {off[1]:.3f}, {off[2]:.3f}")
     assert off[2] < 0.04
@@ -321,7 +322,7 @@ def test_proportions_converge_to_the_truth(share):
 def test_error_of_the_proportion_is_its_spread(share):
     rng = np.random.default_rng(100)
     scores = unlabelled(rng, 400, 300, share)
-    found, error = proportion_of(scores, np.ones(400), np.ones(400), (50.0, 50.0))
+    found, error = proportion_of(scores, np.ones(400), np.ones(400), np.full(2, 50.0))
     clear = error > 0.0
     assert clear.mean() > 0.95
     spread = np.sqrt(((found - share)[clear] ** 2).mean())
@@ -333,7 +334,7 @@ def test_equal_proportions_are_left_in_peace():
     rng = np.random.default_rng(101)
     for n in (10, 100, 1000):
         scores = unlabelled(rng, 500, n, 0.5)
-        _, error = proportion_of(scores, np.ones(500), np.ones(500), (20.0, 20.0))
+        _, error = proportion_of(scores, np.ones(500), np.ones(500), np.full(2, 20.0))
         assert (error > 0.0).mean() < 0.09
 
 
