@@ -511,17 +511,17 @@ def test_files_that_are_something_else(draw_tasks, tmp_path):
     path = tmp_path / "prior.npz"
     prior = MulticlassPrior.from_tasks(draw_tasks())
     prior["rest", "walk"].save(path)
-    with pytest.raises(ValueError, match="its format is not 'crossfade-multiclass-prior'"):
+    with pytest.raises(ValueError, match="its kind is not 'MulticlassPrior'"):
         MulticlassPrior.load(path)
     path.write_text("nothing")
     with pytest.raises(ValueError, match="is not a prior file"):
         MulticlassPrior.load(path)
     prior.save(path)
-    with pytest.raises(ValueError, match="its format is not 'crossfade-prior'"):
+    with pytest.raises(ValueError, match="its kind is not 'TaskPrior'"):
         TaskPrior.load(path)
     with np.load(path) as archive:
         arrays = dict(archive)
-    arrays["pair_0"] = arrays["pair_1"]
+    arrays["priors.0.outer_sum"] = arrays["priors.1.outer_sum"]
     np.savez(path, **arrays)
     with pytest.raises(ValueError, match="was altered after it was saved"):
         MulticlassPrior.load(path)

@@ -275,9 +275,9 @@ def test_files_that_are_not_what_they_should_be(run, built):
     assert not (built / "m.json").exists()
 
 
-def forged(path, version=2, **cards):
+def forged(path, version=3, **cards):
     """The file with other cards, or without (None), under a checksum that fits."""
-    header, arrays = unpack(path, path.read_bytes(), "crossfade-prior", 2)
+    header, arrays = unpack(path, path.read_bytes(), "TaskPrior")
     for name, card in cards.items():
         del arrays[name]
         if card is not None:
@@ -296,7 +296,7 @@ def test_a_card_that_contradicts_its_numbers_is_noticed(run, built):
 
     less = {key: value for key, value in data.items() if key != "privacy"}
     twice = b'{"privacy": {"kind": "released"}, ' + as_json(data)[1:]
-    private = prior.card().replace("exact sums: who", "released with epsilon = 0.1: who")
+    private = prior.card().replace("exact sums: ", "released with epsilon = 0.1: ")
     for cards, message in (
         ({"card_json": as_json(data | {"made_by": "me"})}, "The card's 'made_by' is not what"),
         ({"card_json": as_json(data | {"safe": None})}, "The card's 'safe' is not what"),

@@ -30,9 +30,9 @@ class Archived(Protocol):
 
     @property
     def _metadata(self) -> Mapping[str, Any]: ...
-    def _fields(self) -> Fields: ...
+    def _file_fields(self) -> Fields: ...
     @classmethod
-    def _of_fields(cls, fields: Fields) -> Self: ...
+    def _of_file_fields(cls, fields: Fields) -> Self: ...
 
 
 P = TypeVar("P", bound=Archived)
@@ -59,7 +59,7 @@ def write(path: str | os.PathLike[str], prior: Archived) -> None:
 
 def content_of(prior: Archived) -> bytes:
     """Bytes of the file of a prior; the same for the same prior."""
-    header, arrays = _split(prior._fields())
+    header, arrays = _split(prior._file_fields())
     kind = {"format": FORMAT, "version": VERSION, "kind": _kind(type(prior))}
     return pack(header | kind | {"metadata": dict(prior._metadata)}, arrays)
 
@@ -71,7 +71,7 @@ def read(path: str | os.PathLike[str], kind: type[P]) -> P:
     try:
         if not isinstance(metadata, dict):
             raise TypeError(f"metadata must be an object; got {type(metadata).__name__}.")
-        prior = kind._of_fields(_joined(path, header, arrays))
+        prior = kind._of_file_fields(_joined(path, header, arrays))
     except (KeyError, TypeError, ValueError, OverflowError) as reason:
         why = f"the field {reason} is missing." if isinstance(reason, KeyError) else reason
         raise ValueError(

@@ -427,15 +427,15 @@ class MixturePrior:
         """
         return read(path, cls)
 
-    def _fields(self) -> dict[str, Any]:
+    def _file_fields(self) -> dict[str, Any]:
         """What a file holds of the prior."""
         sums = {name: getattr(self, name) for name in _SUMS}
-        return {"pooled": self.pooled._fields()} | sums | cards_of(self)
+        return {"pooled": self.pooled._file_fields()} | sums | cards_of(self)
 
     @classmethod
-    def _of_fields(cls, fields: dict[str, Any]) -> Self:
+    def _of_file_fields(cls, fields: dict[str, Any]) -> Self:
         """Prior from what a file holds, every number of it checked."""
-        pooled = TaskPrior._of_fields(fields["pooled"])
+        pooled = TaskPrior._of_file_fields(fields["pooled"])
         outer_sums = fields.get("outer_sums")
         prior = cls(pooled, fields["counts"], fields["direction_sums"], outer_sums)
         if prior.outer_sums is not None:

@@ -315,20 +315,20 @@ class MulticlassPrior:
         """
         return read(path, cls)
 
-    def _fields(self) -> dict[str, Any]:
+    def _file_fields(self) -> dict[str, Any]:
         """What a file holds of the prior."""
         return {
             "strategy": self.strategy,
             "classes": self.classes,
             "pairs": self.pairs,
-            "priors": {str(place): self[pair]._fields() for place, pair in enumerate(self.pairs)},
+            "priors": {str(place): self[pair]._file_fields() for place, pair in enumerate(self.pairs)},
         }
 
     @classmethod
-    def _of_fields(cls, fields: dict[str, Any]) -> Self:
+    def _of_file_fields(cls, fields: dict[str, Any]) -> Self:
         """Prior from what a file holds, every number of it checked."""
         priors = {
-            tuple(pair): TaskPrior._of_fields(fields["priors"][str(place)])
+            tuple(pair): TaskPrior._of_file_fields(fields["priors"][str(place)])
             for place, pair in enumerate(fields["pairs"])
         }
         return cls(fields["strategy"], tuple(fields["classes"]), priors)

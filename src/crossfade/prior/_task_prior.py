@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -118,7 +118,7 @@ class TaskPrior:
     direction_noise: float | None = None
     summarised: bool = False
     #: Proportions of the crowds in the tasks; here there is one crowd.
-    shares: ClassVar[None] = None
+    shares = None
     #: What else the file said that the prior came from, which is written again.
     _metadata = MappingProxyType[str, Any]({})
 
@@ -654,14 +654,14 @@ class TaskPrior:
         """
         return read(path, cls)
 
-    def _fields(self) -> dict[str, Any]:
+    def _file_fields(self) -> dict[str, Any]:
         """What a file holds of the prior."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         release = None if self.release is None else asdict(self.release)
         return fields | {"about": dict(self.about), "release": release} | cards_of(self)
 
     @classmethod
-    def _of_fields(cls, fields: dict[str, Any]) -> Self:
+    def _of_file_fields(cls, fields: dict[str, Any]) -> Self:
         """Prior from what a file holds, every number of it checked."""
         if not isinstance(fields, dict):
             raise TypeError(f"its fields must be an object; got {type(fields).__name__}.")
