@@ -1,4 +1,4 @@
-"""``crossfade reproduce``: the paper's figures, each beside ours."""
+"""``crossfade reproduce``: the paper's figures and numbers, each beside ours."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import pandas as pd
-from sklearn.base import clone
 
-from crossfade.cli._output import FOLDER, narrow_table, option, study_of, terminal, write_results
+from crossfade.cli._options import COUNT, FOLDER, jobs_option, option, seed_option
+from crossfade.cli._output import narrow_table, study_of, terminal, write_results
 from crossfade.cli._simulate import figure2, figure3
 from crossfade.cli._study import run_study
 
 if TYPE_CHECKING:
-    from crossfade.prior._mixture import MixturePrior
-    from crossfade.tasks._task import TaskSet
+    import pandas as pd
+
+    from crossfade.prior import MixturePrior
+    from crossfade.tasks import TaskSet
 
 _FIVE = ("target", "average-source", "paper", "oracle", "random-alpha")
 _OURS = ("target-shrunk", "convex", "posterior")
@@ -44,11 +45,11 @@ def printed(study: str) -> pd.DataFrame:
     help="Folder for tables, pictures and reports.",
 )
 @option("--repeats", click.IntRange(2), 1000, "Repeats of each cell of Figures 2 and 3.")
-@option("--splits", click.IntRange(1), 100, "Splits of each participant and budget.")
-@option("--jobs", click.IntRange(1), 2, "Processes; the result does not depend on them.")
-@option("--seed", click.IntRange(0), 0, "Seed of the random numbers.")
-@click.option("--matb", type=_DATA, help="Folder of MATB recordings, in place of the stand-in.")
-@click.option("--wesad", type=_DATA, help="Folder of WESAD recordings, in place of the stand-in.")
+@option("--splits", COUNT, 100, "Splits of each participant and budget.")
+@jobs_option()
+@seed_option
+@click.option("--matb", type=_DATA, help="Folder of MATB recordings, instead of the stand-in.")
+@click.option("--wesad", type=_DATA, help="Folder of WESAD recordings, instead of the stand-in.")
 @click.pass_context
 def reproduce(
     context: click.Context,
@@ -61,16 +62,16 @@ def reproduce(
     matb: Path | None,
     wesad: Path | None,
 ) -> None:
-    """Lay the paper's figures beside ours.
+    """Compare the paper's figures with ours.
 
-    WHAT is figure2, figure3, mental-math, matb-like, wesad, effect-of-b, vectors or all. Nobody
-    can download the MATB recordings, and WESAD's ECG of the chest only with its archive: without a
-    folder, both are simulated.
+    WHAT is figure2, figure3, mental-math, matb-like, wesad, effect-of-b, vectors or all. The MATB
+    recordings are not public, and WESAD cannot be shipped with this package; unless you name a
+    folder with the recordings, a simulated stand-in is used.
 
     \b
     Examples:
       crossfade reproduce mental-math
-      crossfade reproduce all --jobs 2
+      crossfade reproduce all
       crossfade reproduce wesad --wesad WESAD/
     """
     simulated = {
@@ -115,8 +116,8 @@ def _matb(folder: Path | None, out: Path, splits: int, jobs: int, seed: int) -> 
     if folder is None:
         click.echo(
             "The MATB recordings are not public. This is a simulated stand-in of 100 sessions and "
-            "24 features, made to come near the paper's values in brackets; --matb FOLDER takes "
-            "the recordings."
+            "24 features, made to come near the paper's values in brackets. --matb FOLDER runs the "
+            "study on the recordings."
         )
     name, load = _matb_tasks(folder, jobs)
     run_study(
@@ -140,13 +141,15 @@ def _wesad(folder: Path | None, out: Path, splits: int, jobs: int, seed: int) ->
         view.add_column(name)
     for row in table[table["study"] == "wesad"].to_dict("records"):
         labelled = f"{row['proportion']:.0%}"
-        view.add_row(row["statistic"], row["classifier"], labelled, f"{row['value']:g}")
+        view.add_row(
+            row["statistic"].replace("_", " "), row["classifier"], labelled, f"{row['value']:g}"
+        )
     terminal().print(view)
     if folder is None:
         click.echo(
             "WESAD cannot be shipped. This is a simulated stand-in of 14 participants and 3 "
-            "features, made to come near the paper's values in brackets. Its archive has the ECG "
-            "of the chest: --wesad FOLDER runs the study on it."
+            "features, made to come near the paper's values in brackets. --wesad FOLDER runs the "
+            "study on the recordings."
         )
     name, load = _wesad_tasks(folder, jobs)
     run_study(
@@ -164,7 +167,7 @@ def _wesad(folder: Path | None, out: Path, splits: int, jobs: int, seed: int) ->
 
 
 def _matb_tasks(folder: Path | None, jobs: int) -> tuple[str, Callable[[], TaskSet]]:
-    """The recordings if there are any, or else what stands in for them; and how it is called."""
+    """Name of the study, and what loads the recordings, or their stand-in without a folder."""
     from crossfade.datasets import make_matb_like, read_matb
 
     if folder is None:
@@ -189,7 +192,7 @@ def _wesad_like() -> TaskSet:
     """
     import numpy as np
 
-    from crossfade.tasks._task import Task, TaskSet
+    from crossfade.tasks import Task, TaskSet
 
     rng = np.random.default_rng(0)
     drawn = rng.standard_normal((14, 3))
@@ -210,7 +213,7 @@ def _wesad_like() -> TaskSet:
 def _effect_of_b(out: Path, seed: int) -> None:
     from crossfade import plots
     from crossfade.datasets import load_mental_math
-    from crossfade.study._effect_of_b import effect_of_b
+    from crossfade.study import effect_of_b
 
     with study_of("Effect of B", out) as on_progress:
         table = effect_of_b(
@@ -229,17 +232,18 @@ def _effect_of_b(out: Path, seed: int) -> None:
             f"{row['reference']:.3f}",
             f"{row['error'] - row['reference']:+.3f}",
         )
-    view.caption = "The exact minimum takes no draws, and has no such error."
+    view.caption = "The exact minimum needs no draws and has no such error."
     terminal().print(view)
     click.echo(where)
 
 
 def _vectors(out: Path, matb: Path | None, wesad: Path | None, jobs: int) -> None:
+    from sklearn.base import clone
+
     from crossfade import plots
     from crossfade.datasets import load_mental_math
-    from crossfade.fisher._discriminant import FisherDiscriminant
-    from crossfade.prior._mixture import MixturePrior
-    from crossfade.prior._task_prior import TaskPrior
+    from crossfade.fisher import FisherDiscriminant
+    from crossfade.prior import MixturePrior, TaskPrior
     from crossfade.simulate._repeats import reference
 
     numbers = reference("applications.csv")
@@ -273,8 +277,8 @@ def _vectors(out: Path, matb: Path | None, wesad: Path | None, jobs: int) -> Non
             written.append(write_results(one, draw, out, file, "png"))
     view.caption = (
         "The authors' directions: pseudo-inverse, raw units; ours are shrunk and scaled. Clusters: "
-        "a Gaussian mixture of the embedding, as in the paper. Mixture: components of von "
-        "Mises-Fisher laws of the directions themselves, with their shares; both by BIC."
+        "a Gaussian mixture of the embedding. Mixture: von Mises-Fisher components of the "
+        "directions themselves, with their shares. BIC chooses both numbers."
     )
     terminal().print(view)
     click.echo("\n".join(written))
