@@ -80,8 +80,8 @@ def test_methods_that_see_test_windows_do_not_compete(run, table):
     assert result.exit_code == 0, result.output
     assert "6 tasks, 1 split each." in result.stdout
     for words in (
-        "posterior-unlabelled sees the test windows, without their labels, so it does not compete.",
-        "oracle knows the labels of the test windows, so it does not compete.",
+        "posterior-unlabelled sees unlabelled test windows, so it does not compete.",
+        "oracle knows the test labels, so it does not compete.",
     ):
         assert words in result.stdout
 

@@ -47,4 +47,5 @@ def demo(splits: int, jobs: int, seed: int, out: Path) -> None:
         seed=seed,
         title="Mental Math: how much calibration does a person need?",
         paper=printed("mental-math"),
+        classes={0: "rest", 1: "mental arithmetic"},
     )

@@ -109,6 +109,7 @@ def _mental_math(out: Path, splits: int, jobs: int, seed: int) -> None:
         seed=seed,
         title="The Mental Math study of the paper",
         paper=printed("mental-math"),
+        classes={0: "rest", 1: "mental arithmetic"},
     )
 
 
@@ -129,6 +130,7 @@ def _matb(folder: Path | None, out: Path, splits: int, jobs: int, seed: int) -> 
         seed=seed,
         title="A simulated stand-in for MATB" if folder is None else "The MATB study of the paper",
         paper=printed("matb"),
+        classes={0: "medium or high workload", 1: "no or low workload"},
     )
 
 
@@ -163,6 +165,7 @@ def _wesad(folder: Path | None, out: Path, splits: int, jobs: int, seed: int) ->
         if folder is None
         else "The WESAD study of the paper",
         paper=printed("wesad"),
+        classes={0: "baseline", 1: "stress"},
     )
 
 

@@ -134,10 +134,12 @@ def run_study(
     dask: str | None = None,
     seed: int = 0,
     paper: pd.DataFrame | None = None,
+    classes: Mapping[int, str] | None = None,
     formats: Sequence[str] = ("png",),
 ) -> StudyResult:
     """Run a study in a folder, write its report, print its table and say where the report is."""
     from crossfade.report import write_report
+    from crossfade.report._write import require_jinja
     from crossfade.study import CalibrationStudy, verdict
 
     new = [folder for folder in (out, *out.parents) if not os.path.exists(folder)]
@@ -145,6 +147,8 @@ def run_study(
         warnings.simplefilter("always", UserWarning)
         try:
             with study_of("Study", out, "Run the same command to resume.") as on_progress:
+                # Better now than after the study.
+                require_jinja()
                 tasks = load()
                 plan = CalibrationStudy(
                     tasks,
@@ -162,7 +166,7 @@ def run_study(
             for folder in new:
                 with suppress(OSError):
                     folder.rmdir()
-    about = {"seed": seed, "splits": kind}
+    about = {"seed": seed, "splits": kind, "classes": classes}
     try:
         written = write_report(
             result, tasks, out, title=title, formats=formats, paper=paper, about=about

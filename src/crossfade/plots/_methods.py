@@ -15,8 +15,8 @@ class MethodLook(NamedTuple):
     sees: str = ""
 
 
-_ANSWERS = "knows the labels of the test windows"
-_UNLABELLED = "sees the test windows, without their labels"
+_ANSWERS = "knows the test labels"
+_UNLABELLED = "sees unlabelled test windows"
 
 #: Methods of a study. Colours also differ in grey and for colour-blind readers.
 METHODS = {
@@ -171,3 +171,10 @@ def looks(names: list[str]) -> dict[str, MethodLook]:
     """Look of each method; ours always have the same, whoever else is there."""
     theirs = [name for name in dict.fromkeys(names) if name not in _KNOWN]
     return {name: method_of(name, theirs.index(name) if name in theirs else 0) for name in names}
+
+
+def spoken(name: str) -> str:
+    """Name of a method within a sentence: "the posterior blend"."""
+    label = method_of(name).label
+    known_noun = name in _KNOWN and label[0].isupper()
+    return f"the {label[0].lower()}{label[1:]}" if known_noun else label
