@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from crossfade.fisher._correlation import cut_off
 
 from crossfade import (
     ConvexBlendClassifier,
@@ -13,7 +14,6 @@ from crossfade import (
     Task,
     TaskPrior,
 )
-from crossfade.fisher._correlation import cut_off
 
 BLENDS = [ConvexBlendClassifier, PosteriorBlendClassifier]
 

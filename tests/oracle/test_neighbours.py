@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from crossfade.fisher._correlation import worth_of_runs
 from scipy.linalg import toeplitz
 
 from crossfade import (
@@ -11,7 +12,6 @@ from crossfade import (
     Task,
     TaskPrior,
 )
-from crossfade.fisher._correlation import worth_of_runs
 
 
 @pytest.fixture

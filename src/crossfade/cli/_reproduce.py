@@ -1,4 +1,4 @@
-"""``crossfade reproduce``: the paper's figures, each beside ours."""
+"""``crossfade reproduce``: the paper's figures and numbers, each beside ours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crossfade.cli._output import FOLDER, narrow_table, option, study_of, terminal, write_results
+from crossfade.cli._options import COUNT, FOLDER, jobs_option, option, seed_option
+from crossfade.cli._output import narrow_table, study_of, terminal, write_results
 from crossfade.cli._simulate import figure2, figure3
 from crossfade.cli._study import run_study
 from crossfade.study._published import (
@@ -40,11 +41,11 @@ _DATA = click.Path(exists=True, file_okay=False, path_type=Path)
     help="Folder for tables, pictures and reports.",
 )
 @option("--repeats", click.IntRange(2), 1000, "Repeats of each cell of Figures 2 and 3.")
-@option("--splits", click.IntRange(1), 100, "Splits of each participant and budget.")
-@option("--jobs", click.IntRange(1), 2, "Processes; the result does not depend on them.")
-@option("--seed", click.IntRange(0), 0, "Seed of the random numbers.")
-@click.option("--matb", type=_DATA, help="Folder of MATB recordings, in place of the stand-in.")
-@click.option("--wesad", type=_DATA, help="Folder of WESAD recordings, in place of the stand-in.")
+@option("--splits", COUNT, 100, "Splits of each participant and budget.")
+@jobs_option()
+@seed_option
+@click.option("--matb", type=_DATA, help="Folder of MATB recordings, instead of the stand-in.")
+@click.option("--wesad", type=_DATA, help="Folder of WESAD recordings, instead of the stand-in.")
 @click.pass_context
 def reproduce(
     context: click.Context,
@@ -57,16 +58,16 @@ def reproduce(
     matb: Path | None,
     wesad: Path | None,
 ) -> None:
-    """Lay the paper's figures beside ours.
+    """Compare the paper's figures with ours.
 
     WHAT is figure1, figure2, figure3, mental-math, matb-like, wesad, effect-of-b, vectors or all.
-    Nobody can download the MATB recordings, and WESAD's ECG of the chest only with its archive:
-    without a folder, both are simulated.
+    The MATB recordings are not public, and WESAD cannot be shipped with this package; unless you
+    name a folder with the recordings, a simulated stand-in is used.
 
     \b
     Examples:
       crossfade reproduce mental-math
-      crossfade reproduce all --jobs 2
+      crossfade reproduce all
       crossfade reproduce wesad --wesad WESAD/
     """
     simulated = {"repeats": repeats, "jobs": jobs, "seed": seed, "out": out}
@@ -114,6 +115,7 @@ def _study(study: PaperStudy, out: Path, splits: int, jobs: int, seed: int) -> N
         seed=seed,
         title=study.title,
         paper=study.printed,
+        classes=study.classes,
     )
 
 
@@ -161,12 +163,13 @@ def _effect_of_b(out: Path, seed: int) -> None:
             f"{row['reference']:.3f}",
             f"{row['error'] - row['reference']:+.3f}",
         )
-    view.caption = "The exact minimum takes no draws, and has no such error."
+    view.caption = "The exact minimum needs no draws and has no such error."
     terminal().print(view)
     click.echo(where)
 
 
 def _vectors(out: Path, matb: Path | None, wesad: Path | None, jobs: int) -> None:
+
     from crossfade import plots
     from crossfade.study import reproduce
 
@@ -195,8 +198,8 @@ def _vectors(out: Path, matb: Path | None, wesad: Path | None, jobs: int) -> Non
         written.append(write_results(points, draw, out, file, "png"))
     view.caption = (
         "The authors' directions: pseudo-inverse, raw units; ours are shrunk and scaled. Clusters: "
-        "a Gaussian mixture of the embedding. Mixture: components of von Mises-Fisher laws of the "
-        "directions themselves, with their shares; both by BIC."
+        "a Gaussian mixture of the embedding. Mixture: von Mises-Fisher components of the "
+        "directions themselves, with their shares. BIC chooses both numbers."
     )
     terminal().print(view)
     click.echo("\n".join(written))

@@ -321,7 +321,9 @@ class MulticlassPrior:
             "strategy": self.strategy,
             "classes": self.classes,
             "pairs": self.pairs,
-            "priors": {str(place): self[pair]._file_fields() for place, pair in enumerate(self.pairs)},
+            "priors": {
+                str(place): self[pair]._file_fields() for place, pair in enumerate(self.pairs)
+            },
         }
 
     @classmethod

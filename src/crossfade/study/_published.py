@@ -71,8 +71,12 @@ class PaperStudy(NamedTuple):
     load: Callable[[], TaskSet]
     methods: Sequence[str]
     printed: pd.DataFrame
+    classes: dict[int, str]  # what people call the labels
 
 
+_RESTING = {0: "rest", 1: "mental arithmetic"}
+_WORKLOAD = {0: "medium or high workload", 1: "no or low workload"}
+_STRESS = {0: "baseline", 1: "stress"}
 #: The paper's methods, and those of ours that are laid beside them.
 _METHODS = (*PAPER, "target-shrunk", "convex", "posterior")
 
@@ -83,7 +87,8 @@ def mental_math_study() -> PaperStudy:
 
     title = "The Mental Math study of the paper"
     methods = (*_METHODS, "lda")
-    return PaperStudy("mental-math", title, load_mental_math, methods, printed("mental-math"))
+    table = printed("mental-math")
+    return PaperStudy("mental-math", title, load_mental_math, methods, table, _RESTING)
 
 
 def matb_study(recordings: Recordings, n_jobs: int) -> PaperStudy:
@@ -92,10 +97,10 @@ def matb_study(recordings: Recordings, n_jobs: int) -> PaperStudy:
 
     if recordings is None:
         title = "A simulated stand-in for MATB"
-        return PaperStudy("matb-like", title, make_matb_like, _METHODS, printed("matb"))
+        return PaperStudy("matb-like", title, make_matb_like, _METHODS, printed("matb"), _WORKLOAD)
     title = "The MATB study of the paper"
     load = partial(read_matb, recordings, n_jobs=n_jobs)
-    return PaperStudy("matb", title, load, _METHODS, printed("matb"))
+    return PaperStudy("matb", title, load, _METHODS, printed("matb"), _WORKLOAD)
 
 
 def wesad_study(recordings: Recordings, n_jobs: int) -> PaperStudy:
@@ -104,10 +109,10 @@ def wesad_study(recordings: Recordings, n_jobs: int) -> PaperStudy:
 
     if recordings is None:
         title = "A simulated stand-in for WESAD"
-        return PaperStudy("wesad-like", title, _wesad_like, _METHODS, printed("wesad"))
+        return PaperStudy("wesad-like", title, _wesad_like, _METHODS, printed("wesad"), _STRESS)
     title = "The WESAD study of the paper"
     load = partial(read_wesad, recordings, n_jobs=n_jobs)
-    return PaperStudy("wesad", title, load, _METHODS, printed("wesad"))
+    return PaperStudy("wesad", title, load, _METHODS, printed("wesad"), _STRESS)
 
 
 def _wesad_like() -> TaskSet:
