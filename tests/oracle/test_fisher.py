@@ -196,7 +196,7 @@ def test_threshold_with_unequal_priors_is_the_corrected_one(priors):
         return priors[0] * first + priors[1] * second
 
     thresholds = -rule.intercept_[0] + np.linspace(-3.0, 3.0, 6001) * deviation
-    best = max(accuracy(threshold) for threshold in thresholds)
+    best = accuracy(thresholds).max()
     assert accuracy(-rule.intercept_[0]) > best - 1e-4
     # As printed: both halves left out, for omega = (Sigma_0 + Sigma_1)^-1 (nu_1 - nu_0).
     paper = np.linalg.solve(2.0 * rule.covariance_, 2.0 * rule.half_gap_)

@@ -21,7 +21,7 @@ from crossfade.fisher._moments import ClassMoments
 
 N_FEATURES, N_CLASSES, N_SOURCES, N_NEW = 10, 3, 100, 200
 BUDGETS = (2, 4, 8, 16, 32)
-REPEATS = 40
+REPEATS = 25
 
 
 # -- coupling -------------------------------------------------------------------------------
