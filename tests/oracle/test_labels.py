@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from crossfade import (
     ConvexBlendClassifier,
@@ -72,8 +72,8 @@ def simulate(blend, n, kappa, repeats=200, n_features=10, second=0.5):
     """Forecasts from n samples, and true accuracies of fits to others; J = 100."""
     rng = np.random.default_rng(94)
     numbers = np.empty((3, repeats, BUDGETS.size))
-    for repeat in range(repeats):
-        W = draw_directions(101, n_features, kappa, random_state=rng)
+    crowds = draw_directions(101 * repeats, n_features, kappa, random_state=rng)
+    for repeat, W in enumerate(crowds.reshape(repeats, 101, n_features)):
         nu, prior = W[0], TaskPrior.from_projections(W[1:])
 
         def fit(n_samples, nu=nu, prior=prior):
@@ -87,7 +87,7 @@ def simulate(blend, n, kappa, repeats=200, n_features=10, second=0.5):
             rule = fit(2 * budget)
             omega, shift = rule.coef_[0], rule.intercept_[0]
             sides = (omega @ nu + np.array([shift, -shift])) / np.linalg.norm(omega)
-            numbers[0, repeat, place] = norm.cdf(sides) @ [second, 1.0 - second]
+            numbers[0, repeat, place] = ndtr(sides) @ [second, 1.0 - second]
     return numbers
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal, norm, vonmises_fisher
+from scipy.special import ndtr
+from scipy.stats import multivariate_normal
 
 from crossfade import FisherDiscriminant, PosteriorBlendClassifier, TaskPrior
 from crossfade.blend import posterior
@@ -11,6 +12,7 @@ from crossfade.fisher import _spectrum
 from crossfade.fisher._direction import direction_of, learn_direction
 from crossfade.fisher._moments import ClassMoments
 from crossfade.prior._crowd import Crowd
+from crossfade.simulate import draw_directions
 
 
 def unit(vectors):
@@ -19,7 +21,7 @@ def unit(vectors):
 
 def crowd(rng, n_features, kappa, n_tasks):
     """Unit directions about the first axis, the first of them the target's."""
-    return vonmises_fisher(np.eye(n_features)[0], kappa).rvs(n_tasks + 1, random_state=rng)
+    return draw_directions(n_tasks + 1, n_features, kappa, random_state=rng)
 
 
 def samples(rng, nu, n):
@@ -31,7 +33,7 @@ def accuracy(rule, nu):
     """Accuracy of a rule on balanced classes at +nu and -nu with covariance one."""
     weights, shift = rule.coef_[0], rule.intercept_[0]
     scores = (weights @ nu + np.array([shift, -shift])) / np.linalg.norm(weights)
-    return norm.cdf(scores).mean()
+    return ndtr(scores).mean()
 
 
 def target_of(X, y, prior, shrinkage):
@@ -150,7 +152,7 @@ def test_closed_form_of_the_posterior_risk_is_the_mean_over_draws(isotropic):
     half_gaps = 1.7 * drawn @ sigma
     for strength, risk in zip(strengths, risks, strict=True):
         omega = blends(isotropic, own, float(strength)).omega
-        mistakes = norm.cdf(-half_gaps @ omega / np.sqrt(omega @ sigma @ omega))
+        mistakes = ndtr(-half_gaps @ omega / np.sqrt(omega @ sigma @ omega))
         assert abs(mistakes.mean() - risk) < 4.0 * mistakes.std() / np.sqrt(mistakes.size)
 
 
@@ -272,11 +274,11 @@ def test_noise_is_not_projected_off_the_direction(n_features, n, kappa, gain, op
             weight = prior.scatter @ np.linalg.inv(prior.scatter + noise * shape)
             omega = prior.mean + weight @ (own - prior.mean)
             gap = omega @ half_gap - np.trace(weight) / n / length
-            forecast = norm.cdf(gap / np.sqrt(omega @ sigma @ omega))
+            forecast = ndtr(gap / np.sqrt(omega @ sigma @ omega))
             shift = np.array([1.0, -1.0]) * (omega @ midpoint)
             size = np.linalg.norm(omega)
-            row.append(norm.cdf(omega @ nu / size))
-            row.append(forecast - norm.cdf((omega @ nu + shift) / size).mean())
+            row.append(ndtr(omega @ nu / size))
+            row.append(forecast - ndtr((omega @ nu + shift) / size).mean())
         rows.append(row)
     direction, off, direction_projected, off_projected = np.mean(rows, axis=0)
     print(
