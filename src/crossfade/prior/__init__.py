@@ -1,9 +1,9 @@
 """Many unit vectors in, what the crowd knows out: sums, and no row of anybody's data.
 
 The unit directions w_1, ..., w_J of J people follow a von Mises-Fisher law about a mean direction
-mu with concentration kappa (equation 1). Of them a prior keeps the sum and the sum of outer products.
-Their mean m has a length R that says how far people agree; mu = m / R is the crowd's classifier;
-Psi says how well mu is known (10), and the scatter T how people differ (12).
+mu with concentration kappa (equation 1). Of them a prior keeps the sum and the sum of outer
+products. Their mean m has a length R that says how far people agree; mu = m / R is the crowd's
+classifier; Psi says how well mu is known (10), and the scatter T how people differ (12).
 
 ====================== =============================================================================
 `_crowd`               `Crowd`: mean, Psi and scatter, which is all that a blend asks of a prior.
