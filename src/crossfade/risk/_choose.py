@@ -37,14 +37,14 @@ _COARSE = np.linspace(0.0, 1.0, 21)
 #: Risks closer than this differ by rounding.
 _TIE = 1e-12
 #: How often the bracket is then looked at, and steps of Newton's method in it.
-_ZOOMS, _NEWTON = 3, 4
+_ZOOMS, _NEWTON = 3, 2
 #: Chebyshev nodes on [-1, 1], and from values there to the coefficients of the polynomial.
 _DEGREES = np.arange(11)
 _NODES = np.cos(np.pi * (_DEGREES + 0.5) / _DEGREES.size)
 _TO_CHEBYSHEV = chebyshev.chebvander(_NODES, _DEGREES[-1]) * np.where(_DEGREES, 2.0, 1.0)
 _TO_CHEBYSHEV /= _DEGREES.size
 #: Where its minimum is looked for first, and from its coefficients to those of its derivatives.
-_FINE = np.linspace(-1.0, 1.0, 41)
+_FINE = np.linspace(-1.0, 1.0, 401)
 _FINE_VALUES = chebyshev.chebvander(_FINE, _DEGREES[-1]).T
 _SLOPE = np.zeros((11, 11))
 _SLOPE[:, :10] = np.stack([chebyshev.chebder(row) for row in np.eye(11)])

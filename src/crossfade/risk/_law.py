@@ -58,7 +58,7 @@ class _Terms(NamedTuple):
     values: Array  # (..., size): eigenvalues
     multiplicity: Array | None  # (size,); None where all are one
     products: Array  # (..., 6, size)
-    sums: tuple[Any, ...]  # six of (..., 1, 1)
+    sums: tuple[Any, ...]  # six of (..., 1, 1); then rank and trace of Sigma, and w'S S w
     scalars: tuple[Any, ...]  # length, a, g, h, p and q, of (..., 1, 1)
 
 
@@ -92,6 +92,8 @@ def _terms(law: BlendLaw) -> _Terms:
     products[..., 5, :] *= values
     noise = (person.noise, person.radial, person.cross)
     rank = seen.sum(-1) if multiplicity is None else seen @ multiplicity
+    trace = values.sum(-1) if multiplicity is None else values @ multiplicity
+    turned = np.vecdot(values, products[..., 0, :])
     if (rank <= 1.0).any() and np.any(person.cross):
         # A unit direction on one axis cannot turn: what equation 5 leaves there is rounding.
         kept = np.where(rank <= 1.0, 0.0, 1.0)
@@ -99,16 +101,16 @@ def _terms(law: BlendLaw) -> _Terms:
     parts = (person.length, *noise, *law.psi)
     summed = products.sum(-1)
     if summed.ndim == 1:
-        return _Terms(
-            values, multiplicity, products, tuple(summed.tolist()), tuple(map(float, parts))
-        )
+        sums = (*summed.tolist(), float(rank), float(trace), float(turned))
+        return _Terms(values, multiplicity, products, sums, tuple(map(float, parts)))
     batch = summed.shape[:-1]
     n_batch = math.prod(batch)
+    more = [part.reshape(n_batch, 1, 1) for part in (rank, trace, turned)]
     return _Terms(
         values.reshape(n_batch, size),
         multiplicity,
         products.reshape(n_batch, 6, size),
-        tuple(summed.reshape(n_batch, 6).T[..., None, None]),
+        (*summed.reshape(n_batch, 6).T[..., None, None], *more),
         tuple(np.broadcast_to(part, batch).reshape(n_batch, 1, 1) for part in parts),
     )
 
@@ -138,9 +140,9 @@ def _risks_of_rows(
     multiplicity: Array | None, values: Array, products: Array, *rest: Array, n_nodes: int
 ) -> tuple[Array, Array]:
     """The same for a chunk of a batch."""
-    terms = _Terms(values, multiplicity, products, rest[:6], rest[6:12])
-    prior = rest[13] if len(rest) > 13 else None
-    return _risks(terms, rest[12], prior, n_nodes=n_nodes)
+    terms = _Terms(values, multiplicity, products, rest[:9], rest[9:15])
+    prior = rest[16] if len(rest) > 16 else None
+    return _risks(terms, rest[15], prior, n_nodes=n_nodes)
 
 
 def _risks(
@@ -149,15 +151,11 @@ def _risks(
     """Equation 18 at alphas of shape (n_alphas,), or (n_rows, n_alphas) for a batch."""
     values, multiplicity, products = terms.values, terms.multiplicity, terms.products
     length, inverse, radial, cross, identity, along = terms.scalars
-    ww_0, wv_0, wm_0, _, _, mm_0 = terms.sums
+    ww_0, wv_0, wm_0, _, _, mm_0, rank, trace, turned = terms.sums
     own, crowd = alphas[..., None], 1.0 - alphas[..., None]
     # Mean and variance of omega'x. The variance is quadratic in the weights; it comes from x, from
     # omega, and from both.
     reach = length * length
-    seen = values > 0.0
-    rank = (seen.sum(-1) if multiplicity is None else seen @ multiplicity)[..., None, None]
-    trace = (values.sum(-1) if multiplicity is None else values @ multiplicity)[..., None, None]
-    turned = np.vecdot(values, products[..., 0, :])[..., None, None]
     bent = radial * ww_0 + 2.0 * cross * wv_0
     own_part = ww_0 + (reach * ww_0 + 1.0) * bent + (reach * ww_0 + rank) * inverse
     crowd_part = mm_0 + identity * (reach * turned + trace)
@@ -166,9 +164,11 @@ def _risks(
     mean = (length * (own * ww_0 + crowd * wm_0))[..., 0]
     deviation = np.sqrt(np.maximum(variance, 0.0))[..., 0]
     diagonal = np.empty((*values.shape, 2))
-    diagonal[..., 0] = inverse if np.ndim(inverse) == 0 else inverse[..., 0]
-    diagonal[..., 0] *= seen
-    diagonal[..., 1] = (identity if np.ndim(identity) == 0 else identity[..., 0]) * values
+    single_case = alphas.ndim == 1
+    diagonal[..., 0] = values > 0.0
+    diagonal[..., 0] *= inverse if single_case else inverse[..., 0]
+    diagonal[..., 1] = values
+    diagonal[..., 1] *= identity if single_case else identity[..., 0]
     simple = multiplicity is None and values.shape[-1] <= 16
 
     def phi(t: Array) -> tuple[Array, Array]:
