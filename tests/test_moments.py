@@ -94,12 +94,13 @@ def test_a_class_without_samples_has_no_say():
 
 @pytest.mark.parametrize("constant", [0.1, 1e9 + 0.1])
 def test_what_rounding_made_is_neither_deviation_nor_gap(constant):
-    X, label, _ = draw(3, 21, 2)
-    X[:, 1] = constant
-    moments = ClassMoments.of(X, label)
-    assert moments.deviation()[0] > 0.5
-    assert moments.gap()[0] != 0.0
-    assert moments.deviation()[1] == moments.gap()[1] == 0.0
+    for seed in range(5):
+        X, label, weight = draw(seed, 21, 2)
+        X[:, 1] = constant
+        moments = ClassMoments.of(X, label, weight)
+        assert moments.deviation()[0] > 0.5
+        assert moments.gap()[0] != 0.0
+        assert moments.deviation()[1] == moments.gap()[1] == 0.0
 
 
 def test_some_classes_in_another_order():
@@ -160,20 +161,21 @@ def test_any_chunks_in_any_order_add_up(
 
 
 @pytest.mark.parametrize("n_features", [4, 9, 30])
-def test_a_root_becomes_dense_when_it_has_as_many_rows_as_features(n_features):
+@pytest.mark.parametrize("unit", [1.0, 1e9])
+def test_a_root_becomes_dense_when_it_has_as_many_rows_as_features(n_features, unit):
+    """Every feature keeps its digits, however large the others are."""
     X, label, _ = draw(5, 40, n_features)
-    total, seen = ClassMoments.of(X[:2], label[:2]), 2
+    units = np.where(np.arange(n_features) < 2, unit, 1.0)
+    total = ClassMoments.of((X * units)[:2], label[:2])
     forms = []
     for place in range(2, 40):
-        total, seen = (
-            total + ClassMoments.of(X[place : place + 1], label[place : place + 1]),
-            seen + 1,
-        )
+        total = total + ClassMoments.of((X * units)[[place]], label[[place]])
         forms.append(total.rooted)
         if total.rooted:
-            assert total.scatter.shape[0] <= seen
-        rows = centred(X[:seen], label[:seen])
-        np.testing.assert_allclose(total.dense_scatter(), rows.T @ rows, atol=1e-10)
+            assert total.scatter.shape[0] <= place + 1
+        rows = centred(X[: place + 1], label[: place + 1])
+        scatter = total.dense_scatter() / np.outer(units, units)
+        np.testing.assert_allclose(scatter, rows.T @ rows, atol=1e-10)
     # Once dense it stays so.
     assert forms == sorted(forms, reverse=True)
     assert not forms[-1]
@@ -228,13 +230,18 @@ def test_a_batch_of_directions_is_each_of_them(n_features, shrinkage, own_scale)
 # -- many tasks -----------------------------------------------------------------------------
 
 
-def shares(X):
+def shares(X, y):
     parts = np.exp(X / 10.0)
     return parts / parts.sum(-1, keepdims=True)
 
 
-def flat(X):
+def flat(X, y):
     return np.concatenate([X, np.full((len(X), 1), 0.1)], -1)
+
+
+def apart(X, y):
+    """Windows of both classes alike but for a feature that is constant in each."""
+    return np.concatenate([y[:, None], X[y == 0][np.cumsum(y == y[:, None], 1).diagonal() - 1]], -1)
 
 
 #: Windows of each class of each task, number of features, and what is done to them.
@@ -247,6 +254,7 @@ WORLDS = {
     "tied features": ([(15, 15), (15, 15), (8, 9), (4, 4), (2, 3)], 5, shares),
     "a constant feature": ([(9, 9)] * 3 + [(5, 7)] * 2, 4, flat),
     "one feature": ([(9, 9), (9, 9), (4, 5)], 1, None),
+    "classes apart where nothing varies": ([(9, 9), (9, 9), (3, 3), (30, 30)], 4, apart),
 }
 
 
@@ -256,10 +264,10 @@ def tasks(request, make_target):
     made = []
     for seed, n_each in enumerate(sizes):
         X, y = make_target(n_features, n_each, seed=seed)
-        # Classes in turn, as far as both have windows left: the order of time is that of the rows.
+        # In the order of time classes take turns.
         order = np.random.default_rng(seed).permutation(len(y))
         X, y = X[order], y[order]
-        made.append(Task(X if change is None else change(X), y, f"p{seed}"))
+        made.append(Task(X if change is None else change(X, y), y, f"p{seed}"))
     return made
 
 

@@ -214,7 +214,11 @@ def _compressed(rows: Array, n_samples: float) -> Array:
     """Root with no more rows than samples."""
     if rows.shape[-2] <= n_samples or rows.ndim > 2:
         return rows
-    spectrum = from_rows(rows)
+    # In units of each feature's own size: what is rounding beside a large feature is all there is
+    # of a small one.
+    size = np.linalg.vector_norm(rows, axis=0)
+    unit = np.where(size > 0.0, size, 1.0)
+    spectrum = from_rows(rows / unit)
     kept = spectrum.values > 0.0
-    root: Array = (np.sqrt(spectrum.values) * spectrum.basis)[:, kept].T
+    root: Array = (np.sqrt(spectrum.values) * spectrum.basis)[:, kept].T * unit
     return root
