@@ -1,12 +1,13 @@
 """``crossfade study``, ``demo`` and ``reproduce``, as a newcomer types them."""
 
 from functools import partial
+from importlib.util import find_spec
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from crossfade import TaskSet
+from crossfade import TaskSet, make_matb_like
 from crossfade.cli import main
 from crossfade.cli._reproduce import printed
 from crossfade.study import reproduce
@@ -20,6 +21,15 @@ pytest.importorskip("pyarrow")
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def no_figures(monkeypatch):
+    """Reports without figures, which take most of the time."""
+    found = {"matplotlib": None}
+    monkeypatch.setattr(
+        "crossfade.report._write.find_spec", lambda name: found.get(name, find_spec(name))
+    )
 
 
 @pytest.fixture
@@ -54,7 +64,7 @@ def cells_of(text):
     return {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.split()}
 
 
-def test_means_that_are_not_over_all_splits_have_a_star(run, tmp_path, make_tasks):
+def test_means_that_are_not_over_all_splits_have_a_star(run, tmp_path, make_tasks, no_figures):
     """LDA fails with one window of each class: 10 % of p0's, and the budget of 1."""
     tasks = [*make_tasks(1, n_each=(8, 8)), *make_tasks(6, n_each=(20, 20))[1:]]
     TaskSet(tasks).write(tmp_path / "tasks.csv")
@@ -74,7 +84,7 @@ def test_means_that_are_not_over_all_splits_have_a_star(run, tmp_path, make_task
     assert "nan" not in result.stdout
 
 
-def test_methods_that_see_test_windows_do_not_compete(run, table):
+def test_methods_that_see_test_windows_do_not_compete(run, table, no_figures):
     words = ["--methods", "lda,posterior-unlabelled,oracle", "--budgets", "2", "--splits", "1"]
     result = run("study", "tasks.csv", *words, "--jobs", "1")
     assert result.exit_code == 0, result.output
@@ -92,7 +102,7 @@ def test_the_methods_can_be_listed(run):
     assert set(cells_of(result.stdout)) >= set(METHODS)
 
 
-def test_another_study_in_the_same_folder_is_refused(run, table):
+def test_another_study_in_the_same_folder_is_refused(run, table, no_figures):
     assert run("study", "tasks.csv", *WORDS).exit_code == 0
     result = run("study", "tasks.csv", *WORDS, "--seed", "1")
     assert result.exit_code == 2
@@ -122,7 +132,7 @@ def test_a_folder_that_cannot_be_written_is_named(run, table, tmp_path):
     assert "Cannot write to taken/inside" in result.stderr
 
 
-def test_what_a_study_leaves_out_is_said(run, table, tmp_path):
+def test_what_a_study_leaves_out_is_said(run, table, tmp_path, no_figures):
     frame = pd.read_csv(table)
     frame = frame[~((frame["task"] == "p0") & (frame["label"] == 1))]
     frame.to_csv(table, index=False)
@@ -177,13 +187,13 @@ def test_demo_lays_the_papers_numbers_beside_ours(run, tmp_path):
     assert (tmp_path / "results" / "demo" / "report.html").stat().st_size < 2_000_000
 
 
-def test_the_stand_in_for_wesad_comes_near_the_paper(run, tmp_path):
+def test_the_stand_in_for_wesad_comes_near_the_paper(run, tmp_path, no_figures):
     result = run("reproduce", "wesad", "--splits", "20", "--jobs", "1")
     assert result.exit_code == 0, result.output
     assert "0.029" in result.stdout
     assert "--wesad FOLDER runs the study on the recordings" in " ".join(result.stdout.split())
     assert "14 tasks, 20 splits each. In brackets: the paper's." in result.stdout
-    assert "published" in (tmp_path / "results" / "wesad-like" / "report.html").read_text("utf-8")
+    assert "paper 0.653" in (tmp_path / "results" / "wesad-like" / "report.html").read_text("utf-8")
     summary = pd.read_csv(tmp_path / "results" / "wesad-like" / "summary.csv")
     both = summary.merge(
         printed("wesad"), left_on=["method", "budget"], right_on=["classifier", "proportion"]
@@ -192,7 +202,7 @@ def test_the_stand_in_for_wesad_comes_near_the_paper(run, tmp_path):
     assert (both["mean"] - both["value"]).abs().max() < 0.03
 
 
-def test_reproduce_takes_the_users_wesad(run, tmp_path, monkeypatch, make_tasks):
+def test_reproduce_takes_the_users_wesad(run, tmp_path, monkeypatch, make_tasks, no_figures):
     tasks = TaskSet(make_tasks(5, n_features=3))
     monkeypatch.setattr("crossfade.datasets.read_wesad", lambda folder, n_jobs: tasks)
     (tmp_path / "mine").mkdir()
@@ -200,7 +210,7 @@ def test_reproduce_takes_the_users_wesad(run, tmp_path, monkeypatch, make_tasks)
     assert result.exit_code == 0, result.output
     assert "(0.653)" in result.stdout
     assert "5 tasks, 1 split each. In brackets" in result.stdout
-    assert "published 0.653" in (tmp_path / "results" / "wesad" / "report.html").read_text("utf-8")
+    assert "paper 0.653" in (tmp_path / "results" / "wesad" / "report.html").read_text("utf-8")
 
 
 def test_effect_of_b_has_no_gaps(run, monkeypatch):
@@ -212,11 +222,13 @@ def test_effect_of_b_has_no_gaps(run, monkeypatch):
     assert "nan" not in result.stdout
 
 
-def test_reproduce_runs_the_stand_in(run, tmp_path):
+def test_reproduce_runs_the_stand_in(run, monkeypatch, no_figures):
+    some = make_matb_like()[:12]
+    monkeypatch.setattr("crossfade.datasets.make_matb_like", lambda: some)
     result = run("reproduce", "matb-like", "--splits", "1", "--jobs", "1")
     assert result.exit_code == 0, result.output
     assert "not public" in result.stdout
-    assert "100 tasks, 1 split each" in result.stdout
+    assert "12 tasks, 1 split each" in result.stdout
     assert "(0.674)" in result.stdout
 
 

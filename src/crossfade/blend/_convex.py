@@ -43,7 +43,44 @@ def convex(
     n_draws: int = 100,
     random_state: RandomState = None,
 ) -> Blend:
-    """Blend with an alpha that is given, or that has the least expected risk."""
+    """Convex combination of the person's direction and the crowd's (equations 13 and 19).
+
+    Parameters
+    ----------
+    person : Direction
+        What labelled windows say, of one person or of a batch.
+    crowd : Crowd
+        What the prior says; a batch of people may have one each.
+    alpha : float, ndarray of shape (...) or None, default=None
+        Weight of the person; None for the one of least expected risk.
+    alphas : array-like of shape (n_alphas,) or None, default=None
+        The grid to choose from; None for the continuous minimum.
+    class_prior : float or ndarray of shape (...), default=0.5
+        Probability of the second class.
+    psi : {"tangent", "authors", "printed"}, default="tangent"
+        Which covariance of the mean direction.
+    method : {"deterministic", "monte_carlo"}, default="deterministic"
+        How the expected risk is computed; the paper draws.
+    n_draws : int, default=100
+        Draws of "monte_carlo" for each alpha.
+    random_state : int, Generator or None, default=None
+        Random generator of "monte_carlo".
+
+    Returns
+    -------
+    Blend
+        The blended directions.
+
+    See Also
+    --------
+    posterior : A matrix in the place of alpha.
+    crossfade.ConvexBlendClassifier : The estimator.
+
+    References
+    ----------
+    Helm, de Silva, Vogelstein, Priebe and Yang (2024), Approximately optimal domain adaptation with
+    Fisher's linear discriminant. Mathematics 12(5), 746.
+    """
     choice = None
     if alpha is None:
         cancels = crowd.cancels if method == "deterministic" else np.zeros(())

@@ -34,10 +34,42 @@ ALL = np.concatenate([[0.0], np.logspace(-4.0, 6.0, 101)])
 
 
 def posterior(person: Direction, crowd: Crowd, strength: str | float = "auto") -> Blend:
-    """Posterior mean of the direction, given the person's own and the crowd's law.
+    """Posterior mean of the direction, given the person's own and the crowd's law (equation 21).
 
-    The strength is a number, "auto" (1, or that of most evidence where the person contradicts the
-    crowd), or "risk" (that of least mean risk).
+    Parameters
+    ----------
+    person : Direction
+        What labelled windows say, of one person or of a batch.
+    crowd : Crowd
+        What the prior says; a batch of people may have one each.
+    strength : {"auto", "risk"} or float, default="auto"
+        How far the crowd's scatter is widened: a number; "auto" is 1, or that of most evidence
+        where the person contradicts the crowd; "risk" has the least mean risk.
+
+    Returns
+    -------
+    Blend
+        The blended directions.
+
+    See Also
+    --------
+    convex : The paper's blend, with a number in the place of the matrix.
+    mixture : The same with crowds of several kinds.
+    crossfade.PosteriorBlendClassifier : The estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import TaskPrior
+    >>> from crossfade.blend import posterior
+    >>> from crossfade.fisher import ClassMoments, learn_direction
+    >>> rng = np.random.default_rng(0)
+    >>> prior = TaskPrior.from_projections(rng.normal([3, 0, 0], 1, (30, 3)), normalize=True)
+    >>> label = np.repeat([0, 1], 4)
+    >>> X = rng.normal(size=(100, 8, 3)) + label[:, None] * [2.0, 0.0, 0.0]
+    >>> people = learn_direction(ClassMoments.of(X, label), scale=prior.feature_scale)
+    >>> posterior(people, prior.crowd).omega.shape
+    (100, 3)
     """
     if strength == np.inf:
         alpha = person.rank / person.sigma.n_features

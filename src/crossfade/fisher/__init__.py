@@ -21,9 +21,11 @@ through the shrinkage, has the right sign, and belongs to a unit vector; neighbo
 for less than independent ones.
 """
 
+from crossfade.fisher._direction import Direction, learn_direction
 from crossfade.fisher._discriminant import FisherDiscriminant
+from crossfade.fisher._moments import ClassMoments
 
-__all__ = ["FisherDiscriminant"]
+__all__ = ["ClassMoments", "Direction", "FisherDiscriminant", "learn_direction"]
 
 for _name in __all__:
     globals()[_name].__module__ = __name__

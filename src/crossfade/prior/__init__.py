@@ -22,6 +22,7 @@ sphere; the crowd is a distribution and not a point; what people share can be re
 its noise.
 """
 
+from crossfade.prior._crowd import Crowd
 from crossfade.prior._mixture import MixturePrior
 from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._release import Release
@@ -36,6 +37,7 @@ from crossfade.prior._vmf import (
 )
 
 __all__ = [
+    "Crowd",
     "MixturePrior",
     "MulticlassPrior",
     "Release",

@@ -36,17 +36,39 @@ class Psi(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """Directions of a crowd, of one for each target, or of several: leading axes are a batch."""
+    """What a blend asks of the directions of many people; leading axes are a batch.
 
-    n_tasks: float | Array  # J, (...); a component of a mixture may have a fraction
-    mean: Array  # (..., d): mean of the directions; shorter where a release makes it unsure
-    mean_direction: Array  # (..., d): its unit vector; zero where directions cancel altogether
-    resultant_length: Array  # (...): R, that of the mean before it was made shorter
-    mean_square: Array  # (...): mean of the squared cosines with the mean direction
-    moment: Array | None = None  # (..., d, d): mean of outer products; None if not kept
-    release_noise: float = 0.0  # deviation of what a release added to each feature of the mean
-    direction_noise: float | None = None  # average squared error of the directions
-    sway: Array | float = 0.0  # degrees of freedom by which the mean direction follows the person
+    Attributes
+    ----------
+    n_tasks : float or ndarray of shape (...)
+        Number of people J; a component of a mixture may have a fraction.
+    mean : ndarray of shape (..., n_features)
+        Mean of the directions; shorter where a release makes it unsure.
+    mean_direction : ndarray of shape (..., n_features)
+        Its unit vector mu; zero where directions cancel altogether.
+    resultant_length : ndarray of shape (...)
+        Length R of the mean, before it was made shorter.
+    mean_square : ndarray of shape (...)
+        Mean of the squared cosines of the directions with mu.
+    moment : ndarray of shape (..., n_features, n_features) or None
+        Mean of outer products; None if it was not kept.
+    release_noise : float
+        Standard deviation of what a release added to each feature of the mean.
+    direction_noise : float or None
+        Average squared error of the directions.
+    sway : float or ndarray of shape (...)
+        Degrees of freedom by which the mean direction follows the person's own.
+    """
+
+    n_tasks: float | Array
+    mean: Array
+    mean_direction: Array
+    resultant_length: Array
+    mean_square: Array
+    moment: Array | None = None
+    release_noise: float = 0.0
+    direction_noise: float | None = None
+    sway: Array | float = 0.0
 
     @classmethod
     def from_sums(
