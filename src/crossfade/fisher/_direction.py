@@ -47,8 +47,8 @@ class Direction(NamedTuple):
     length : ndarray of shape (...)
         Its length before it was scaled.
     noise : ndarray of shape (...)
-        The number a; the covariance is ``noise`` times the inverse of `sigma` before it is projected
-        off the direction.
+        The number a: before it is projected off the direction, the covariance is this number times
+        the inverse of `sigma`.
     radial, cross : ndarray of shape (...)
         The numbers g and h.
     nu : ndarray of shape (..., n_features)

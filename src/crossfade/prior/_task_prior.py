@@ -261,15 +261,17 @@ class TaskPrior:
             for task in sources
         ]
         moments = TaskMoments.of(samples, quartic=shrinkage == "ledoit_wolf")
-        return cls.from_moments(
-            moments,
-            shrinkage,
-            feature_scale,
-            isotropic=isotropic,
-            keep_directions=keep_directions,
-            classes=classes.tolist(),
-            feature_names=names,
-            called=lambda place: repr(sources[place]),
+        return cls(
+            **learn_sums(
+                moments,
+                shrinkage,
+                feature_scale,
+                isotropic=isotropic,
+                keep_directions=keep_directions,
+                classes=classes.tolist(),
+                feature_names=names,
+                called=lambda place: repr(sources[place]),
+            )
         )
 
     @classmethod
@@ -278,10 +280,41 @@ class TaskPrior:
         moments: TaskMoments,
         shrinkage: str | float | None = "oas",
         feature_scale: ArrayLike | str | None = "auto",
-        **options: Any,
+        *,
+        isotropic: bool = False,
+        keep_directions: bool = False,
+        classes: Sequence[Any] | None = None,
+        feature_names: Sequence[str] | None = None,
     ) -> Self:
-        """Prior from the moments of tasks, as :meth:`from_tasks` takes them; see `learn_sums`."""
-        return cls(**learn_sums(moments, shrinkage, feature_scale, **options))
+        """Prior from the moments of tasks: ``moments[groups != group]`` leaves one person out.
+
+        Parameters
+        ----------
+        moments : TaskMoments
+            Moments of tasks of two classes, with their windows in the order of time.
+        shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
+            Shrinkage of each task's covariance, see :class:`FisherDiscriminant`.
+        feature_scale, isotropic, keep_directions : optional
+            As in :meth:`from_tasks`.
+        classes, feature_names : optional
+            As in :meth:`from_projections`.
+
+        Returns
+        -------
+        TaskPrior
+            The prior, equal to that of :meth:`from_tasks`.
+        """
+        return cls(
+            **learn_sums(
+                moments,
+                shrinkage,
+                feature_scale,
+                isotropic=isotropic,
+                keep_directions=keep_directions,
+                classes=classes,
+                feature_names=feature_names,
+            )
+        )
 
     @classmethod
     def from_summary(
