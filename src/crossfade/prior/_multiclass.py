@@ -232,7 +232,18 @@ class MulticlassPrior:
         return tuple(self.priors)
 
     def crowd_of_pairs(self, pairs: Sequence[Pair]) -> Crowd:
-        """Crowds of several pairs as one, with a first axis for the pairs."""
+        """Crowds of several pairs as one, with a first axis for the pairs.
+
+        Parameters
+        ----------
+        pairs : sequence of pairs
+            Pairs that the prior has.
+
+        Returns
+        -------
+        Crowd
+            What a blend asks of them.
+        """
         key = tuple(pairs)
         if key not in self._stacks:
             self._stacks[key] = Crowd.stack([self[pair].crowd for pair in key])
