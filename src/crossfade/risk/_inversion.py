@@ -60,12 +60,10 @@ def negative_probability(
     # On the safe side: twice the error of the rule with half the nodes, the tail, and rounding.
     error = 2.0 * np.abs(fine - coarse) + modulus[..., -1] / np.pi + 1e-14
     # Cantelli's inequality decides where phi oscillates too fast for the nodes.
-    with np.errstate(over="ignore"):
-        tail = 1.0 / (1.0 + score * score)
+    tail = 1.0 / np.hypot(1.0, score) ** 2
     bound = 1.0 - tail
-    low = score < 0.0
-    probability = np.where(low, np.maximum(0.5 - fine, bound), np.minimum(0.5 - fine, tail))
-    probability = np.clip(probability, 0.0, 1.0)
+    probability = np.maximum(0.5 - fine, bound * (score < 0.0))
+    probability = np.minimum(probability, 1.0 - bound * (score > 0.0))
     error = np.minimum(error, tail)
     if some_certain:
         # Without any spread the sign of the mean decides.
