@@ -39,8 +39,8 @@ def browser():
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """Report of the first twelve participants of Mental Math."""
-    tasks = load_mental_math()[:12]
+    """Report of the first sixteen participants of Mental Math."""
+    tasks = load_mental_math()[:16]
     study = CalibrationStudy(tasks, methods=METHODS, n_splits=5, random_state=0)
     return write_report(study.run(), tasks, tmp_path_factory.mktemp("report"), formats=())[-1]
 
@@ -132,16 +132,16 @@ def test_what_is_missing_is_sorted_last(read, tmp_path):
 
 def test_filters_hide_rows(read, report):
     page = read(report)
-    assert len(column(page, 1)) == 48
+    assert len(column(page, 1)) == 64
     page.fill("#find", "subject03")
     assert column(page, 1) == ["Subject03"] * 4
     page.select_option("#budget", "10 %")
     assert column(page, 1) == ["Subject03"]
-    assert page.locator("#shown").inner_text() == "1 of 48 lines"
+    assert page.locator("#shown").inner_text() == "1 of 64 lines"
     page.fill("#find", "")
-    assert column(page, 2) == ["10 %"] * 12
+    assert column(page, 2) == ["10 %"] * 16
     page.select_option("#budget", "")
-    assert len(column(page, 1)) == 48
+    assert len(column(page, 1)) == 64
 
 
 def test_a_method_can_be_hidden_in_all_figures(read, report):
@@ -227,7 +227,7 @@ def test_every_table_can_be_downloaded(read, report, tmp_path):
         assert name == button.inner_text()
         assert (tmp_path / name).read_bytes() == (report.parent / name).read_bytes()
     with open(tmp_path / "participants.csv") as stream:
-        assert len(list(csv.DictReader(stream))) == 12 * 4 * len(METHODS)
+        assert len(list(csv.DictReader(stream))) == 16 * 4 * len(METHODS)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -272,7 +272,7 @@ def test_print_has_all_rows_and_no_buttons(read, report):
     page.fill("#find", "Subject03")
     page.locator('.methods [data-method="posterior"]').click()
     page.emulate_media(media="print")
-    assert page.locator("#participants tbody tr:visible").count() == 48
+    assert page.locator("#participants tbody tr:visible").count() == 64
     unseen = page.locator(".methods p, .hint, nav, .filters, .get")
     assert unseen.locator("visible=true").count() == 0
     # The buttons are the legend, whether their method was hidden on the screen or not.

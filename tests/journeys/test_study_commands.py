@@ -223,12 +223,12 @@ def test_effect_of_b_has_no_gaps(run, monkeypatch):
 
 
 def test_reproduce_runs_the_stand_in(run, monkeypatch, no_figures):
-    some = make_matb_like()[:12]
+    some = make_matb_like()[:24]
     monkeypatch.setattr("crossfade.datasets.make_matb_like", lambda: some)
     result = run("reproduce", "matb-like", "--splits", "1", "--jobs", "1")
     assert result.exit_code == 0, result.output
     assert "not public" in result.stdout
-    assert "12 tasks, 1 split each" in result.stdout
+    assert "24 tasks, 1 split each" in result.stdout
     assert "(0.674)" in result.stdout
 
 
