@@ -43,8 +43,8 @@ def draw(seed, n_samples, n_features, n_classes=2, batch=()):
 # -- one set of samples against numpy -------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_features", [1, 3, 40])
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("n_features", [3, 40])
+@pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("batch", [(), (2, 3)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_moments_are_those_of_numpy(n_features, n_classes, batch, weighted):
