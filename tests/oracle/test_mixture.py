@@ -61,7 +61,7 @@ def test_bias_of_few_members_is_corrected(d, kappa, n_tasks):
     Printed with ``pytest -s``; equation 33.
     """
     rng = np.random.default_rng(71)
-    W = draw_directions(3000 * n_tasks, d, kappa, random_state=rng).reshape(3000, n_tasks, d)
+    W = draw_directions(1000 * n_tasks, d, kappa, random_state=rng).reshape(1000, n_tasks, d)
     lengths = np.linalg.vector_norm(W.mean(1), axis=1)
     plain = concentrations(lengths, d) / kappa
     mended = corrected_concentration(lengths, n_tasks, d) / kappa
