@@ -217,7 +217,7 @@ def strength_of_evidence(evidence: Array, least_gain: float = CONTRADICTION) -> 
 
 
 def strength_of_risk(risks: Array) -> Array:
-    """Strength of least risk among ALL; the least of equals, between which rounding would decide."""
+    """Strength of least risk; of equals, between which rounding would decide, the least."""
     least = risks.min(-1, keepdims=True)
     return peak(ALL, -np.where(risks <= least + 1e-9, least, risks))
 
