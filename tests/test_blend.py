@@ -562,6 +562,18 @@ def test_one_feature(make_target, blend):
     assert blend(wrong).fit(X, y).projection_[0] in (1.0, -1.0)
 
 
+@pytest.mark.parametrize("seed", [122, 139, 216])
+def test_rounding_decides_nothing_on_one_axis(blend, seed):
+    # There OAS has nothing to shrink, and many strengths are equally good.
+    prior = TaskPrior.from_projections(np.ones((15, 1)), classes=(0, 1))
+    rng = np.random.default_rng(seed)
+    y, weight = np.repeat([0, 1], [3, 4]), 1 + np.arange(7) % 3
+    X = rng.standard_normal((7, 1)) * rng.standard_normal() + 2.0 * y[:, None]
+    repeated = blend(prior).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    equal(blend(prior).fit(X, y, sample_weight=weight), repeated)
+    assert FisherDiscriminant().fit(X, y).shrinkage_ == 1.0
+
+
 @pytest.mark.parametrize("shrinkage", ["oas", "ledoit_wolf", None, 0.5])
 @pytest.mark.parametrize("isotropic", [False, True])
 def test_ill_posed_features(make_target, make_prior, blend, shrinkage, isotropic):

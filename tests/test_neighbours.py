@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from crossfade.fisher._correlation import cut_off
+from crossfade.fisher._task_moments import cut_off
 
 from crossfade import (
     ConvexBlendClassifier,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from crossfade.fisher._correlation import worth_of_runs
+from crossfade.fisher._direction import worth_of_runs
 from scipy.linalg import toeplitz
 
 from crossfade import (

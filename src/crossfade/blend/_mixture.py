@@ -18,8 +18,8 @@ from crossfade.blend._posterior import (
     STRONGER,
     Path,
     path_of,
-    peak,
     strength_of_evidence,
+    strength_of_risk,
 )
 from crossfade.blend._verb import Blend
 from crossfade.fisher._direction import Direction
@@ -69,7 +69,7 @@ def _blend(
     elif strength == "risk":
         weights = _normalised(evidence(ALL))
         certain = _normalised(evidence(np.ones(1)))[..., 0]
-        chosen = peak(ALL, -_risks(paths, weights, certain, person))
+        chosen = strength_of_risk(_risks(paths, weights, certain, person))
     else:
         chosen = np.full(person.noise.shape, float(strength))
     weights = _normalised(evidence(chosen[..., None]))[..., 0]

@@ -243,7 +243,7 @@ def _chosen(path: Path, strength: str | float, person: Direction) -> Array:
     if strength == "auto":
         return strength_of_evidence(path.evidence(STRONGER))
     if strength == "risk":
-        return peak(ALL, -path.risks(ALL, person.sigma, person.length))
+        return strength_of_risk(path.risks(ALL, person.sigma, person.length))
     return np.full(path.noise.shape, float(strength))
 
 
@@ -251,6 +251,12 @@ def strength_of_evidence(evidence: Array, least_gain: float = CONTRADICTION) -> 
     """Strength 1, or that of most evidence where 1 is contradicted."""
     contradicted = evidence.max(-1) - evidence[..., 0] > least_gain
     return np.where(contradicted, peak(STRONGER, evidence), 1.0)
+
+
+def strength_of_risk(risks: Array) -> Array:
+    """Strength of least risk; of equals, between which rounding would decide, the least."""
+    least = risks.min(-1, keepdims=True)
+    return peak(ALL, -np.where(risks <= least + 1e-9, least, risks))
 
 
 def peak(grid: Array, heights: Array) -> Array:

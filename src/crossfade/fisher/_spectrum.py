@@ -172,7 +172,8 @@ def oas(
     uneven = trace_of_square - trace**2 / n_features
     above = (1.0 - 2.0 / n_features) * trace_of_square + trace**2
     below = (dof + 1.0 - 2.0 / n_features) * uneven
-    certain = below <= above
+    # On one axis both are zero but for rounding, which must not decide.
+    certain = (below <= above) | (np.asarray(n_features) == 1)
     weight: Array = np.where(certain, 1.0, above / np.where(certain, 1.0, below))
     return weight
 

@@ -97,7 +97,7 @@ class StudyResult:
                 UserWarning,
                 stacklevel=2,
             )
-        return cls.of(list(found.values()), record.drawn_from())
+        return cls._of(list(found.values()), record.drawn_from())
 
     def __repr__(self) -> str:
         names = ", ".join(self.rows["method"].unique())
