@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from crossfade.fisher._task_moments import cut_off
 
 from crossfade import (
     ConvexBlendClassifier,
@@ -14,6 +13,7 @@ from crossfade import (
     Task,
     TaskPrior,
 )
+from crossfade.fisher._task_moments import cut_off
 
 BLENDS = [ConvexBlendClassifier, PosteriorBlendClassifier]
 

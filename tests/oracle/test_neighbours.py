@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from crossfade.fisher._direction import worth_of_runs
 from scipy.linalg import toeplitz
 
 from crossfade import (
@@ -12,6 +11,7 @@ from crossfade import (
     Task,
     TaskPrior,
 )
+from crossfade.fisher._direction import worth_of_runs
 
 
 @pytest.fixture
