@@ -1,4 +1,4 @@
-"""Bytes in, a file out: whole or not at all."""
+"""Files that are written whole or not at all."""
 
 from __future__ import annotations
 

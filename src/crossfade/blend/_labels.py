@@ -139,9 +139,9 @@ def more_labels(
     gain = np.sqrt(square)[..., None] * (reach[..., 1:] - reach[..., :1])
     with np.errstate(divide="ignore", invalid="ignore"):
         now = np.nan_to_num(promise.gap / np.sqrt(promise.variance))
-        owed = np.vecdot(omega, person.nu) - promise.gap
+        optimism = np.vecdot(omega, person.nu) - promise.gap
         rank = np.maximum(person.rank, 1)
-        doubt = np.nan_to_num(2.0 * owed**2 / (promise.variance * rank))[..., None]
+        doubt = np.nan_to_num(2.0 * optimism**2 / (promise.variance * rank))[..., None]
     # As in the forecast, but that the threshold will be as noisy as so many samples make it.
     noise = person.mean_noise
     doubt = np.minimum(doubt, 0.5)

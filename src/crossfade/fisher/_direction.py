@@ -96,11 +96,11 @@ class Direction(NamedTuple):
         return middle
 
     @property
-    def spent(self) -> Array:
+    def covariance_dof(self) -> Array:
         """Degrees of freedom that the covariance takes from the samples, of shape (...)."""
         above = np.maximum(self.sigma.values - self.sigma.floor[..., None], 0.0)
-        spent: Array = (above * _spectrum.invert(self.sigma.values)).sum(-1)
-        return np.where(self.shrinkage < 1.0, spent, 0.0)
+        dof: Array = (above * _spectrum.invert(self.sigma.values)).sum(-1)
+        return np.where(self.shrinkage < 1.0, dof, 0.0)
 
     @property
     def mean_noise(self) -> Array:

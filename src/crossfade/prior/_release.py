@@ -207,13 +207,13 @@ def repaired(
     level = (1.0 - np.vecdot(trusted, trusted)) / n_features
     uneven = outer_sum / n_tasks - crossed
     uneven = uneven - np.trace(uneven, axis1=-2, axis2=-1)[..., None, None] / n_features * identity
-    owed = (n_features * (n_features + 1) / 2.0 - 1.0) * spread**2
+    added = (n_features * (n_features + 1) / 2.0 - 1.0) * spread**2
     energy = np.maximum((uneven**2).sum((-2, -1)), _TINY)
     # A variance below the noise cannot be told from none, and none would be certainty.
     room = np.maximum(level - spread, 0.0)
     least = np.minimum(np.linalg.eigvalsh(uneven)[..., 0], -_TINY)
-    share = np.clip(np.minimum(1.0 - owed / energy, room / -least), 0.0, 1.0)
-    moment = share[..., None, None] * uneven + level[..., None, None] * identity + crossed
+    kept_part = np.clip(np.minimum(1.0 - added / energy, room / -least), 0.0, 1.0)
+    moment = kept_part[..., None, None] * uneven + level[..., None, None] * identity + crossed
     return n_tasks * mean, n_tasks * moment
 
 

@@ -43,9 +43,9 @@ def forecast(
     freedom = person.dof
     rank = np.maximum(person.rank, 1)
     # A covariance learnt from few samples is too small along directions that come from it.
-    spent = person.spent
-    learnt = freedom / np.maximum(freedom - spent * dof / rank, 0.5)
-    inflation = 1.0 + spent / rank * (learnt - 1.0)
+    learnt_dof = person.covariance_dof
+    learnt = freedom / np.maximum(freedom - learnt_dof * dof / rank, 0.5)
+    inflation = 1.0 + learnt_dof / rank * (learnt - 1.0)
     variance = np.asarray(np.vecdot(omega, person.sigma.apply(omega)) * inflation**2)
     length = np.where(person.length > 0.0, person.length, np.inf)
     noise = person.mean_noise
@@ -68,7 +68,7 @@ def forecast(
         # Student's tails: with few degrees of freedom a score may be anything.
         error = np.maximum(error, np.minimum(1.0 / freedom, 0.5))
     # Without a degree of freedom left the samples say nothing about their own rule.
-    blind = (freedom - spent < 1.0) & (np.asarray(dof) > 0.0)
+    blind = (freedom - learnt_dof < 1.0) & (np.asarray(dof) > 0.0)
     return Forecast(gap, variance, np.where(blind, 0.5, accuracy), np.where(blind, 0.25, error))
 
 
