@@ -92,6 +92,12 @@ class SavedRule(LinearRule):
         # Without what was learnt there would be nothing left to clone.
         return self
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803
+        if not hasattr(self, "coef_"):
+            return "SavedRule()"
+        names = " and ".join(map(repr, self.classes_.tolist()))
+        return f"SavedRule(classes {names}, n_features={self.n_features_in_})"
+
     def _log_odds_slope(self) -> float:
         return self._slope
 

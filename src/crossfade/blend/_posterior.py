@@ -28,6 +28,8 @@ from crossfade.prior._mixture import Prior
 
 #: Gain in log evidence that it takes to distrust the crowd's scatter.
 CONTRADICTION = 3.0
+#: Strength up to which a blend is solved for directly: beyond, rounding makes it singular.
+_DIRECT = 1e6
 #: Strengths that "auto" and "risk" choose from, before they refine.
 STRONGER = np.logspace(0.0, 6.0, 61)
 ALL = np.concatenate([[0.0], np.logspace(-4.0, 6.0, 101)])
@@ -74,11 +76,11 @@ def posterior(person: Direction, crowd: Crowd, strength: str | float = "auto") -
     if strength == np.inf:
         alpha = person.rank / person.sigma.n_features
         return Blend(person.omega, person.rank, alpha, np.full(person.length.shape, np.inf))
-    if strength == "risk" or crowd.isotropic:
+    given = 1.0 if isinstance(strength, str) else float(strength)
+    if strength == "risk" or crowd.isotropic or given > _DIRECT:
         path = path_of(person, crowd)
         return path.at(_chosen(path, strength, person))
-    widened = 1.0 if strength == "auto" else float(strength)
-    blend, wanting = _direct(person, crowd, widened)
+    blend, wanting = _direct(person, crowd, given)
     if strength != "auto" or not wanting.any():
         return blend
     if wanting.ndim != 1:
@@ -170,7 +172,8 @@ def _direct(person: Direction, crowd: Crowd, strength: float) -> tuple[Blend, ND
     omega = mean + np.matvec(root, pulled)
     # Slope of the log evidence in the strength, at this strength.
     wanting = np.vecdot(pulled, pulled) > dof
-    return Blend(omega, dof, dof / n_features, np.full(noise.shape, strength)), wanting
+    alpha = np.minimum(dof / n_features, 1.0)
+    return Blend(omega, dof, alpha, np.full(noise.shape, strength)), wanting
 
 
 def _some(person: Direction, crowd: Crowd, which: NDArray[np.intp]) -> tuple[Direction, Crowd]:
@@ -206,7 +209,7 @@ class Path(NamedTuple):
         omega = self.mean + np.matvec(self.back, weights * self.own)
         pull = strength * self.rest
         dof = weights.sum(-1) + self.n_rest * pull / (pull + self.noise)
-        return Blend(omega, dof, dof / omega.shape[-1], strength)
+        return Blend(omega, dof, np.minimum(dof / omega.shape[-1], 1.0), strength)
 
     def evidence(self, strengths: Array) -> Array:
         """Log density of the target's direction at each strength (equation 23), but a constant.

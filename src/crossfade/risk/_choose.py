@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 #: Points at which a continuous minimum is first bracketed.
 _COARSE = np.linspace(0.0, 1.0, 21)
+#: Least variance whose inverse, squared, is still a number.
+_SMALLEST = 1e-100
 #: Risks closer than this differ by rounding.
 _TIE = 1e-12
 #: How often the bracket is then looked at, and steps of Newton's method in it.
@@ -285,6 +287,12 @@ def choose_alpha(
         raise ValueError(f"shrinkage must be a number from 0 to 1; got {shrinkage!r}.")
     values, basis = np.linalg.eigh(sigma)
     values = _spectrum.truncate(check_spectrum("covariance", values), 1)
+    largest = float(values.max(initial=0.0))
+    if 0.0 < largest < _SMALLEST:
+        raise ValueError(
+            f"covariance is too small to be inverted: its largest eigenvalue is {largest:.3g}. "
+            "Rescale it and half_gap."
+        )
     spectrum = _spectrum.Spectrum(values, basis, np.zeros(sigma.shape[:-2]))
     if nu.ndim > 1 or sigma.ndim > 2:
         batch = np.broadcast_shapes(nu.shape[:-1], sigma.shape[:-2])
