@@ -471,7 +471,7 @@ def test_estimators_that_cannot_be_told_apart_run_without_a_folder(make_tasks):
 def test_what_is_no_study_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no study in .*: it has no study\.json"):
         StudyResult.load(tmp_path)
-    for content in ("{", "[1, 2]", "{}", '"text"'):
+    for content in ("{", "[1, 2]", "{}", '"text"', "[" * 200_000):
         (tmp_path / "study.json").write_text(content)
         with pytest.raises(ValueError, match=r"study\.json is not the plan of a study: "):
             StudyResult.load(tmp_path)
