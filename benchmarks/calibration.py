@@ -1,5 +1,6 @@
 """A calibration study: what a split costs by method, what 10,000 sources cost, what Dask adds."""
 
+import pickle
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -56,13 +57,11 @@ def _many_sources(progress: Progress) -> Iterator[Row]:
         for what, use in (
             ("the paper's prior", lambda crowd: crowd.paper_prior),
             ("the prior of convex and posterior", lambda crowd: crowd.prior),
-            ("the rule of pooled", lambda crowd: crowd.pooled_rule()),
+            ("the rule of pooled", lambda crowd: crowd.pooled_rule),
         ):
             seconds = medians([lambda use=use: use(sources.without("0"))], 3, lambda _: None)[0]
             yield _cost(f"{_N_SOURCES:,} sources, one target: {what}", seconds, 1)
-    # Arrays, or named tuples of them.
-    parts = (part if isinstance(part, tuple) else (part,) for part in vars(sources).values())
-    megabytes = sum(array.nbytes for part in parts for array in part) / 1e6
+    megabytes = len(pickle.dumps(sources)) / 1e6
     yield Row(f"{_N_SOURCES:,} sources: size, once a process", f"{megabytes:.0f} MB", "", True, 0.0)
 
 

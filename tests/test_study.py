@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, roc_auc_score
@@ -17,12 +16,11 @@ from sklearn.preprocessing import StandardScaler
 
 from crossfade import PosteriorBlendClassifier, Task, TaskPrior
 from crossfade.study import CalibrationStudy
-from crossfade.study._admission import check_tasks
-from crossfade.study._batch import Batch
-from crossfade.study._methods import METHODS
-from crossfade.study._scores import brier, class_accuracies, roc_auc
+from crossfade.study._evaluate import Batch
+from crossfade.study._methods import METHODS, Sees
 from crossfade.study._sources import Sources
 from crossfade.study._splits import KINDS, draw_splits, generator_for, windows_of_each_class
+from crossfade.study._validate import check_tasks
 
 SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "brier"]
 COLUMNS = [
@@ -54,10 +52,12 @@ def same(first, second):
 def test_splits_take_as_many_of_each_class_and_leave_the_rest(kind, label):
     splits = draw_splits(label, 3, 50, kind, np.random.default_rng(1))
     assert splits.labelled.shape == (50, 6)
+    assert splits.label.tolist() == [0, 0, 0, 1, 1, 1]
+    assert splits.truth.tolist() == [0] * 10 + [1] * 4
     for labelled, test in zip(*splits[:2], strict=True):
         assert sorted([*labelled, *test]) == list(range(20))
-        assert label[labelled].tolist() == [0, 0, 0, 1, 1, 1]
-        assert label[test].tolist() == [0] * 10 + [1] * 4
+        np.testing.assert_array_equal(label[labelled], splits.label)
+        np.testing.assert_array_equal(label[test], splits.truth)
         for part in (labelled[:3], labelled[3:], test[:10], test[10:]):
             assert (np.diff(part) > 0).all()
 
@@ -113,21 +113,6 @@ def test_generators_differ_by_what_they_are_for():
 
 
 # -- scores ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("ties", [False, True])
-def test_scores_are_those_of_scikit_learn(ties):
-    rng = np.random.default_rng(6)
-    probability = rng.random((8, 20))
-    if ties:
-        probability = probability.round(1)
-    first, second = class_accuracies(probability > 0.5, 13)
-    for row in range(8):
-        chance = probability[row]
-        wanted = balanced_accuracy_score(LABEL, chance > 0.5)
-        assert (first + second)[row] / 2 == pytest.approx(wanted)
-        assert roc_auc(probability, 13)[row] == pytest.approx(roc_auc_score(LABEL, chance))
-        assert brier(probability, 13)[row] == pytest.approx(brier_score_loss(LABEL, chance))
 
 
 def test_rows_score_the_rest_of_the_windows(make_tasks):
@@ -198,6 +183,12 @@ def test_rows_of_a_task_do_not_depend_on_the_order(make_tasks):
         same(*(rows[rows["task"] == task.name] for rows in (forward, backward)))
 
 
+def test_names_may_be_strings_of_numpy(make_tasks):
+    tasks = make_tasks(3)
+    other = [Task(task.X, task.y, np.str_(task.name)) for task in tasks]
+    same(rows_of(tasks, ["target"]), rows_of(other, ["target"]))
+
+
 def test_rows_depend_on_the_seed(make_tasks):
     tasks = make_tasks(4)
     first, second = (rows_of(tasks, ["target"], random_state=seed) for seed in (0, 1))
@@ -231,7 +222,7 @@ def test_large_studies_are_done_in_parts(make_tasks, monkeypatch):
     # Algorithm 1 draws for a whole part at once, and so has other draws.
     mine = [name for name in METHODS if name not in ("paper", "random-alpha")]
     whole = rows_of(make_tasks(3), mine, n_splits=7)
-    monkeypatch.setattr("crossfade.study._batch._LARGEST", 1000)
+    monkeypatch.setattr("crossfade.study._evaluate._LARGEST", 1000)
     parts = rows_of(make_tasks(3), mine, n_splits=7)
     same(whole, parts)
 
@@ -304,19 +295,22 @@ def test_a_leak_of_the_group_would_show(make_tasks):
 
 def test_only_the_oracle_gains_by_a_giveaway_in_the_test_labels(make_tasks):
     """The labels of the test windows are turned round: who knows none of them is turned round."""
-    tasks = make_tasks(16)
+    tasks = make_tasks(1) + make_tasks(16, n_each=(3, 3))[1:]
     X, y = np.array(tasks[0].X), np.array(tasks[0].y)
     order = np.r_[0:3, 10:13, 3:10, 13:20]
     X, y = X[order], y[order]
     turned = np.r_[y[:6], 1 - y[6:]]
-    found = [
-        rows_of(
-            [Task(X, labels, "p0"), *tasks[1:]], list(METHODS), budgets=[3], splits="chronological"
-        )
-        .query("task == 'p0'")
-        .set_index("method")
-        for labels in (y, turned)
-    ]
+    found = []
+    for labels in (y, turned):
+        # The others have no windows to test on, so that they are sources only.
+        with pytest.warns(UserWarning, match="15 tasks are left out of budget 3"):
+            rows = rows_of(
+                [Task(X, labels, "p0"), *tasks[1:]],
+                list(METHODS),
+                budgets=[3],
+                splits="chronological",
+            )
+        found.append(rows.set_index("method"))
     for method in METHODS:
         first, second = (rows.loc[method] for rows in found)
         if method == "oracle":
@@ -329,77 +323,117 @@ def test_only_the_oracle_gains_by_a_giveaway_in_the_test_labels(make_tasks):
             assert second["expected_accuracy"] == pytest.approx(promised, nan_ok=True)
 
 
-def looks_at(method, tasks):
-    """What a verdict on one test window depends on, of the others: "labels", "features" or both.
-
-    Labels are all that tells them: the labels themselves, the order of the windows, and how many
-    are of the first class.
-    """
+def world_of(tasks, target, **options):
+    """Splits of one target, and its sources."""
     classes, participants = check_tasks(tasks)
-    sources = Sources.of(participants, classes, 0, keep_windows=True)
-    found = set()
-    for seed, target in enumerate(participants):
-        rng = np.random.default_rng(seed)
-        judge = method(sources.without(target.group))
-        splits = draw_splits(target.label, 3, 1, "chronological", rng)
-        batch = Batch(target.X, classes[target.label], classes, splits, target.counts[0] - 3)
-        [test] = splits.test
+    sources = Sources.of(participants, classes, 0, **({"keep_windows": True} | options))
+    one = participants[target]
+    splits = draw_splits(one.label, 3, 1, "chronological", np.random.default_rng(0))
+    return Batch(one.X, classes, splits), sources.without(one.group)
+
+
+def looks_at(run, tasks):
+    """What the predictions of a method depend on, for one target after the other."""
+    found = Sees(0)
+    for target in range(len(tasks)):
+        batch, sources = world_of(tasks, target)
+        rng = np.random.default_rng(target)
+
+        def predict(batch, sources=sources, seed=target):
+            return run(sources, batch, np.random.default_rng(seed))
+
+        before, [test] = predict(batch), batch.splits.test
+        # Labels are all that tells them: themselves, the order of windows, how many there are.
         order = rng.permutation(test.size)
-        y = batch.y.copy()
-        y[test] = classes[1 - target.label[test]]
-        told = replace(batch, y=y, splits=splits._replace(test=test[None, order]), n_first=2)
+        splits = batch.splits._replace(
+            test=test[None, order], truth=rng.permutation(1 - batch.splits.truth)
+        )
+        told = predict(replace(batch, splits=splits))
+        if not agree(before, told, order, np.arange(test.size)):
+            found |= Sees.TEST_LABELS
         X, others = batch.X.copy(), test[1::2]
         X[others] = rng.permutation(X[others]) + 5.0
-        before, otherwise, moved = (
-            judge(one, np.random.default_rng(seed)) for one in (batch, told, replace(batch, X=X))
-        )
-        if not agree(before, otherwise, order, np.arange(test.size)):
-            found.add("labels")
         kept = np.arange(0, test.size, 2)
-        if not agree(before, moved, kept, kept):
-            found.add("features")
+        if not agree(before, predict(replace(batch, X=X)), kept, kept):
+            found |= Sees.UNLABELLED
+        X = batch.X.copy()
+        X[batch.splits.labelled[0, ::2]] += 3.0
+        whole = np.arange(test.size)
+        if not agree(before, predict(replace(batch, X=X)), whole, whole):
+            found |= Sees.LABELLED
+        fewer = replace(sources, kept=sources.kept & (np.arange(len(tasks)) % 2 == 0))
+        if not agree(before, predict(batch, fewer), whole, whole):
+            found |= Sees.SUMS
     return found
 
 
 def agree(first, second, of_first, of_second):
-    """Whether two verdicts on the same windows, which stand at these places, are the same."""
+    """Whether two predictions for the same windows, which stand at these places, are the same."""
     pairs = zip(first, second, strict=True)
     return all(
         np.allclose(one[:, of_first], other[:, of_second], equal_nan=True)
-        if one.ndim == 2
+        if one.ndim > 1
         else np.allclose(one, other, equal_nan=True)
         for one, other in pairs
     )
 
 
+@pytest.fixture(scope="module")
+def unequal():
+    """Tasks with three windows in four of the first class."""
+    rng = np.random.default_rng(5)
+    y = np.repeat([0, 1], [45, 15])
+    return [
+        Task(rng.standard_normal((60, 3)) + np.outer(y, [2.0, 1.0, 0.5 * place]), y, f"p{place}")
+        for place in range(6)
+    ]
+
+
 @pytest.mark.parametrize("name", METHODS)
-def test_a_verdict_depends_on_no_other_test_window(make_tasks, name):
-    allowed = {"oracle": {"labels", "features"}, "posterior-unlabelled": {"features"}}
-    assert looks_at(METHODS[name], make_tasks(6)) == allowed.get(name, set())
+def test_a_method_sees_what_its_record_says(unequal, name):
+    declared = METHODS[name].sees
+    of_sources = Sees.SUMS | Sees.DIRECTIONS | Sees.WINDOWS
+    wanted = declared & ~of_sources | (Sees.SUMS if declared & of_sources else Sees(0))
+    assert looks_at(METHODS[name].run, unequal) == wanted
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_runs_on_what_its_record_says_of_the_sources(unequal, name):
+    def predict(**options):
+        batch, sources = world_of(unequal, 0, keep_windows=Sees.WINDOWS in sees)
+        prior = replace(sources.prior, **options)
+        vars(sources)["prior"] = prior
+        return METHODS[name].run(sources, batch, np.random.default_rng(0))
+
+    sees = METHODS[name].sees
+    whole = predict()
+    if Sees.DIRECTIONS in sees:
+        with pytest.raises(ValueError, match=r"directions|unpack"):
+            predict(directions=None)
+    else:
+        places = np.arange(whole.predicted.shape[1])
+        assert agree(whole, predict(directions=None), places, places)
 
 
 @pytest.mark.parametrize(
     ("cheat", "seen"),
     [
-        (lambda batch, made: {"positive": batch.y[batch.splits.test] == 1}, {"labels"}),
-        (lambda batch, made: {"positive": made.positive | (np.arange(14) >= 7)}, {"labels"}),
-        (lambda batch, made: {"positive": made.positive | (batch.n_first < 7)}, {"labels"}),
-        (lambda batch, made: {"alpha": batch.y[batch.splits.test][:, 0] * 1.0}, {"labels"}),
-        (lambda batch, made: {"scores": made.scores - made.scores.mean()}, {"features"}),
-        (lambda batch, made: {"expected": made.scores.std(1)}, {"features"}),
+        (lambda splits, made: {"predicted": splits.truth[None]}, Sees.TEST_LABELS),
+        (
+            lambda splits, made: {"predicted": made.predicted | (np.arange(54) > 7)},
+            Sees.TEST_LABELS,
+        ),
+        (lambda splits, made: {"alpha": splits.truth[None, 0] * 1.0}, Sees.TEST_LABELS),
+        (lambda splits, made: {"scores": made.scores - made.scores.mean()}, Sees.UNLABELLED),
+        (lambda splits, made: {"expected": made.scores[..., 0].std(1)}, Sees.UNLABELLED),
     ],
 )
-def test_a_method_that_looks_at_other_test_windows_is_caught(make_tasks, cheat, seen):
-    def method(crowd):
-        judge = METHODS["posterior"](crowd)
+def test_a_method_that_looks_at_other_test_windows_is_caught(unequal, cheat, seen):
+    def run(sources, batch, rng):
+        made = METHODS["posterior"].run(sources, batch, rng)
+        return made._replace(**cheat(batch.splits, made))
 
-        def cheats(batch, rng):
-            made = judge(batch, rng)
-            return made._replace(**cheat(batch, made))
-
-        return cheats
-
-    assert looks_at(method, make_tasks(6)) == seen
+    assert looks_at(run, unequal) & ~METHODS["posterior"].sees == seen
 
 
 # -- estimators of the user's ---------------------------------------------------------------------
@@ -429,7 +463,7 @@ def test_estimators_are_fitted_to_the_labelled_windows(make_tasks):
     mine = [
         ("pipeline", make_pipeline(StandardScaler(), LogisticRegression())),
         ("ridge", RidgeClassifier()),
-        ("neighbours", KNeighborsClassifier(1)),
+        ("neighbours", KNeighborsClassifier(3)),
         ("guess", Guess()),
         ("prior", PosteriorBlendClassifier(TaskPrior.from_tasks(tasks))),
     ]
@@ -459,19 +493,15 @@ def test_estimators_are_fitted_to_the_labelled_windows(make_tasks):
     assert rows["alpha"].notna().to_list() == [False] * 4 + [True]
 
 
+def test_estimators_may_be_given_by_name(make_tasks):
+    mine = {"ridge": RidgeClassifier(), "guess": Guess()}
+    same(rows_of(make_tasks(3), mine), rows_of(make_tasks(3), list(mine.items())))
+
+
 def test_estimators_are_not_changed(make_tasks):
     estimator = LogisticRegression()
     rows_of(make_tasks(3), [("mine", estimator)])
     assert not hasattr(estimator, "coef_")
-
-
-def test_a_named_method_is_the_estimator_it_stands_for(make_tasks):
-    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    rows = rows_of(make_tasks(3), ["lda", ("mine", lda)], budgets=[3])
-    first, second = (
-        rows[rows["method"] == name].drop(columns="method") for name in ("lda", "mine")
-    )
-    same(first, second)
 
 
 # -- what fails -----------------------------------------------------------------------------------
@@ -552,17 +582,13 @@ def test_one_failing_split_of_a_batch_does_not_touch_the_others(make_tasks, monk
     tasks = make_tasks(3)
     fine = rows_of(tasks, ["target"])
 
-    def fragile(crowd):
-        judge = METHODS["target"](crowd)
+    def fails_at_the_start(sources, batch, rng):
+        if (batch.splits.labelled[:, 0] == 0).any():
+            raise np.linalg.LinAlgError("singular")
+        return METHODS["target"].run(sources, batch, rng)
 
-        def fails_at_the_start(batch, rng):
-            if (batch.splits.labelled[:, 0] == 0).any():
-                raise np.linalg.LinAlgError("singular")
-            return judge(batch, rng)
-
-        return fails_at_the_start
-
-    monkeypatch.setattr("crossfade.study._admission.METHODS", {"target": fragile})
+    fragile = replace(METHODS["target"], run=fails_at_the_start)
+    monkeypatch.setattr("crossfade.study._validate.METHODS", {"target": fragile})
     with pytest.warns(UserWarning, match="'target' failed on .* LinAlgError: singular"):
         rows = rows_of(tasks, ["target"])
     failed = rows["accuracy"].isna().to_numpy()
@@ -700,6 +726,10 @@ def test_summary_without_target_has_no_wins(make_tasks):
         ({"methods": ["tarqet"]}, "no method 'tarqet'. There are 'target', 'average-source', 'pap"),
         ({"methods": "target"}, "methods must be a list with at least one of .*; got 'target'"),
         ({"methods": []}, r"methods must be a list .*; got \[\]"),
+        ({"methods": {}}, r"methods must be a list .* or a dict of estimators by name; got \[\]"),
+        ({"methods": {"mine": "lda"}}, "Method 'mine' must be an estimator .*; got 'lda'"),
+        ({"methods": {"lda": LogisticRegression()}}, "'lda' is one of the study's own methods"),
+        ({"methods": {1: LogisticRegression()}}, r"A method is a name or a .* got \(1, Logistic"),
         ({"methods": ["lda", "lda"]}, "Method 'lda' is given twice"),
         ({"methods": [LogisticRegression()]}, r"a \(name, estimator\) pair; got LogisticRegr"),
         ({"methods": [("lda", LogisticRegression())]}, "'lda' is one of the study's own methods"),

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-import crossfade.study
 from crossfade import TaskSet, make_matb_like
 from crossfade.cli import main
-from crossfade.cli._reproduce import printed
+from crossfade.study import reproduce
 from crossfade.study._methods import METHODS
+from crossfade.study._published import printed
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
@@ -91,7 +91,7 @@ def test_methods_that_see_test_windows_do_not_compete(run, table, no_figures):
     assert "6 tasks, 1 split each." in result.stdout
     for words in (
         "posterior-unlabelled sees unlabelled test windows, so it does not compete.",
-        "oracle knows the test labels, so it does not compete.",
+        "oracle knows the answers, so it does not compete.",
     ):
         assert words in result.stdout
 
@@ -214,9 +214,8 @@ def test_reproduce_takes_the_users_wesad(run, tmp_path, monkeypatch, make_tasks,
 
 
 def test_effect_of_b_has_no_gaps(run, monkeypatch):
-    whole = crossfade.study.effect_of_b
-    few = partial(whole, n_splits=2, n_repeats=2, n_draws=(10, 100))
-    monkeypatch.setattr("crossfade.study.effect_of_b", few)
+    few = partial(reproduce.effect_of_b, n_splits=2, n_repeats=2)
+    monkeypatch.setattr("crossfade.study.reproduce.effect_of_b", few)
     result = run("reproduce", "effect-of-b")
     assert result.exit_code == 0, result.output
     assert "20%" in result.stdout
@@ -252,9 +251,13 @@ def test_reproduce_draws_the_vectors_and_the_simulations(run, tmp_path):
     made = {path.name for path in (tmp_path / "results").iterdir()}
     assert {"vectors-mental-math.png", "vectors-matb-like.csv", "figure2.png"} <= made
     assert {"vectors-wesad-like-authors.png", "vectors-wesad-like.csv"} <= made
+    result = run("reproduce", "figure1")
+    assert result.exit_code == 0, result.output
+    made = {path.name for path in (tmp_path / "results").iterdir()}
+    assert {"figure1.csv", "figure1.png"} <= made
 
 
 def test_reproduce_lists_what_there_is(run):
     result = run("reproduce", "figure7")
     assert result.exit_code == 2
-    assert "There are figure2, figure3, mental-math, matb-like, wesad, effect-of-b" in result.stderr
+    assert "There are figure1, figure2, figure3, mental-math, matb-like, wesad" in result.stderr

@@ -9,11 +9,12 @@ from crossfade.risk._choose import least_risk
 from crossfade.risk._law import BlendLaw
 from crossfade.simulate._repeats import reference
 from crossfade.study import CalibrationStudy
-from crossfade.study._admission import check_tasks
-from crossfade.study._batch import Batch
 from crossfade.study._effect_of_b import _drawn_alphas, _visible, effect_of_b
+from crossfade.study._evaluate import Batch
+from crossfade.study._methods import as_printed
 from crossfade.study._sources import Sources
 from crossfade.study._splits import draw_splits, windows_of_each_class
+from crossfade.study._validate import check_tasks
 
 GRID = np.linspace(0.0, 1.0, 11)
 
@@ -25,12 +26,12 @@ def world(proportion, n_splits):
     one = participants[6]
     n_each = windows_of_each_class(proportion, one.counts)
     splits = draw_splits(one.label, n_each, n_splits, "consecutive", np.random.default_rng(0))
-    batch = Batch(one.X, classes[one.label], classes, splits, one.counts[0] - n_each)
-    own = batch.describe(None, np.ones(9), form="minus")
+    batch = Batch(one.X, classes, splits)
+    own = as_printed(batch)
     crowd = sources.without(one.group)
     psi = crowd.paper_prior.psi_parts("authors")
     law = BlendLaw(own.sigma, own.nu, own.noise, crowd.paper_prior.mean_direction, psi)
-    return batch, sources.balanced[crowd.kept], law
+    return batch, sources.sums.balanced[crowd.kept], law
 
 
 @pytest.mark.parametrize("proportion", [0.05, 0.1, 0.2])
@@ -57,7 +58,7 @@ def test_alphas_scatter_like_those_of_a_plain_loop(proportion, n_draws):
     mu = mean / np.linalg.norm(mean)
     psi = (1.0 - ((W @ mu) ** 2).mean()) / (len(W) * (mean @ mean))
     for place, labelled in enumerate(batch.splits.labelled):
-        X, y = batch.X[labelled], batch.y[labelled]
+        X, y = batch.X[labelled], batch.splits.label
         gap = (X[y == 1].mean(0) - X[y == 0].mean(0)) / 2
         size = np.linalg.norm(gap)
         nu = gap / size

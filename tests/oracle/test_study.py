@@ -6,17 +6,18 @@ from scipy.stats import norm
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from crossfade import (
+    CalibrationStudy,
     ConvexBlendClassifier,
     FisherDiscriminant,
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
 )
-from crossfade.study._admission import check_tasks
-from crossfade.study._batch import Batch
-from crossfade.study._methods import METHODS, _as_printed, _within_reach
+from crossfade.study._evaluate import Batch
+from crossfade.study._methods import METHODS, _within_reach, as_printed
 from crossfade.study._sources import Sources
 from crossfade.study._splits import draw_splits
+from crossfade.study._validate import check_tasks
 
 GRID = np.linspace(0.0, 1.0, 11)
 N_SPLITS = 12
@@ -39,14 +40,21 @@ def shares(n_tasks=7, n_each=(23, 15), seed=0):
 
 
 def world_of(tasks, n_each, target=0, seed=0):
-    """A batch of splits of one target, and its crowd."""
+    """A batch of splits of one target, and its sources."""
     classes, participants = check_tasks(tasks)
     sources = Sources.of(participants, classes, seed, keep_windows=True)
     one = participants[target]
     rng = np.random.default_rng([seed, n_each])
     splits = draw_splits(one.label, n_each, N_SPLITS, "consecutive", rng)
-    batch = Batch(one.X, classes[one.label], classes, splits, one.counts[0] - n_each)
-    return batch, sources.without(one.group)
+    return Batch(one.X, classes, splits), sources.without(one.group)
+
+
+def windows_of(batch):
+    """Place, labelled windows with their labels and test windows with theirs, for each split."""
+    splits = batch.splits
+    y, truth = batch.classes[splits.label], batch.classes[splits.truth]
+    for place, (labelled, test) in enumerate(zip(splits.labelled, splits.test, strict=True)):
+        yield place, batch.X[labelled], y, batch.X[test], truth
 
 
 def unit(vector):
@@ -96,23 +104,20 @@ def test_the_papers_rules_are_those_of_a_plain_loop(n_each, monkeypatch):
     batch, crowd = world_of(shares(), n_each)
     n_draws = 4000
     monkeypatch.setattr("crossfade.study._methods._N_DRAWS", n_draws)
-    W = crowd.sources.balanced[crowd.kept]
+    W = crowd.sums.balanced[crowd.kept]
     assert len(W) == 5
     mu = unit(W.mean(0))
     rng = np.random.default_rng(1)
     found = {
-        name: METHODS[name](crowd)(batch, rng)
+        name: METHODS[name].run(crowd, batch, rng)
         for name in ("target", "average-source", "paper", "oracle", "random-alpha")
     }
-    for place, (labelled, test) in enumerate(zip(*batch.splits[:2], strict=True)):
-        y = batch.y[labelled]
-        midpoint, gap, nu, sigma, inverse = plain_target(batch.X[labelled], y)
+    for place, X, y, test, truth in windows_of(batch):
+        midpoint, gap, nu, sigma, inverse = plain_target(X, y)
         own = unit(inverse @ nu)
         accuracies = np.array(
             [
-                plain_balanced_accuracy(
-                    batch.X[test], batch.y[test], alpha * own + (1 - alpha) * mu, midpoint, gap
-                )
+                plain_balanced_accuracy(test, truth, alpha * own + (1 - alpha) * mu, midpoint, gap)
                 for alpha in GRID
             ]
         )
@@ -120,11 +125,10 @@ def test_the_papers_rules_are_those_of_a_plain_loop(n_each, monkeypatch):
         assert found["oracle"].alpha[place] == GRID[best]
         assert found["target"].alpha[place] == 1.0
         assert found["average-source"].alpha[place] == 0.0
-        for verdicts in found.values():
-            positive = verdicts.positive[place]
-            truth = batch.y[test] == 1
-            accuracy = (positive[truth].mean() + (~positive[~truth]).mean()) / 2
-            at = int(np.abs(GRID - verdicts.alpha[place]).argmin())
+        for predictions in found.values():
+            right = predictions.predicted[place] == truth
+            accuracy = (right[truth == 1].mean() + right[truth == 0].mean()) / 2
+            at = int(np.abs(GRID - predictions.alpha[place]).argmin())
             assert accuracy == pytest.approx(accuracies[at])
         risks, errors = plain_risks(nu, sigma, inverse, len(y), W, n_draws, rng)
         at = int(np.abs(GRID - found["paper"].alpha[place]).argmin())
@@ -141,14 +145,13 @@ def test_algorithm_1_has_the_estimators_curve(n_each):
 
     batch, crowd = world_of(shares(), n_each)
     prior = crowd.paper_prior
-    own = _as_printed(batch)
+    own = as_printed(batch)
     law = BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, prior.psi_parts("authors"))
     reduced = _within_reach(law)
     assert reduced.nu.shape[-1] < law.nu.shape[-1]
     risks = least_risk(reduced, GRID, "monte_carlo", 4000, 0).risks
-    for place, labelled in enumerate(batch.splits.labelled):
-        rule = ConvexBlendClassifier.paper(prior, n_draws=4000, random_state=place)
-        rule.fit(batch.X[labelled], batch.y[labelled])
+    for place, X, y, *_ in windows_of(batch):
+        rule = ConvexBlendClassifier.paper(prior, n_draws=4000, random_state=place).fit(X, y)
         # A risk has a deviation of at most one half.
         assert (np.abs(risks[place] - rule.risks_) < 4.5 * 0.5 * np.sqrt(2.0 / 4000)).all()
 
@@ -165,7 +168,7 @@ def test_sources_of_the_paper_are_balanced_runs():
             rows = np.r_[start : start + 15, 23:38]
             *_, nu, _, inverse = plain_target(X[rows], y[rows])
             runs.append(unit(inverse @ nu))
-        near = np.abs(np.array(runs) - sources.balanced[3]).max(1) < 1e-8
+        near = np.abs(np.array(runs) - sources.sums.balanced[3]).max(1) < 1e-8
         assert near.sum() == 1
         starts.add(int(near.argmax()))
     assert len(starts) > 4
@@ -216,27 +219,24 @@ ESTIMATORS = {
 
 
 def compare(name, batch, crowd):
-    """Verdicts of a method against those of its estimator, split by split."""
-    verdicts = METHODS[name](crowd)(batch, np.random.default_rng(0))
+    """Predictions of a method against those of its estimator, split by split."""
+    found = METHODS[name].run(crowd, batch, np.random.default_rng(0))
     paper = name in ("target", "average-source")
-    for place, (labelled, test) in enumerate(zip(*batch.splits[:2], strict=True)):
-        rule = ESTIMATORS[name](crowd).fit(batch.X[labelled], batch.y[labelled])
-        chances = rule.predict_proba(batch.X[test])[:, 1]
-        np.testing.assert_array_equal(
-            verdicts.positive[place], rule.predict(batch.X[test]) == batch.classes[1]
-        )
-        scores = rule.decision_function(batch.X[test])
-        order = np.corrcoef(scores, verdicts.scores[place])[0, 1]
-        assert order > 1 - 1e-9
+    for place, X, y, test, _ in windows_of(batch):
+        rule = ESTIMATORS[name](crowd).fit(X, y)
+        np.testing.assert_array_equal(batch.classes[found.predicted[place]], rule.predict(test))
+        scores = rule.decision_function(test)
+        assert np.corrcoef(scores, found.scores[place, :, 0])[0, 1] > 1 - 1e-9
         if paper:
-            assert np.isnan(verdicts.probability[place]).all()
+            assert np.isnan(found.probability[place]).all()
         else:
-            np.testing.assert_allclose(verdicts.probability[place], chances, atol=1e-7)
+            chances = rule.predict_proba(test)[:, 1:]
+            np.testing.assert_allclose(found.probability[place], chances, atol=1e-7)
         alpha = getattr(rule, "alpha_", 1.0)
-        assert verdicts.alpha[place] == pytest.approx(alpha, abs=1e-7)
+        assert found.alpha[place] == pytest.approx(alpha, abs=1e-7)
         promise = getattr(rule, "expected_accuracy_", np.nan)
         if not paper:
-            assert verdicts.expected[place] == pytest.approx(promise, abs=1e-7, nan_ok=True)
+            assert found.expected[place] == pytest.approx(promise, abs=1e-7, nan_ok=True)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -263,14 +263,45 @@ def test_splits_without_a_direction_have_the_verdicts_of_the_estimator(name, n_e
         compare(name, batch.part(place, place + 1), crowd)
 
 
+@pytest.mark.parametrize("world", ["shares", "wide", "odd", "many"])
+def test_lda_is_that_of_scikit_learn(world, make_tasks, make_many):
+    """At once, and where that would not do, one by one."""
+    tasks = {
+        "shares": lambda: shares(4),
+        "wide": lambda: make_tasks(3, n_features=30, n_each=(12, 11)),
+        "odd": lambda: make_tasks(3, n_features=1),
+        "many": lambda: make_many(3),
+    }[world]()
+    if world == "odd":
+        # One feature; another that never varies, and one that does not in some runs of one class.
+        tasks = [
+            Task(np.c_[task.X, np.full(20, 5.0), task.X[:, 0] * (np.arange(20) > 6)], task.y, name)
+            for name, task in zip("abc", tasks, strict=True)
+        ]
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    for splits in ("consecutive", "random"):
+        study = CalibrationStudy(
+            tasks,
+            methods=["lda", ("mine", lda)],
+            budgets=[2, 3, 0.6],
+            n_splits=6,
+            splits=splits,
+            random_state=0,
+        )
+        rows = study.run().rows
+        first, second = (rows[rows["method"] == name] for name in ("lda", "mine"))
+        for name in ("balanced_accuracy", "accuracy", "roc_auc", "brier"):
+            np.testing.assert_allclose(first[name], second[name], rtol=0.0, atol=1e-9)
+            assert first[name].notna().all()
+
+
 def test_pooled_is_one_discriminant_of_all_the_others_windows():
     tasks = shares()
     batch, crowd = world_of(tasks, 3)
-    verdicts = METHODS["pooled"](crowd)(batch, np.random.default_rng(0))
+    found = METHODS["pooled"].run(crowd, batch, np.random.default_rng(0))
     others = tasks[2:]
     rule = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=[0.5, 0.5])
     rule.fit(np.concatenate([task.X for task in others]), np.concatenate([t.y for t in others]))
-    for place, test in enumerate(batch.splits.test):
-        X = batch.X[test]
-        np.testing.assert_array_equal(verdicts.positive[place], rule.predict(X) == 1)
-        np.testing.assert_allclose(verdicts.probability[place], rule.predict_proba(X)[:, 1])
+    for place, _, _, X, _ in windows_of(batch):
+        np.testing.assert_array_equal(found.predicted[place], rule.predict(X))
+        np.testing.assert_allclose(found.probability[place], rule.predict_proba(X)[:, 1:])

@@ -14,7 +14,7 @@ from crossfade import (
     TaskPrior,
 )
 from crossfade.prior._release import noise_scale, sensitivity
-from crossfade.study._variants import DELTA, EPSILON, _as_if_released
+from crossfade.study._methods import DELTA, EPSILON, as_if_released
 
 #: What each variant is, given the prior of the sources and the windows without labels.
 ESTIMATORS = {
@@ -87,7 +87,7 @@ def test_noise_of_private_is_that_of_a_release(tasks):
         direction_sum=more * exact.direction_sum,
         outer_sum=more * exact.outer_sum,
     )
-    drawn = [_as_if_released(wide, noise, rng) for _ in range(400)]
+    drawn = [as_if_released(wide, noise, rng) for _ in range(400)]
     sums = np.array([one.direction_sum - wide.direction_sum for one in drawn])
     assert sums.std() == pytest.approx(noise, rel=0.1)
     outer = np.array([one.outer_sum - wide.outer_sum for one in drawn])

@@ -1,4 +1,4 @@
-"""Shards of a study in, what came of them out, computed by the workers of a Dask cluster."""
+"""Shards of a study, computed by the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from crossfade.study._many_classes import ManySources
-from crossfade.study._shard import Outcome, Plan, run_shard
+from crossfade.study._evaluate import Outcome, Plan, run_shard
 from crossfade.study._sources import Participant, Sources
 
 if TYPE_CHECKING:
@@ -30,26 +29,13 @@ _ONE_AT_A_TIME = Lock()
 
 def on_workers(
     work: Mapping[Shard, tuple[Participant, Plan]],
-    sources: Sources | ManySources,
+    sources: Sources,
     dask: str | Client,
 ) -> Iterator[tuple[Shard, Outcome]]:
-    """Compute shards on a cluster; if a worker is lost, others do its shards again.
+    """Outcomes of shards as they are finished; if a worker is lost, others do its shards again.
 
-    Parameters
-    ----------
-    work : mapping of (str, str) to (Participant, Plan)
-        Target and plan of each shard.
-    sources : Sources or ManySources
-        What is known of everybody; it is sent to each worker once.
-    dask : str or distributed.Client
-        Address of a scheduler, or a client, which stays open.
-
-    Yields
-    ------
-    shard : (str, str)
-        Which one is finished.
-    outcome : Outcome
-        What came of it.
+    `work` has the target and the plan of each shard. The sources are sent to each worker once. A
+    client stays open.
     """
     try:
         from distributed import Client
@@ -93,7 +79,7 @@ def _greet(address: str) -> None:
 
 
 def _results(
-    work: Mapping[Shard, tuple[Participant, Plan]], sources: Sources | ManySources, client: Client
+    work: Mapping[Shard, tuple[Participant, Plan]], sources: Sources, client: Client
 ) -> Iterator[tuple[Shard, Outcome]]:
     left, in_vain = dict(work), 0
     while left:
@@ -111,7 +97,7 @@ def _results(
 
 
 def _results_while_sources_last(
-    work: Mapping[Shard, tuple[Participant, Plan]], sources: Sources | ManySources, client: Client
+    work: Mapping[Shard, tuple[Participant, Plan]], sources: Sources, client: Client
 ) -> Iterator[tuple[Shard, Outcome]]:
     """Shards as they are finished; the rest is left when all workers that had the sources are."""
     from distributed import as_completed
@@ -149,6 +135,6 @@ def _results_while_sources_last(
         client.cancel([everywhere, *shards])
 
 
-def _alone(target: Participant, sources: Sources | ManySources, plan: Plan) -> Outcome:
+def _alone(target: Participant, sources: Sources, plan: Plan) -> Outcome:
     with _ONE_AT_A_TIME:
         return run_shard(target, sources, plan)

@@ -1,4 +1,4 @@
-"""Tasks in, the error of Algorithm 1's alpha against its number of draws out (Figure 8).
+"""How far Algorithm 1's alpha depends on its number of draws (Figure 8 of the paper).
 
 Algorithm 1 draws B directions at each alpha, so that its alpha is a random number. The minimum that
 it looks for can be had without draws.
@@ -16,12 +16,12 @@ from scipy.special import ndtr
 from crossfade._validate import check_integer
 from crossfade.risk._choose import least_risk
 from crossfade.risk._law import BlendLaw
-from crossfade.study._admission import check_budgets, check_sizes, check_tasks
-from crossfade.study._batch import Batch
-from crossfade.study._methods import GRID
+from crossfade.study._evaluate import Batch
+from crossfade.study._methods import GRID, as_printed
 from crossfade.study._sources import Participant, Sources
 from crossfade.study._splits import draw_splits, generator_for, windows_of_each_class
 from crossfade.study._study import CalibrationStudy
+from crossfade.study._validate import check_budgets, check_sizes, check_tasks
 from crossfade.study.statistics import by_task
 from crossfade.tasks._task import Task, TaskSet
 
@@ -107,8 +107,7 @@ def effect_of_b(
         n_each = windows_of_each_class(share, target.counts)
         rng = generator_for(seed, target.name, share, "splits")
         splits = draw_splits(target.label, n_each, n_splits, "consecutive", rng)
-        batch = Batch(target.X, classes[target.label], classes, splits, target.counts[0] - n_each)
-        own = batch.describe(None, np.ones(target.X.shape[1]), form="minus")
+        own = as_printed(Batch(target.X, classes, splits))
         psi = prior.psi_parts("authors")
         law = BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, psi)
         exact = least_risk(law, GRID).alpha

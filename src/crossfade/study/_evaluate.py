@@ -1,106 +1,211 @@
-"""An estimator or directions in, verdicts on the test windows of a batch of splits out."""
+"""One target, its splits and a method: what the method predicts, and the scores of that.
+
+The splits of a target are evaluated in batches, with a leading axis for the splits. Two classes are
+K = 2: like scikit-learn, scores and probabilities then have one column, of the second class, and
+with K > 2 classes they have K. A method that fails on a split leaves NaN there and nowhere else.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.base import clone
 
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._multiclass import MulticlassBlend
-from crossfade.fisher._direction import Target
-from crossfade.fisher._linear import FLATTEST
-from crossfade.risk._forecast import forecast
-from crossfade.study._batch import Batch, Judge, Verdicts
+from crossfade.fisher._direction import Samples, Target, describe_target
+from crossfade.prior._task_prior import TaskPrior
+from crossfade.study._sources import Participant, Sources
+from crossfade.study._splits import Splits, draw_splits, generator_for, windows_of_each_class
+
+if TYPE_CHECKING:
+    from crossfade.study._methods import Method
 
 Array = NDArray[np.float64]
+Columns = dict[str, NDArray[Any]]
 
-#: Steepest slope of a probability.
-_STEEPEST = 1e12
+#: Numbers that one array of a batch may hold, and how many of each window or feature are wanted.
+_LARGEST, _AT_ONCE = 2_000_000, 100
+
+
+# -- what a method is told, and what it answers ---------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some splits of one target.
+
+    `X` (n_windows, n_features) are all of its windows; `splits` say which are labelled. Their
+    `truth` is for methods that may see the labels of test windows.
+    """
+
+    X: Array
+    classes: NDArray[Any]
+    splits: Splits
+
+    def __len__(self) -> int:
+        return len(self.splits.test)
+
+    def part(self, first: int, last: int) -> Batch:
+        """Splits from `first` up to but not including `last`."""
+        return replace(self, splits=self.splits.part(first, last))
+
+    @property
+    def largest_part(self) -> int:
+        """Splits that fit into memory at once."""
+        n_windows, n_features = self.X.shape
+        n_labelled = self.splits.labelled.shape[1]
+        numbers = max(n_features * max(n_labelled, _AT_ONCE), n_windows * 11)
+        return max(1, _LARGEST // int(numbers))
+
+    def describe(self, shrinkage: str | None, scale: Array | None, *, form: str = "unit") -> Target:
+        """What the labelled windows of each split say on their own."""
+        return describe_target(self._samples(), shrinkage, scale, form=form)
+
+    def describe_for(self, prior: TaskPrior) -> Target:
+        """What the labelled windows of each split say, in the units of a prior."""
+        known = prior.neighbour_correlation if self.splits.in_a_row else None
+        return describe_target(
+            self._samples(), "oas", prior.feature_scale, prior.within_spectrum, correlation=known
+        )
+
+    def _samples(self) -> Samples:
+        label = self.splits.label
+        return Samples(self.X[self.splits.labelled], label, np.ones(label.size))
+
+    def midpoint(self) -> Array:
+        """Middle (n_splits, d) between the class means of the labelled windows of each split."""
+        # Both classes have as many labelled windows.
+        middle: Array = self.X[self.splits.labelled].mean(1)
+        return middle
+
+    def scores(self, coef: Array, midpoint: Array) -> Array:
+        """Scores (n_splits, ..., n_test) along directions (n_splits, ..., d) in user's units."""
+        n_splits, *more, n_features = coef.shape
+        several = coef.reshape(n_splits, -1, n_features)
+        # One large product is much faster than many small ones.
+        scores = (coef.reshape(-1, n_features) @ self.X.T).reshape(n_splits, -1, len(self.X))
+        scores = np.take_along_axis(scores, self.splits.test[:, None, :], -1)
+        scores -= several @ midpoint[..., None]
+        return scores.reshape(n_splits, *more, -1)
+
+
+class Predictions(NamedTuple):
+    """What a method says about the test windows of each split; NaN where it says nothing.
+
+    `predicted` (n_splits, n_test) has places of classes. `scores` and `probability` are (n_splits,
+    n_test, n_columns), `alpha`, the weight of the target, and `expected`, the forecast of the
+    accuracy, (n_splits,).
+    """
+
+    predicted: NDArray[np.intp]
+    scores: Array
+    probability: Array
+    alpha: Array
+    expected: Array
+
+    @classmethod
+    def of_two(
+        cls,
+        scores: Array,
+        probability: Array | None = None,
+        alpha: Array | float = np.nan,
+        expected: Array | float = np.nan,
+    ) -> Predictions:
+        """Those of scores (n_splits, n_test) that are positive for the second of two classes."""
+        if probability is None:
+            probability = np.full(scores.shape, np.nan)
+        return cls(
+            (scores > 0.0).astype(np.intp),
+            scores[..., None],
+            probability[..., None],
+            np.full(len(scores), alpha),
+            np.full(len(scores), expected),
+        )
+
+    @classmethod
+    def none(cls, n_test: int, n_columns: int) -> Predictions:
+        """Those of a method that failed on one split."""
+        nothing, nowhere = np.full((1, n_test, n_columns), np.nan), np.full(1, np.nan)
+        return cls(np.full((1, n_test), -1), nothing, nothing, nowhere, nowhere)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Predictions]) -> Predictions:
+        """Predictions for splits one after the other."""
+        return cls._make(np.concatenate(part) for part in zip(*parts, strict=True))
+
+    def patched(self, places: Sequence[int], others: Predictions) -> Predictions:
+        """The same, with other predictions for the splits at some places."""
+        whole = Predictions._make(array.copy() for array in self)
+        for array, part in zip(whole, others, strict=True):
+            array[places] = part
+        return whole
+
+
+# -- estimators -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class EstimatorMethod:
-    """A scikit-learn estimator, fitted to the labelled windows of each split and to nothing else.
+class FitEach:
+    """Fit a scikit-learn classifier to the labelled windows of each split and to nothing else.
 
-    Attributes
-    ----------
-    estimator : estimator
-        A classifier with `fit` and `predict`; it is cloned, and a `random_state` of None seeded.
+    It is cloned, and a `random_state` of None is seeded. A batch must have one split.
     """
 
     estimator: Any
 
-    def __call__(self, crowd: object) -> Judge:
-        """Judge that fits the estimator; the sources are not used.
-
-        Parameters
-        ----------
-        crowd : object
-            The target's sources.
-
-        Returns
-        -------
-        callable
-            For batches of one split.
-        """
-        return self._judge
-
-    def _judge(self, batch: Batch, rng: np.random.Generator) -> Verdicts:
+    def __call__(self, sources: Sources, batch: Batch, rng: np.random.Generator) -> Predictions:
         fitted = clone(self.estimator)
         seeds = {
             name: int(rng.integers(2**31))
             for name, value in sorted(fitted.get_params().items())
             if value is None and name.split("__")[-1] == "random_state"
         }
-        return fitted_verdicts(fitted.set_params(**seeds), batch)
+        return fit_and_predict(fitted.set_params(**seeds), batch)
 
 
-def fitted_verdicts(estimator: Any, batch: Batch) -> Verdicts:
-    """Verdicts of an estimator that is fitted to the only split of a batch.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A classifier.
-    batch : Batch
-        A batch of one split.
-
-    Returns
-    -------
-    Verdicts
-        What it says of the test windows; odd output is refused.
-    """
+def fit_and_predict(estimator: Any, batch: Batch) -> Predictions:
+    """Predictions of an estimator that is fitted to the only split of a batch."""
     [labelled], [test] = batch.splits.labelled, batch.splits.test
-    estimator.fit(batch.X[labelled], batch.y[labelled])
-    X = batch.X[test]
-    many = [len(batch.classes)] if len(batch.classes) > 2 else []
+    estimator.fit(batch.X[labelled], batch.classes[batch.splits.label])
+    outputs = outputs_of(estimator, batch.X[test], batch.classes)
+    return Predictions._make(
+        np.asarray(one)[None] for one in (*outputs, *_alpha_and_forecast(estimator))
+    )
+
+
+def outputs_of(
+    estimator: Any, X: Array, classes: NDArray[Any]
+) -> tuple[NDArray[np.intp], Array, Array]:
+    """Predicted classes (n,), scores and probabilities (n, n_columns); odd output is refused."""
+    n_classes = len(classes)
     label = _output(estimator, "predict", X)
-    taken = np.stack([np.asarray(label == name) for name in batch.classes], -1)
+    taken = np.stack([np.asarray(label == name) for name in classes], -1)
     strange = label[~taken.any(-1)].tolist()
     if strange:
         raise ValueError(
             f"predict returned {strange[0]!r}, which is none of the classes "
-            f"{batch.classes.tolist()}. A method of a study must be a classifier."
+            f"{classes.tolist()}. A method of a study must be a classifier."
         )
-    positive = taken if many else taken[:, 1]
-    probability = np.full(positive.shape, np.nan)
-    scores = positive.astype(np.float64)
+    columns = slice(None) if n_classes > 2 else slice(1, None)
+    scores = taken[:, columns].astype(np.float64)
+    probability = np.full(scores.shape, np.nan)
     has_chances = hasattr(estimator, "predict_proba")
     if has_chances:
-        chances = _output(estimator, "predict_proba", X, len(batch.classes)).astype(np.float64)
-        scores = probability = chances if many else chances[:, 1]
+        chances = _output(estimator, "predict_proba", X, n_classes).astype(np.float64)
+        scores = probability = chances[:, columns]
     # Of many classes, scores of one against the rest are not those of the others.
-    if hasattr(estimator, "decision_function") and not (many and has_chances):
-        scores = _output(estimator, "decision_function", X, *many).astype(np.float64)
-    alpha, expected = _alpha_and_forecast(estimator)
-    return Verdicts(
-        scores[None], positive[None], probability[None], np.array([alpha]), np.array([expected])
-    )
+    if hasattr(estimator, "decision_function") and not (n_classes > 2 and has_chances):
+        shape = [n_classes] if n_classes > 2 else []
+        scores = _output(estimator, "decision_function", X, *shape).astype(np.float64)
+    return taken.argmax(-1), scores.reshape(probability.shape), probability
 
 
 def _alpha_and_forecast(estimator: Any) -> tuple[float, float]:
@@ -125,91 +230,182 @@ def _output(estimator: Any, name: str, X: Array, *n_columns: int) -> NDArray[Any
     return values
 
 
-def forecast_verdicts(
-    batch: Batch, own: Target, omega: Array, trace: Array, alpha: Array
-) -> Verdicts:
-    """Verdicts of blends, with probabilities and accuracies that follow from the forecast.
+# -- scores ---------------------------------------------------------------------------------------
 
-    Parameters
-    ----------
-    batch : Batch
-        The splits.
-    own : Target
-        What their labelled windows say.
-    omega : ndarray of shape (n_splits, n_features)
-        Directions in scaled units.
-    trace, alpha : ndarray of shape (n_splits,)
-        As the forecast takes it, and the weight of the target.
 
-    Returns
-    -------
-    Verdicts
-        What the blends say of the test windows.
+def recalls(predicted: NDArray[np.intp], truth: NDArray[np.intp]) -> Array:
+    """Share (..., n_classes) of each class that is recognised; their mean is balanced accuracy."""
+    classes = range(int(truth.max()) + 1)
+    return np.stack([(predicted[..., truth == name] == name).mean(-1) for name in classes], -1)
+
+
+def roc_auc(scores: Array, truth: NDArray[np.intp]) -> Array:
+    """Mean over the columns of the area under the curve of each class against the rest.
+
+    The area is the probability that a window of the class has the higher score; ties count one
+    half. `scores` are (n_splits, n_test, n_columns); a split with NaN has NaN.
     """
-    promise = forecast(own, omega, trace)
-    return verdicts_of(batch, own, omega, promise.gap, promise.variance, alpha, promise.accuracy)
+    n_columns = scores.shape[-1]
+    areas = []
+    for column, name in enumerate(range(int(truth.max()) + 1)[-n_columns:]):
+        own = truth == name
+        n_own, n_rest = int(own.sum()), int((~own).sum())
+        ranks = _ranks(scores[..., column])
+        areas.append((ranks[:, own].sum(-1) - n_own * (n_own + 1) / 2.0) / (n_own * n_rest))
+    mean: Array = np.mean(areas, axis=0)
+    return mean
 
 
-def verdicts_of(
-    batch: Batch,
-    own: Target,
-    omega: Array,
-    gap: Array,
-    variance: Array,
-    alpha: Array,
-    expected: Array,
-) -> Verdicts:
-    """Verdicts of directions in scaled units; probabilities are those of equation 27.
+def _ranks(rows: Array) -> Array:
+    """Ranks within each row, from 1; equal values have the mean of theirs, rows with NaN NaN."""
+    order = rows.argsort(-1)
+    ordered = np.take_along_axis(rows, order, -1)
+    starts = np.ones(rows.shape, dtype=bool)
+    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    # Runs of equal values are numbered through; each starts at a rank and has a length.
+    run = starts.ravel().cumsum() - 1
+    first = np.tile(np.arange(1.0, rows.shape[-1] + 1.0), len(rows))[starts.ravel()]
+    mean = first + (np.bincount(run) - 1) / 2.0
+    ranks = np.empty(rows.shape)
+    np.put_along_axis(ranks, order, mean[run].reshape(rows.shape), -1)
+    ranks[np.isnan(ordered[:, -1])] = np.nan
+    return ranks
 
-    Parameters
-    ----------
-    batch : Batch
-        The splits.
-    own : Target
-        What their labelled windows say.
-    omega : ndarray of shape (n_splits, n_features)
-        Directions in scaled units.
-    gap, variance : ndarray of shape (n_splits,)
-        Half the distance of the classes along them, and the variance within these.
-    alpha, expected : ndarray of shape (n_splits,)
-        Weight of the target, and forecast.
 
-    Returns
-    -------
-    Verdicts
-        What the directions say of the test windows.
+def brier(probability: Array, truth: NDArray[np.intp]) -> Array:
+    """Sum over the columns of the mean square of what their probabilities are off by.
+
+    With two classes there is one column, so that this is the usual score from 0 to 1.
     """
-    scores = batch.scores(omega / own.scale, own.midpoint)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.where(variance > 0.0, 2.0 * gap / variance, np.where(gap > 0.0, np.inf, 0.0))
-    slope = np.clip(slope, FLATTEST, _STEEPEST)
-    return Verdicts(scores, scores > 0.0, expit(slope[:, None] * scores), alpha, expected)
+    n_columns = probability.shape[-1]
+    off = probability - (truth[:, None] == np.arange(int(truth.max()) + 1)[-n_columns:])
+    score: Array = (off**2).sum(-1).mean(-1)
+    return score
 
 
-def mended(verdicts: Verdicts, batch: Batch, own: Target, estimator: Any) -> Verdicts:
-    """The same, with the estimator's own verdicts where a split has no direction of its own.
+def _columns(predictions: Predictions, truth: NDArray[np.intp]) -> Columns:
+    shares = recalls(predictions.predicted, truth)
+    found = {
+        "balanced_accuracy": shares.mean(-1),
+        "accuracy": shares @ np.bincount(truth) / truth.size,
+        "roc_auc": roc_auc(predictions.scores, truth),
+        "brier": brier(predictions.probability, truth),
+        "alpha": predictions.alpha,
+        "expected_accuracy": predictions.expected,
+    }
+    failed = predictions.predicted[:, 0] < 0
+    for name in ("balanced_accuracy", "accuracy"):
+        found[name][failed] = np.nan
+    return found
 
-    Such a split is one whose classes do not differ, or only where nothing varies; estimators know
-    what to do with it.
 
-    Parameters
-    ----------
-    verdicts : Verdicts
-        Verdicts on all splits of a batch; those without a direction are overwritten.
-    batch : Batch
-        The splits.
-    own : Target
-        What their labelled windows say.
-    estimator : estimator
-        Does for one split what was done for all.
+# -- a target and its methods ---------------------------------------------------------------------
 
-    Returns
-    -------
-    Verdicts
-        The same object.
-    """
-    for place in np.flatnonzero(own.noise.length == 0.0).tolist():
-        mended = fitted_verdicts(clone(estimator), batch.part(place, place + 1))
-        for all_of_them, one in zip(verdicts, mended, strict=True):
-            all_of_them[place] = one[0]
-    return verdicts
+
+class Plan(NamedTuple):
+    """What is done to every target: methods by name, budgets, splits of a kind, the seed."""
+
+    methods: Mapping[str, Method]
+    budgets: Sequence[float]
+    n_splits: int
+    kind: str
+    seed: int
+
+
+class Note(NamedTuple):
+    """How often one task, budget and method failed, or only warned, and why the first time."""
+
+    task: str
+    budget: float
+    method: str
+    failed: bool
+    times: int
+    message: str
+
+
+class Outcome(NamedTuple):
+    """Rows of a shard, as columns, by budget, method and split; and what went wrong."""
+
+    columns: Columns
+    notes: list[Note]
+
+
+def run_shard(target: Participant, sources: Sources, plan: Plan) -> Outcome:
+    """Rows of one target; they depend on nothing but the arguments."""
+    parts: list[Columns] = []
+    notes: list[Note] = []
+    # The matrices are small, and sums by several threads are not the same to the last bit.
+    with _threads().limit(limits=1):
+        others = sources.without(target.group)
+        for budget in plan.budgets:
+            n_each = windows_of_each_class(budget, target.counts)
+            if n_each >= min(target.counts):
+                continue
+            rng = generator_for(plan.seed, target.name, budget, "splits")
+            splits = draw_splits(target.label, n_each, plan.n_splits, plan.kind, rng)
+            batch = Batch(target.X, sources.classes, splits)
+            for name, method in plan.methods.items():
+                rng = generator_for(plan.seed, target.name, budget, "method", name)
+                columns, found = _evaluate(method, others, batch, rng)
+                parts.append(
+                    {
+                        "task": np.full(plan.n_splits, target.name, dtype=object),
+                        "group": np.full(plan.n_splits, target.group, dtype=object),
+                        "method": np.full(plan.n_splits, name, dtype=object),
+                        "budget": np.full(plan.n_splits, float(budget)),
+                        "n_labelled": np.full(plan.n_splits, splits.label.size),
+                        "split": np.arange(plan.n_splits),
+                        **columns,
+                    }
+                )
+                notes += [Note(target.name, float(budget), name, *one) for one in found]
+    return Outcome(joined(parts), notes)
+
+
+@cache
+def _threads() -> Any:
+    """The libraries with threads of this process; to find them takes longer than many a fit."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
+
+
+def joined(parts: Sequence[Columns]) -> Columns:
+    """Rows one after the other."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _evaluate(
+    method: Method, sources: Sources, batch: Batch, rng: np.random.Generator
+) -> tuple[Columns, list[tuple[bool, int, str]]]:
+    """Scores of all splits of a batch; whether splits failed or warned, how many and why."""
+    n_splits, n_test = batch.splits.test.shape
+    n_classes = len(batch.classes)
+    size = 1 if isinstance(method.run, FitEach) else batch.largest_part
+    found: list[Predictions] = []
+    seconds = np.empty(n_splits)
+    failures: list[str] = []
+    pieces = [(first, min(first + size, n_splits)) for first in range(0, n_splits, size)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        while pieces:
+            first, last = pieces.pop(0)
+            start = perf_counter()
+            try:
+                found.append(method.run(sources, batch.part(first, last), rng))
+            except Exception as reason:
+                if last - first > 1:
+                    # Which of them it was is found by one after the other.
+                    pieces[:0] = [(place, place + 1) for place in range(first, last)]
+                    continue
+                found.append(Predictions.none(n_test, n_classes if n_classes > 2 else 1))
+                failures.append(f"{type(reason).__name__}: {reason}")
+            seconds[first:last] = (perf_counter() - start) / (last - first)
+    columns = _columns(Predictions.joined(found), batch.splits.truth)
+    columns["seconds"] = seconds
+    notes = []
+    if failures:
+        notes.append((True, len(failures), failures[0]))
+    if caught:
+        notes.append((False, len(caught), str(caught[0].message)))
+    return columns, notes

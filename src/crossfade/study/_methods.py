@@ -1,101 +1,159 @@
-"""A target's sources and a batch of its splits in, verdicts on the test windows out: the rivals.
+"""The methods that a study compares: one record each, and how it predicts.
 
-A method is called once for each target with its sources, and returns a function that is called
-with batches of splits; so whatever depends on the sources alone is done once.
+A method is a function of the target's sources, a batch of its splits and a random generator. What
+follows from the sources alone is kept by them, so that it is computed once for a target. A new
+method is a function and a record at the end of this file; commands, verdicts, figures and reports
+read the records.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Flag, auto
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from crossfade.blend._estimators import ConvexBlendClassifier, PosteriorBlendClassifier
+from crossfade.blend._mixture import given_crowd, mixture_blend
+from crossfade.blend._multiclass import MulticlassBlend
+from crossfade.blend._per_task import per_task_blend
 from crossfade.blend._posterior import scattered_blend
 from crossfade.blend._unlabelled import threshold_of
 from crossfade.fisher._direction import Target
 from crossfade.fisher._discriminant import FisherDiscriminant
+from crossfade.fisher._linear import FLATTEST
 from crossfade.fisher._spectrum import Spectrum, outside
+from crossfade.prior._mixture import MixturePrior
+from crossfade.prior._multiclass import MulticlassPrior
+from crossfade.prior._release import Release, noise_scale, repaired, sensitivity
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.risk._choose import least_risk
+from crossfade.risk._forecast import forecast
 from crossfade.risk._law import BlendLaw
-from crossfade.study._batch import Batch, Judge, Method, Verdicts
-from crossfade.study._evaluate import EstimatorMethod, forecast_verdicts, mended, verdicts_of
-from crossfade.study._scores import class_accuracies
-from crossfade.study._sources import Crowd
-from crossfade.study._variants import VARIANTS
+from crossfade.risk._proportions import log_odds, proportion_of
+from crossfade.study._evaluate import Batch, FitEach, Predictions, fit_and_predict, outputs_of
+from crossfade.study._sources import Sources
 
 Array = NDArray[np.float64]
+Rng = np.random.Generator
 
 #: The paper's grid of alphas, and its draws at each.
 GRID = np.linspace(0.0, 1.0, 11)
 _N_DRAWS = 100
+#: Privacy budget of "private".
+EPSILON, DELTA = 1.0, 1e-5
+#: Steepest slope of a probability.
+_STEEPEST = 1e12
+
+
+class Sees(Flag):
+    """What a method is given."""
+
+    LABELLED = auto()
+    """Labelled windows of the target."""
+    UNLABELLED = auto()
+    """Its test windows, all together, without their labels."""
+    TEST_LABELS = auto()
+    """Their labels."""
+    SUMS = auto()
+    """Sums over the sources: no row of anybody's windows, and no direction of a single one."""
+    DIRECTIONS = auto()
+    """The direction of each source."""
+    WINDOWS = auto()
+    """Windows of the sources."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method of a study.
+
+    `label` is what sentences call it and `text` what it does. `family` is "paper" (its five
+    methods), "ours", "usual" (what one would take otherwise), "variant", "classes" (for more than
+    two) or "own" (an estimator of the user's). In a verdict the first method with the role "new" is
+    compared with the first of the role "rival", by `rank`; a "bound" is not for comparison. `many`
+    says whether it can tell more than two classes apart.
+    """
+
+    name: str
+    label: str
+    run: Callable[[Sources, Batch, Rng], Predictions]
+    family: str
+    sees: Sees
+    colour: str
+    marker: str
+    text: str
+    role: str = "new"
+    rank: int = 9
+    many: bool = False
+
+    @property
+    def given(self) -> str:
+        """What it knows that nobody has when a calibration ends; empty for most."""
+        if Sees.TEST_LABELS in self.sees:
+            return "knows the answers"
+        return "sees unlabelled test windows" if Sees.UNLABELLED in self.sees else ""
+
+
+def own_method(name: str, estimator: Any) -> Method:
+    """Method of an estimator of the user's, which has no look of its own."""
+    text = "An estimator that was fitted to the labelled windows."
+    run = FitEach(estimator)
+    return Method(name, name, run, "own", Sees.LABELLED, "", "", text, many=True)
 
 
 # -- the paper's five: pseudo-inverse, raw units, balanced sources, grid of 0.1 -------------------
 
 
-def _target(crowd: Crowd) -> Judge:
-    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
-        return _printed_verdicts(batch, _as_printed(batch).noise.omega, 1.0)
-
-    return judge
+def _target(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    return _printed(batch, as_printed(batch).noise.omega, 1.0)
 
 
-def _average_source(crowd: Crowd) -> Judge:
-    mu = crowd.paper_prior.mean_direction
-
-    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
-        return _printed_verdicts(batch, np.tile(mu, (len(batch.splits.test), 1)), 0.0)
-
-    return judge
+def _average_source(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    return _printed(batch, np.tile(sources.paper_prior.mean_direction, (len(batch), 1)), 0.0)
 
 
-def _paper(crowd: Crowd) -> Judge:
-    prior = crowd.paper_prior
+def _paper(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    own, prior = as_printed(batch), sources.paper_prior
     psi = prior.psi_parts("authors")
-
-    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
-        own = _as_printed(batch)
-        law = _within_reach(BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, psi))
-        alpha = least_risk(law, GRID, "monte_carlo", _N_DRAWS, rng).alpha
-        return _printed_verdicts(batch, _blend(own, prior, alpha), alpha)
-
-    return judge
+    law = _within_reach(BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, psi))
+    alpha = least_risk(law, GRID, "monte_carlo", _N_DRAWS, rng).alpha
+    return _printed(batch, _convex_at(own, prior.mean_direction, alpha), alpha)
 
 
-def _oracle(crowd: Crowd) -> Judge:
-    prior = crowd.paper_prior
-
-    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
-        own = _as_printed(batch)
-        blends = _blend(own, prior, np.tile(GRID, (len(own.nu), 1)))
-        scores = batch.scores(blends, batch.midpoint())
-        first, second = class_accuracies(scores > 0.0, batch.n_first)
-        # The largest alpha among the best.
-        best = GRID.size - 1 - (first + second)[:, ::-1].argmax(1)
-        return _printed_verdicts(batch, blends[np.arange(len(best)), best], GRID[best])
-
-    return judge
+def _oracle(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    own = as_printed(batch)
+    alphas = np.tile(GRID, (len(batch), 1))
+    blends = _convex_at(own, sources.paper_prior.mean_direction, alphas)
+    scores = batch.scores(blends, batch.midpoint())
+    second = batch.splits.truth == 1
+    positive = scores > 0.0
+    right = 1.0 - positive[..., ~second].mean(-1) + positive[..., second].mean(-1)
+    # The largest alpha among the best.
+    best = GRID.size - 1 - right[:, ::-1].argmax(1)
+    return _printed(batch, blends[np.arange(len(best)), best], GRID[best])
 
 
-def _random_alpha(crowd: Crowd) -> Judge:
-    prior = crowd.paper_prior
-
-    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
-        alpha = rng.choice(GRID, len(batch.splits.test))
-        return _printed_verdicts(batch, _blend(_as_printed(batch), prior, alpha), alpha)
-
-    return judge
+def _random_alpha(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    alpha = rng.choice(GRID, len(batch))
+    mu = sources.paper_prior.mean_direction
+    return _printed(batch, _convex_at(as_printed(batch), mu, alpha), alpha)
 
 
-def _as_printed(batch: Batch) -> Target:
+def as_printed(batch: Batch) -> Target:
     """Target as in the paper; what it scales to a half gap of one is in the form "minus"."""
     return batch.describe(None, np.ones(batch.X.shape[1]), form="minus")
+
+
+def _printed(batch: Batch, omega: Array, alpha: Array | float) -> Predictions:
+    """Those of directions in raw units; the paper has neither probabilities nor forecasts."""
+    return Predictions.of_two(batch.scores(omega, batch.midpoint()), alpha=alpha)
 
 
 def _within_reach(law: BlendLaw) -> BlendLaw:
@@ -121,128 +179,510 @@ def _within_reach(law: BlendLaw) -> BlendLaw:
     )
 
 
-def _blend(own: Target, prior: TaskPrior, alpha: Array) -> Array:
-    """Blends at alphas of shape (n_splits, ...), of shape (n_splits, ..., n_features)."""
-    omega = own.noise.omega
-    if alpha.ndim > 1:
-        omega = omega[:, None, :]
-    blend: Array = alpha[..., None] * omega + (1.0 - alpha)[..., None] * prior.mean_direction
+# -- the four blends: what the estimators do for one person, for all splits at once ---------------
+
+
+class _Blend(NamedTuple):
+    """Directions (n_splits, d), their effective degrees of freedom and weights of the target."""
+
+    omega: Array
+    freedom: Array
+    alpha: Array
+
+
+def _convex_at(own: Target, crowd: Array, alpha: Array) -> Array:
+    """alpha times the target's direction plus (1 - alpha) times the crowd's, (n_splits, ..., d)."""
+    omega = own.noise.omega if alpha.ndim == 1 else own.noise.omega[:, None, :]
+    blend: Array = alpha[..., None] * omega + (1.0 - alpha)[..., None] * crowd
     return blend
 
 
-def _printed_verdicts(batch: Batch, omega: Array, alpha: Array | float) -> Verdicts:
-    """Verdicts of directions in raw units; the paper has neither probabilities nor forecasts."""
-    scores = batch.scores(omega, batch.midpoint())
-    none = np.full(len(scores), np.nan)
-    nothing = np.full(scores.shape, np.nan)
-    return Verdicts(scores, scores > 0.0, nothing, np.full(len(scores), alpha), none)
-
-
-# -- ours -----------------------------------------------------------------------------------------
-
-
-def _target_shrunk(crowd: Crowd) -> Judge:
-    estimator = FisherDiscriminant()
-
-    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
-        own = batch.describe("oas", None)
-        omega = own.noise.omega
-        gap, variance = np.vecdot(omega, own.nu), np.vecdot(omega, own.sigma.apply(omega))
-        none = np.full(len(omega), np.nan)
-        verdicts = verdicts_of(batch, own, omega, gap, variance, none, none.copy())
-        return mended(verdicts, batch, own, estimator)._replace(alpha=np.ones(len(omega)))
-
-    return judge
-
-
-def _convex(crowd: Crowd) -> Judge:
-    prior = crowd.prior
-    estimator = ConvexBlendClassifier(prior)
-
-    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
-        own = batch.describe_for(prior)
-        if prior.cancels:
-            warnings.warn(
-                f"the directions of the {prior.n_tasks} sources cancel out, so that only the "
-                "target's own is used",
-                UserWarning,
-                stacklevel=1,
-            )
-            alpha = np.ones(len(own.nu))
-        else:
-            psi = prior.psi_parts("tangent")
-            law = BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, psi)
-            alpha = least_risk(law, None).alpha
-        omega = _blend(own, prior, alpha)
-        verdicts = forecast_verdicts(batch, own, omega, alpha * own.rank, alpha)
-        return mended(verdicts, batch, own, estimator)
-
-    return judge
-
-
-def _posterior(crowd: Crowd) -> Judge:
-    prior = crowd.prior
-    estimator = PosteriorBlendClassifier(prior)
-
-    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
-        own = batch.describe_for(prior)
-        noise = own.noise
-        blend, _ = scattered_blend(
-            own.sigma,
-            noise.omega,
-            noise.inverse,
-            noise.length,
-            prior.mean,
-            prior.scatter_root,
-            estimator.strength,
+def _convex(own: Target, prior: TaskPrior) -> _Blend:
+    if prior.cancels:
+        warnings.warn(
+            f"the directions of the {prior.n_tasks} sources cancel out, so that only the target's "
+            "own is used",
+            UserWarning,
+            stacklevel=1,
         )
-        alpha = blend.trace / prior.n_features
-        verdicts = forecast_verdicts(batch, own, blend.omega, blend.trace, alpha)
-        return mended(verdicts, batch, own, estimator)
-
-    return judge
-
-
-def _posterior_unlabelled(crowd: Crowd) -> Judge:
-    posterior = _posterior(crowd)
-
-    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
-        verdicts, labelled = posterior(batch, rng), batch.splits.labelled
-        own = posterior(replace(batch, splits=batch.splits._replace(test=labelled)), rng).scores
-        label = np.repeat([0, 1], labelled.shape[1] // 2)
-        scores = verdicts.scores - threshold_of(own, label, verdicts.scores)[:, None]
-        nothing = np.full(scores.shape, np.nan)
-        return verdicts._replace(scores=scores, positive=scores > 0.0, probability=nothing)
-
-    return judge
+        alpha = np.ones(len(own.nu))
+    else:
+        psi = prior.psi_parts("tangent")
+        law = BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, psi)
+        alpha = least_risk(law, None).alpha
+    return _Blend(_convex_at(own, prior.mean_direction, alpha), alpha * own.rank, alpha)
 
 
-def _pooled(crowd: Crowd) -> Judge:
-    rule = crowd.pooled_rule()
-
-    def judge(batch: Batch, rng: np.random.Generator) -> Verdicts:
-        scores = rule.decision_function(batch.X)[batch.splits.test]
-        none = np.full(len(scores), np.nan)
-        return Verdicts(scores, scores > 0.0, expit(scores), none, none)
-
-    return judge
+def _posterior(own: Target, prior: TaskPrior, strength: Any) -> _Blend:
+    blend, _ = scattered_blend(*_parts(own), prior.mean, prior.scatter_root, strength)
+    return _Blend(blend.omega, blend.trace, blend.trace / prior.n_features)
 
 
-#: The paper's methods, ours, and what one would take otherwise: what a study compares by default.
-COMPARED: dict[str, Method] = {
-    "target": _target,
-    "average-source": _average_source,
-    "paper": _paper,
-    "oracle": _oracle,
-    "random-alpha": _random_alpha,
-    "target-shrunk": _target_shrunk,
-    "convex": _convex,
-    "posterior": _posterior,
-    "posterior-unlabelled": _posterior_unlabelled,
-    "lda": EstimatorMethod(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")),
-    "pooled": _pooled,
-}
-#: All methods that have a name; two classes are one pair, and the rest of one is the other.
-METHODS: dict[str, Method] = (
-    COMPARED | VARIANTS | {"pairwise": _posterior, "one-vs-rest": _posterior}
+def _mixture(own: Target, prior: MixturePrior, strength: Any) -> _Blend:
+    blend = mixture_blend(*_parts(own), prior.components, strength)
+    return _Blend(blend.omega, blend.trace, blend.own_trace / prior.n_features)
+
+
+def _convex_mixture(own: Target, prior: MixturePrior) -> _Blend:
+    blend = mixture_blend(*_parts(own), prior.components, 1.0)
+    met = given_crowd(own.sigma, own.noise.inverse, prior.components, blend)
+    law = BlendLaw(own.sigma, own.nu, own.noise, met.mean_direction, met.psi_parts())
+    alpha = np.where(met.cancels, 1.0, least_risk(law, None).alpha)
+    freedom = alpha * own.rank + (1.0 - alpha) * met.sway
+    return _Blend(_convex_at(own, met.mean_direction, alpha), freedom, alpha)
+
+
+def _per_task(own: Target, prior: TaskPrior) -> _Blend:
+    blend = per_task_blend(own, np.asarray(prior.directions))
+    return _Blend(blend.omega, blend.trace, blend.alpha)
+
+
+def _parts(own: Target) -> tuple[Spectrum, Array, Array, Array]:
+    """What the blends take of a target."""
+    return own.sigma, own.noise.omega, own.noise.inverse, own.noise.length
+
+
+def _blended(batch: Batch, own: Target, blend: _Blend, rule: Any) -> Predictions:
+    """Predictions of blends; `rule` is the estimator that does the same for one split."""
+    promise = forecast(own, blend.omega, blend.freedom)
+    found = _linear(batch, own, blend.omega, promise.gap, promise.variance)
+    return _mended(found._replace(alpha=blend.alpha, expected=promise.accuracy), batch, own, rule)
+
+
+def _linear(batch: Batch, own: Target, omega: Array, gap: Array, variance: Array) -> Predictions:
+    """Those of directions in scaled units, with the probabilities of equation 27.
+
+    Along `omega` (n_splits, d) the classes are `gap` (n_splits,) from their midpoint and have
+    `variance` (n_splits,) within.
+    """
+    scores = batch.scores(omega / own.scale, own.midpoint)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(variance > 0.0, 2.0 * gap / variance, np.where(gap > 0.0, np.inf, 0.0))
+    slope = np.clip(slope, FLATTEST, _STEEPEST)
+    return Predictions.of_two(scores, expit(slope[:, None] * scores))
+
+
+def _mended(found: Predictions, batch: Batch, own: Target, rule: Any) -> Predictions:
+    """The same, with the estimator's own predictions where a split has no direction of its own.
+
+    Such a split is one whose classes do not differ, or only where nothing varies; estimators know
+    what to do with it.
+    """
+    return _refitted(found, np.flatnonzero(own.noise.length == 0.0).tolist(), batch, rule)
+
+
+def _refitted(found: Predictions, places: list[int], batch: Batch, rule: Any) -> Predictions:
+    """The same, with the predictions of an estimator for the splits at some places."""
+    if not places:
+        return found
+    parts = [fit_and_predict(clone(rule), batch.part(place, place + 1)) for place in places]
+    return found.patched(places, Predictions.joined(parts))
+
+
+# -- ours, and their variants ---------------------------------------------------------------------
+
+
+def _run_target_shrunk(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    own = batch.describe("oas", None)
+    omega = own.noise.omega
+    gap, variance = np.vecdot(omega, own.nu), np.vecdot(omega, own.sigma.apply(omega))
+    found = _mended(_linear(batch, own, omega, gap, variance), batch, own, FisherDiscriminant())
+    return found._replace(alpha=np.ones(len(batch)))
+
+
+def _run_convex(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    prior = sources.prior
+    own = batch.describe_for(prior)
+    return _blended(batch, own, _convex(own, prior), ConvexBlendClassifier(prior))
+
+
+def _run_posterior(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    return _posterior_of(sources.prior, batch)
+
+
+def _posterior_of(prior: TaskPrior, batch: Batch) -> Predictions:
+    rule = PosteriorBlendClassifier(prior)
+    own = batch.describe_for(prior)
+    return _blended(batch, own, _posterior(own, prior, rule.strength), rule)
+
+
+def _run_mixture(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    prior = sources.mixture
+    rule = PosteriorBlendClassifier(prior)
+    own = batch.describe_for(prior.pooled)
+    return _blended(batch, own, _mixture(own, prior, rule.strength), rule)
+
+
+def _run_convex_mixture(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    prior = sources.mixture
+    own = batch.describe_for(prior.pooled)
+    return _blended(batch, own, _convex_mixture(own, prior), ConvexBlendClassifier(prior))
+
+
+def _run_per_task(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    prior = sources.prior
+    own = batch.describe_for(prior)
+    rule = ConvexBlendClassifier(prior, weights="per-task")
+    return _blended(batch, own, _per_task(own, prior), rule)
+
+
+def _run_private(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    exact = sources.prior
+    noise = noise_scale(sensitivity(exact.n_tasks, False), EPSILON, DELTA)
+    return _posterior_of(as_if_released(exact, noise, rng), batch)
+
+
+def as_if_released(exact: TaskPrior, noise: float, rng: Rng) -> TaskPrior:
+    """What ``exact.released`` gives, but that its noise follows from the study's seed."""
+    size = exact.n_features
+    moved = rng.normal(0.0, noise, (size, size))
+    # Outer products are released as a triangle, what is off the diagonal times the root of two.
+    moved = np.triu(moved, 1) / np.sqrt(2.0) + np.diag(np.diagonal(moved)) / 2.0
+    sums = exact.direction_sum + rng.normal(0.0, noise, size), exact.outer_sum + moved + moved.T
+    direction_sum, outer_sum = repaired(*sums, exact.n_tasks, noise)
+    return TaskPrior(
+        n_tasks=exact.n_tasks,
+        direction_sum=direction_sum,
+        outer_sum=outer_sum,
+        feature_scale=exact.feature_scale,
+        classes=exact.classes,
+        scale_learnt=True,
+        release=Release(EPSILON, DELTA, noise, scale_covered=False),
+    )
+
+
+def _run_unlabelled(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    found = _run_posterior(sources, batch, rng)
+    splits = batch.splits
+    onto = replace(batch, splits=splits._replace(test=splits.labelled))
+    labelled = _run_posterior(sources, onto, rng).scores[..., 0]
+    scores = found.scores[..., 0]
+    scores = scores - threshold_of(labelled, splits.label, scores)[:, None]
+    return Predictions.of_two(scores, None, found.alpha, found.expected)
+
+
+def _run_proportions(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    prior = sources.prior
+    rule = PosteriorBlendClassifier(prior)
+    own = batch.describe_for(prior)
+    blend = _posterior(own, prior, rule.strength)
+    found = _blended(batch, own, blend, rule)
+    promise = forecast(own, blend.omega, blend.freedom)
+    scores = found.scores[..., 0]
+    share, error = proportion_of(scores, promise.gap, promise.variance, own.counts)
+    learnt = forecast(own, blend.omega, blend.freedom, None, share, error)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.nan_to_num(2.0 * promise.gap / promise.variance, posinf=0.0)
+    odds = slope[:, None] * scores - log_odds(share)[:, None]
+    moved = Predictions.of_two(odds, expit(odds), found.alpha, learnt.accuracy)
+    stays = np.flatnonzero(~(error > 0.0)).tolist()
+    return moved.patched(stays, Predictions._make(array[stays] for array in found))
+
+
+# -- what one would take otherwise, and more than two classes -------------------------------------
+
+
+#: What "lda" stands for.
+_LDA = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+#: Least ratio of the eigenvalues of a covariance whose inverse does not depend on how it is found.
+_WELL_CONDITIONED = 1e-6
+
+
+def _run_lda(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    """scikit-learn's LDA for all splits at once; by itself where its own rounding decides.
+
+    The covariance is the mean over the classes of (1 - s) E + s I, in units of their deviations,
+    with E the covariance of the standardised windows x and Ledoit and Wolf's s = min(1, b / c),
+    b = (mean |x|^4 - |E|^2) / n, c = |E - I|^2.
+    """
+    n_classes, n_features = len(batch.classes), batch.X.shape[1]
+    X = batch.X[batch.splits.labelled].reshape(len(batch), n_classes, -1, n_features)
+    means, scale = X.mean(2), X.std(2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rows = (X - means[:, :, None]) / scale[:, :, None]
+        within = rows.mT @ rows / X.shape[2]
+        square = (within**2).sum((-2, -1))
+        noise = (((rows**2).sum(-1) ** 2).mean(-1) - square) / X.shape[2]
+        weight = np.minimum(noise / (square - n_features), 1.0)[..., None, None]
+    within = (1.0 - weight) * within + weight * np.eye(n_features)
+    sigma = (within * scale[..., None] * scale[..., None, :]).mean(1)
+    able = (scale > 1e-6 * np.abs(means)).all((1, 2)) & np.isfinite(sigma).all((1, 2))
+    sigma[~able] = 0.0
+    values = np.linalg.eigvalsh(sigma)
+    able = values[:, 0] > _WELL_CONDITIONED * values[:, -1]
+    sigma[~able] = np.eye(n_features)
+    coef = np.linalg.solve(sigma[:, None], means[..., None])[..., 0]
+    scores = batch.scores(coef, np.zeros((len(batch), n_features)))
+    scores = (scores - 0.5 * np.vecdot(means, coef)[..., None]).mT
+    if n_classes == 2:
+        scores = scores[..., 1] - scores[..., 0]
+        found = Predictions.of_two(scores, expit(scores))
+    else:
+        chances, none = softmax(scores, -1), np.full(len(batch), np.nan)
+        found = Predictions(scores.argmax(-1), chances, chances, none, none)
+    return _refitted(found, np.flatnonzero(~able).tolist(), batch, _LDA)
+
+
+def _run_pooled(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    test, none = batch.splits.test, np.full(len(batch), np.nan)
+    outputs = outputs_of(sources.pooled_rule, batch.X, batch.classes)
+    return Predictions._make([*(output[test] for output in outputs), none, none])
+
+
+def _run_pairwise(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    # Two classes are one pair, and the rest of one is the other.
+    if len(batch.classes) == 2:
+        return _run_posterior(sources, batch, rng)
+    return _coupled(sources.pairs, batch)
+
+
+def _run_one_vs_rest(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    if len(batch.classes) == 2:
+        return _run_posterior(sources, batch, rng)
+    return _coupled(sources.rests, batch)
+
+
+def _coupled(prior: MulticlassPrior, batch: Batch) -> Predictions:
+    known: Any = prior
+    rule = PosteriorBlendClassifier(known, in_a_row=batch.splits.in_a_row)
+    estimator = MulticlassBlend(rule, prior.strategy)
+    parts = [batch.part(place, place + 1) for place in range(len(batch))]
+    return Predictions.joined([fit_and_predict(clone(estimator), part) for part in parts])
+
+
+# -- the records ----------------------------------------------------------------------------------
+
+_SUMS, _DIRECTIONS = Sees.LABELLED | Sees.SUMS, Sees.LABELLED | Sees.SUMS | Sees.DIRECTIONS
+
+_RECORDS = (
+    Method(
+        name="target",
+        label="target",
+        run=_target,
+        family="paper",
+        sees=Sees.LABELLED,
+        colour="#d55e00",
+        marker="v",
+        text="The person alone, as in the paper: Fisher's discriminant of the labelled windows, "
+        "with a pseudo-inverse.",
+        role="rival",
+        rank=1,
+    ),
+    Method(
+        name="average-source",
+        label="average-source",
+        run=_average_source,
+        family="paper",
+        sees=_SUMS,
+        colour="#0072b2",
+        marker="^",
+        text="The crowd alone, as in the paper: the mean direction of the sources, at the midpoint "
+        "of the labelled windows.",
+        role="rival",
+        rank=4,
+    ),
+    Method(
+        name="paper",
+        label="paper",
+        run=_paper,
+        family="paper",
+        sees=_SUMS,
+        colour="#009e73",
+        marker="s",
+        text="Algorithm 1 of the paper: alpha times the person's direction plus 1 − alpha times "
+        "the crowd's. Of the alphas 0, 0.1, ..., 1 it takes that of least expected risk, over 100 "
+        "draws of both directions.",
+        rank=3,
+    ),
+    Method(
+        name="oracle",
+        label="oracle",
+        run=_oracle,
+        family="paper",
+        sees=_SUMS | Sees.UNLABELLED | Sees.TEST_LABELS,
+        colour="#7f7f7f",
+        marker="x",
+        text="The paper's blend with the alpha that is best on the test windows. Nobody can know "
+        "it: it is a bound.",
+        role="bound",
+    ),
+    Method(
+        name="random-alpha",
+        label="random-alpha",
+        run=_random_alpha,
+        family="paper",
+        sees=_SUMS,
+        colour="#b0a08a",
+        marker="+",
+        text="The paper's blend with one of its alphas, drawn at random.",
+        role="rival",
+        rank=5,
+    ),
+    Method(
+        name="target-shrunk",
+        label="target-shrunk",
+        run=_run_target_shrunk,
+        family="ours",
+        sees=Sees.LABELLED,
+        colour="#e69f00",
+        marker="<",
+        text="The person alone, with a shrunk covariance (oracle approximating shrinkage).",
+        role="rival",
+        rank=2,
+    ),
+    Method(
+        name="convex",
+        label="convex",
+        run=_run_convex,
+        family="ours",
+        sees=_SUMS,
+        colour="#56b4e9",
+        marker="D",
+        text="The paper's blend with a shrunk covariance, and with the alpha of least expected "
+        "risk among all from 0 to 1, found without draws.",
+        rank=2,
+    ),
+    Method(
+        name="posterior",
+        label="posterior",
+        run=_run_posterior,
+        family="ours",
+        sees=_SUMS,
+        colour="#000000",
+        marker="o",
+        text="The crowd as a distribution: its mean direction plus a matrix times (own direction − "
+        "mean direction). The matrix is the scatter between people, divided by the sum of that "
+        "scatter and the noise of the own direction.",
+        rank=0,
+    ),
+    Method(
+        name="posterior-unlabelled",
+        label="posterior-unlabelled",
+        run=_run_unlabelled,
+        family="ours",
+        sees=_SUMS | Sees.UNLABELLED,
+        colour="#332288",
+        marker="p",
+        text="The posterior blend, with its threshold moved to where the scores of the test "
+        "windows, without their labels, suggest it: half-way between two normals of one variance, "
+        "fitted to the scores of labelled and unlabelled windows.",
+        rank=1,
+    ),
+    Method(
+        name="lda",
+        label="scikit-learn's LDA",
+        run=_run_lda,
+        family="usual",
+        sees=Sees.LABELLED,
+        colour="#cc79a7",
+        marker="P",
+        text="scikit-learn's linear discriminant analysis with automatic shrinkage, fitted to the "
+        "labelled windows: what one would take otherwise.",
+        role="rival",
+        rank=0,
+        many=True,
+    ),
+    Method(
+        name="pooled",
+        label="pooled",
+        run=_run_pooled,
+        family="usual",
+        sees=Sees.WINDOWS,
+        colour="#882255",
+        marker="*",
+        text="scikit-learn's linear discriminant analysis, fitted to the windows of all sources "
+        "and to none of the person's.",
+        role="rival",
+        rank=3,
+        many=True,
+    ),
+    Method(
+        name="mixture",
+        label="mixture",
+        run=_run_mixture,
+        family="variant",
+        sees=_DIRECTIONS,
+        colour="#0b6e4f",
+        marker="1",
+        text="The posterior blend with a crowd of several kinds of people: a mixture of von "
+        "Mises-Fisher laws, its components weighed by how well they explain the own direction.",
+    ),
+    Method(
+        name="convex-mixture",
+        label="convex-mixture",
+        run=_run_convex_mixture,
+        family="variant",
+        sees=_DIRECTIONS,
+        colour="#c07a00",
+        marker="2",
+        text="The convex blend with such a mixture.",
+    ),
+    Method(
+        name="per-task",
+        label="per-task",
+        run=_run_per_task,
+        family="variant",
+        sees=_DIRECTIONS,
+        colour="#b3446c",
+        marker="3",
+        text="A convex blend of the own direction with every single source, each with a weight of "
+        "its own; sources have to share their directions for it.",
+    ),
+    Method(
+        name="private",
+        label="private",
+        run=_run_private,
+        family="variant",
+        sees=_SUMS,
+        colour="#4b4b9a",
+        marker="4",
+        text="The posterior blend with a prior that was released under differential privacy, "
+        "epsilon = 1 and delta = 0.00001; its noise is drawn anew for every person and budget.",
+    ),
+    Method(
+        name="posterior-proportions",
+        label="posterior-proportions",
+        run=_run_proportions,
+        family="variant",
+        sees=_SUMS | Sees.UNLABELLED,
+        colour="#6f8faf",
+        marker="|",
+        text="The posterior blend, with its threshold moved for the proportions of the classes "
+        "that the scores of the test windows, without their labels, suggest. It is meant for plain "
+        "accuracy; balanced accuracy pays for it.",
+    ),
+    Method(
+        name="pairwise",
+        label="pairwise",
+        run=_run_pairwise,
+        family="classes",
+        sees=_SUMS,
+        colour="#1b7837",
+        marker="X",
+        text="The posterior blend of each pair of classes, their probabilities coupled; of two "
+        "classes there is one pair.",
+        many=True,
+    ),
+    Method(
+        name="one-vs-rest",
+        label="one-vs-rest",
+        run=_run_one_vs_rest,
+        family="classes",
+        sees=_SUMS,
+        colour="#8c510a",
+        marker=">",
+        text="The posterior blend of each class against all others together, their probabilities "
+        "coupled; of two classes it is the posterior blend.",
+        many=True,
+    ),
 )
+#: All methods that have a name.
+METHODS = {one.name: one for one in _RECORDS}
+#: Names of the paper's methods, and of those that a study compares: the paper's, ours, the usual.
+PAPER = tuple(one.name for one in _RECORDS if one.family == "paper")
+COMPARED = tuple(one.name for one in _RECORDS if one.family in ("paper", "ours", "usual"))
+
+
+def by_role(role: str) -> list[Method]:
+    """Methods of one role, the first in a verdict first."""
+    return sorted((one for one in _RECORDS if one.role == role), key=lambda one: one.rank)

@@ -1,4 +1,4 @@
-"""Rows of a study in; means of its tasks, and intervals over its participants, out."""
+"""Means over the splits of each task, and intervals over participants by resampling."""
 
 from __future__ import annotations
 
@@ -30,18 +30,7 @@ _LARGEST = 2_000_000
 
 
 def check_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Columns that statistics need, in a frame of its own.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Rows of a study, or of several.
-
-    Returns
-    -------
-    DataFrame
-        The same rows; names are strings and numbers floats.
-    """
+    """Columns that statistics need, names as strings and numbers as floats, in a new frame."""
     import pandas as pd
 
     if not isinstance(rows, pd.DataFrame):
@@ -86,22 +75,7 @@ def by_task(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def cells(means: pd.DataFrame) -> Iterator[tuple[str, float, pd.DataFrame]]:
-    """Tasks of each method, in the order of the rows, and of each budget, smallest first.
-
-    Parameters
-    ----------
-    means : DataFrame
-        What :func:`by_task` returns.
-
-    Yields
-    ------
-    method : str
-        Name of a method.
-    budget : float
-        One of its budgets.
-    part : DataFrame
-        Its tasks.
-    """
+    """Tasks of each method, in the order of the rows, and of each budget, smallest first."""
     for method in dict.fromkeys(means["method"]):
         part = means[means["method"] == method]
         for budget in sorted(set(part["budget"])):
@@ -109,21 +83,9 @@ def cells(means: pd.DataFrame) -> Iterator[tuple[str, float, pd.DataFrame]]:
 
 
 def resampled_means(values: Array, groups: NDArray[Any], random_state: RandomState) -> Array:
-    """Means over tasks when participants are drawn anew, each with all of their tasks.
+    """Means (2000, n_columns) over tasks when participants are drawn anew, with all of their tasks.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_tasks, n_columns)
-        Numbers without gaps.
-    groups : ndarray of shape (n_tasks,)
-        Participant of each task.
-    random_state : int or Generator
-        Where chance comes from.
-
-    Returns
-    -------
-    ndarray of shape (2000, n_columns)
-        One mean of each column for each draw.
+    `values` (n_tasks, n_columns) have no gaps; `groups` (n_tasks,) are the participants.
     """
     names, which = np.unique(groups, return_inverse=True)
     sums = np.zeros((names.size, values.shape[1] + 1))
@@ -149,17 +111,7 @@ def limits(draws: Array, n_groups: int) -> tuple[Array, Array]:
     14 they cover 0.92. Here the percentiles are those at which a normal sample's interval would be
     Student's (Hesterberg, The American Statistician 69, 2015, "expanded percentile").
 
-    Parameters
-    ----------
-    draws : ndarray of shape (n_resamples, ...)
-        What each resample gives.
-    n_groups : int
-        Participants; with fewer than five the limits are NaN.
-
-    Returns
-    -------
-    low, high : ndarray
-        The limits.
+    `draws` are (n_resamples, ...); with fewer than five participants the limits are NaN.
     """
     if n_groups < _FEWEST:
         unknown = np.full(draws.shape[1:], np.nan)
@@ -173,22 +125,7 @@ def limits(draws: Array, n_groups: int) -> tuple[Array, Array]:
 def mean_limits(
     values: Array, groups: NDArray[Any], random_state: RandomState
 ) -> tuple[float, float]:
-    """Ends of the 95 % interval of a mean over tasks.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_tasks,)
-        Numbers without gaps.
-    groups : ndarray of shape (n_tasks,)
-        Participant of each task.
-    random_state : int or Generator
-        Where chance comes from.
-
-    Returns
-    -------
-    low, high : float
-        The limits; NaN with fewer than five participants.
-    """
+    """Ends of the 95 % interval of the mean of `values` (n_tasks,)."""
     if not values.size:
         return np.nan, np.nan
     draws = resampled_means(values[:, None], groups, random_state)

@@ -1,4 +1,4 @@
-"""Rows of a study in, or the folder that holds them; their summary out, and sums of studies."""
+"""The rows of a study, their summary, and sums of studies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossfade.study._shard import Note, Outcome, joined
+from crossfade.study._evaluate import Note, Outcome, joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,19 +22,8 @@ _CELL = ["task", "method", "budget", "split"]
 _ROUNDING = 1e-6
 
 
-def failures_of(notes: Sequence[Note]) -> pd.DataFrame:
-    """Table of what failed.
-
-    Parameters
-    ----------
-    notes : sequence of Note
-        What went wrong.
-
-    Returns
-    -------
-    DataFrame
-        Columns `task`, `budget`, `method`, `n` and `message`.
-    """
+def _failures_of(notes: Sequence[Note]) -> pd.DataFrame:
+    """Table of what failed: `task`, `budget`, `method`, `n` and `message`."""
     import pandas as pd
 
     lines = [
@@ -56,9 +45,9 @@ class StudyResult:
         One row for each task, method, budget and split, with the columns `task`, `group`, `method`,
         `budget`, `n_labelled`, `split`, `balanced_accuracy`, `accuracy`, `roc_auc`, `brier`,
         `alpha`, `expected_accuracy` and `seconds`; NaN where a method has none. A budget below one
-        is a proportion, a split of one number has the same windows for every method, and the
-        seconds to fit and predict are those of all splits, where they are done at once, over their
-        number.
+        is a proportion, and a split of one number has the same windows for every method. Seconds
+        are those to fit and predict; where splits are computed together, each has an equal part of
+        them, and the first budget of a task bears what is done once with its sources.
     failures : DataFrame
         One row for each task, budget and method with splits that failed, which are NaN in `rows`:
         how many, `n`, and the `message` of the first.
@@ -67,30 +56,17 @@ class StudyResult:
     """
 
     rows: pd.DataFrame
-    failures: pd.DataFrame = field(default_factory=lambda: failures_of([]))
+    failures: pd.DataFrame = field(default_factory=lambda: _failures_of([]))
     drawn_from: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome], drawn_from: Mapping[str, str]) -> StudyResult:
-        """Put the parts of one study together.
-
-        Parameters
-        ----------
-        outcomes : sequence of Outcome
-            At least one.
-        drawn_from : mapping of str to str
-            As in the attributes.
-
-        Returns
-        -------
-        StudyResult
-            Their rows, in the order given.
-        """
+        """Put the parts of one study together, in the order given."""
         import pandas as pd
 
         rows = pd.DataFrame(joined([outcome.columns for outcome in outcomes]))
         notes = [note for outcome in outcomes for note in outcome.notes]
-        return cls(rows, failures_of(notes), drawn_from)
+        return cls(rows, _failures_of(notes), drawn_from)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> StudyResult:

@@ -1,9 +1,13 @@
-"""Windows of all participants in, once; what all but one group know out, for each target."""
+"""All participants of a study, summed up once; what all but one group know, for each target.
+
+With two classes a prior follows from sums over each task (its moments), so that leaving a group
+out is leaving rows out. With more, priors are fitted to the windows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,9 +19,12 @@ from crossfade.fisher._direction import varying_dimension
 from crossfade.fisher._discriminant import FisherDiscriminant
 from crossfade.fisher._shrinkage import oas
 from crossfade.fisher._spectrum import ROUNDING, from_rows
+from crossfade.prior._mixture import MixturePrior
+from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._task_directions import autocorrelation, direction_noise, halves
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.study._splits import generator_for
+from crossfade.tasks._task import Task
 
 Array = NDArray[np.float64]
 
@@ -25,16 +32,8 @@ Array = NDArray[np.float64]
 class Participant(NamedTuple):
     """One task of a study, its windows in the order of time.
 
-    Attributes
-    ----------
-    name, group : str
-        What it is called, and with whom it never shares.
-    X : ndarray of shape (n_windows, n_features)
-        Features.
-    label : ndarray of shape (n_windows,)
-        0 for the first class of the study, 1 for the second, and so on.
-    n_classes : int, default=2
-        Classes of the study; of more than two, some may have no windows.
+    `X` is (n_windows, n_features); `label` (n_windows,) has places among the `n_classes` classes of
+    the study, of which a participant may lack some.
     """
 
     name: str
@@ -50,20 +49,12 @@ class Participant(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """What the directions of tasks in any units follow from.
+    """What the directions of tasks in any units follow from; the first axes are those of the tasks.
 
-    Attributes
-    ----------
-    half_gap : ndarray of shape (..., n_features)
-        Half the difference of the class means; zero where rounding alone can have made it.
-    within : ndarray of shape (..., n_features, n_features)
-        Pooled covariance within the classes.
-    size : ndarray of shape (..., n_features)
-        Largest absolute value of each feature.
-    n_varying : ndarray of shape (...)
-        Dimension of the space in which the features vary.
-    n_windows : ndarray of shape (...)
-        How many windows there are.
+    `half_gap` (..., d) is half the difference of the class means, zero where rounding alone can
+    have made it; `within` (..., d, d) the pooled covariance within the classes; `size` (..., d) the
+    largest absolute value of each feature; `n_varying` (...) the dimension of the space in which
+    the features vary; `n_windows` (...) the number of windows.
     """
 
     half_gap: Array
@@ -74,54 +65,16 @@ class Moments(NamedTuple):
 
     @classmethod
     def stacked(cls, moments: Sequence[Moments]) -> Moments:
-        """Moments of many tasks out of those of each.
-
-        Parameters
-        ----------
-        moments : sequence of Moments
-            Moments of single tasks.
-
-        Returns
-        -------
-        Moments
-            With a first axis for the tasks.
-        """
-        return cls(*(np.stack(part) for part in zip(*moments, strict=True)))
+        """Moments of many tasks out of those of each."""
+        return cls._make(np.stack(part) for part in zip(*moments, strict=True))
 
     def of(self, tasks: NDArray[np.bool_]) -> Moments:
-        """Moments of some of the tasks.
-
-        Parameters
-        ----------
-        tasks : ndarray of shape (n_tasks,)
-            Which of them.
-
-        Returns
-        -------
-        Moments
-            Theirs alone.
-        """
-        half_gap, within, size, n_varying, n_windows = self
-        return Moments(
-            half_gap[tasks], within[tasks], size[tasks], n_varying[tasks], n_windows[tasks]
-        )
+        """Moments of some of the tasks."""
+        return Moments._make(part[tasks] for part in self)
 
 
 def moments_of(X: Array, label: NDArray[np.intp]) -> Moments:
-    """Moments of one task.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_windows, n_features)
-        Windows of both classes.
-    label : ndarray of shape (n_windows,)
-        0 for the first class, 1 for the second.
-
-    Returns
-    -------
-    Moments
-        Its moments, in raw units.
-    """
+    """Moments of one task in raw units; `label` is 0 for the first class and 1 for the second."""
     means = np.stack([X[label == name].mean(0) for name in (0, 1)])
     size = np.abs(X).max(0)
     gap = means[1] - means[0]
@@ -145,23 +98,11 @@ def _half_moments(participant: Participant, part: int) -> Moments:
     return moments_of(X[half == part], label[half == part])
 
 
-def balanced_direction(participant: Participant, rng: np.random.Generator) -> Array:
-    """Direction of a source as the paper's authors had it.
+def _balanced_direction(participant: Participant, rng: np.random.Generator) -> Array:
+    """Unit direction (d,) of a source as the paper's authors had it.
 
     The larger class is cut to a random run of consecutive windows; the pseudo-inverse of the plain
     covariance, in raw units.
-
-    Parameters
-    ----------
-    participant : Participant
-        Windows of both classes.
-    rng : Generator
-        Chooses where the run starts.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        Unit direction.
     """
     n_each = min(participant.counts)
     kept = []
@@ -175,35 +116,71 @@ def balanced_direction(participant: Participant, rng: np.random.Generator) -> Ar
     return direction
 
 
-@dataclass(frozen=True, eq=False)
-class Sources:
-    """What is known of all participants, computed once for a study.
+class Sums(NamedTuple):
+    """What is known of the tasks of two classes, in order, without their windows.
 
-    Attributes
-    ----------
-    groups : ndarray of shape (n_tasks,)
-        Group of each.
-    classes : ndarray of shape (2,)
-        The two labels.
-    whole, early, late : Moments
-        Moments of each, and those of its earlier and its later half.
-    autocorrelation : ndarray of shape (n_tasks, n_lags)
-        How far neighbouring windows are alike.
-    balanced : ndarray of shape (n_tasks, n_features)
-        Directions as the paper's authors had them.
-    X, label : ndarray
-        Windows of all, one after the other, where a method pools them; else empty.
+    `early` and `late` are the moments of the halves of each task, `autocorrelation` (n_tasks,
+    n_lags) tells how far neighbouring windows are alike, and `balanced` (n_tasks, d) has directions
+    as the paper's authors had them.
     """
 
-    groups: NDArray[Any]
-    classes: NDArray[Any]
     whole: Moments
     early: Moments
     late: Moments
     autocorrelation: Array
     balanced: Array
+
+    @classmethod
+    def of(cls, participants: Sequence[Participant], seed: int) -> Sums:
+        """Sum up tasks; the seed of the study chooses the balanced runs."""
+        return cls(
+            Moments.stacked([moments_of(one.X, one.label) for one in participants]),
+            Moments.stacked([_half_moments(one, 0) for one in participants]),
+            Moments.stacked([_half_moments(one, 1) for one in participants]),
+            np.stack([autocorrelation(one.X, one.label) for one in participants]),
+            np.stack(
+                [
+                    _balanced_direction(one, generator_for(seed, one.name, "balanced run"))
+                    for one in participants
+                ]
+            ),
+        )
+
+
+class Windows(NamedTuple):
+    """Windows of all tasks, one task after the other.
+
+    `X` is (n_windows, n_features), `label` (n_windows,) has places of classes and `task`
+    (n_windows,) places of tasks.
+    """
+
     X: Array
     label: NDArray[np.intp]
+    task: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, participants: Sequence[Participant]) -> Windows:
+        """Put the windows of tasks together."""
+        return cls(
+            np.concatenate([one.X for one in participants]),
+            np.concatenate([one.label for one in participants]),
+            np.arange(len(participants)).repeat([len(one.label) for one in participants]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """Those whose data a target may use.
+
+    `kept` (n_tasks,) says which of the study's tasks they are, by their `groups` (n_tasks,). There
+    are `sums` with two classes, and `windows` with more, or where a method needs them.
+    """
+
+    classes: NDArray[Any]
+    groups: NDArray[Any]
+    kept: NDArray[np.bool_]
+    sums: Sums | None
+    windows: Windows | None
 
     @classmethod
     def of(
@@ -214,85 +191,44 @@ class Sources:
         *,
         keep_windows: bool,
     ) -> Sources:
-        """Sum up all participants.
-
-        Parameters
-        ----------
-        participants : sequence of Participant
-            All of a study.
-        classes : ndarray of shape (2,)
-            Their labels.
-        seed : int
-            Seed of the study, for the balanced runs.
-        keep_windows : bool
-            Whether a method pools the windows.
-
-        Returns
-        -------
-        Sources
-            What is known of them.
-        """
-        pooled = participants if keep_windows else participants[:0]
-        no_windows = np.empty((0, participants[0].X.shape[1]))
+        """All participants of a study."""
+        two = len(classes) == 2
         return cls(
-            groups=np.array([one.group for one in participants]),
-            classes=classes,
-            whole=Moments.stacked([moments_of(one.X, one.label) for one in participants]),
-            early=Moments.stacked([_half_moments(one, 0) for one in participants]),
-            late=Moments.stacked([_half_moments(one, 1) for one in participants]),
-            autocorrelation=np.stack([autocorrelation(one.X, one.label) for one in participants]),
-            balanced=np.stack(
-                [
-                    balanced_direction(one, generator_for(seed, one.name, "balanced run"))
-                    for one in participants
-                ]
-            ),
-            X=np.concatenate([no_windows, *(one.X for one in pooled)]),
-            label=np.concatenate([np.empty(0, np.intp), *(one.label for one in pooled)]),
+            classes,
+            np.array([one.group for one in participants]),
+            np.ones(len(participants), dtype=bool),
+            Sums.of(participants, seed) if two else None,
+            Windows.of(participants) if keep_windows or not two else None,
         )
 
-    def without(self, group: str) -> Crowd:
-        """All participants but those of one group.
+    def without(self, group: str) -> Sources:
+        """All but those of one group: the sources of a target that belongs to it."""
+        return replace(self, kept=self.kept & (self.groups != group))
 
-        Parameters
-        ----------
-        group : str
-            The target's group.
+    @property
+    def _sums(self) -> Sums:
+        assert self.sums is not None
+        return self.sums
 
-        Returns
-        -------
-        Crowd
-            The target's sources.
-        """
-        return Crowd(self, self.groups != group)
-
-
-@dataclass(frozen=True, eq=False)
-class Crowd:
-    """The sources of one target.
-
-    Attributes
-    ----------
-    sources : Sources
-        All participants of the study.
-    kept : ndarray of shape (n_tasks,)
-        Which of them may be used.
-    """
-
-    sources: Sources
-    kept: NDArray[np.bool_]
+    @property
+    def _windows(self) -> Windows:
+        """Windows of the sources alone."""
+        assert self.windows is not None
+        kept = self.kept[self.windows.task]
+        return Windows._make(part[kept] for part in self.windows)
 
     @cached_property
     def paper_prior(self) -> TaskPrior:
         """Prior of the paper's authors: pseudo-inverse, raw units, balanced sources."""
         return TaskPrior.from_projections(
-            self.sources.balanced[self.kept], classes=self.sources.classes.tolist()
+            self._sums.balanced[self.kept], classes=self.classes.tolist()
         )
 
     @cached_property
     def prior(self) -> TaskPrior:
         """What ``TaskPrior.from_tasks`` makes of the sources, from their moments."""
-        whole = self.sources.whole.of(self.kept)
+        sums = self._sums
+        whole = sums.whole.of(self.kept)
         # Tasks of one window a class have no covariance to give.
         able = whole.n_windows > 2
         used = able if able.any() else np.ones_like(able)
@@ -301,29 +237,53 @@ class Crowd:
         scale = np.median(deviation[used], axis=0)
         scale = np.where(scale > 1e-12 * size, scale, 1.0)
         directions = _shrunk_directions(whole, scale)
-        halves_of = (half.of(self.kept) for half in (self.sources.early, self.sources.late))
+        halves_of = (half.of(self.kept) for half in (sums.early, sums.late))
         within = whole.within[able] / (scale[:, None] * scale)
         return TaskPrior(
             n_tasks=len(directions),
             direction_sum=directions.sum(0),
             outer_sum=directions.T @ directions,
             feature_scale=scale,
-            classes=tuple(self.sources.classes.tolist()),
+            classes=tuple(self.classes.tolist()),
             within_covariance=within.mean(0) if able.any() else None,
             half_gap=(whole.half_gap / scale).mean(0),
             scale_learnt=True,
             directions=directions,
-            autocorrelation=self.sources.autocorrelation[self.kept].mean(0),
+            autocorrelation=sums.autocorrelation[self.kept].mean(0),
             direction_noise=direction_noise(
                 *(_shrunk_directions(half, scale) for half in halves_of)
             ),
         )
 
+    @cached_property
+    def mixture(self) -> MixturePrior:
+        """A prior of several kinds of people."""
+        return MixturePrior.from_prior(self.prior)
+
+    @cached_property
+    def pairs(self) -> MulticlassPrior:
+        """Prior of more than two classes against each other."""
+        return MulticlassPrior.from_tasks(self._tasks(), strategy="pairwise")
+
+    @cached_property
+    def rests(self) -> MulticlassPrior:
+        """Prior of each class against the rest, from the sources that have all classes."""
+        whole = [task for task in self._tasks() if len(task.classes) == len(self.classes)]
+        return MulticlassPrior.from_tasks(whole, strategy="one-vs-rest")
+
+    def _tasks(self) -> list[Task]:
+        X, label, task = self._windows
+        starts = np.flatnonzero(np.diff(task)) + 1
+        parts = zip(np.split(X, starts), np.split(label, starts), strict=True)
+        return [Task(own, self.classes[places]) for own, places in parts]
+
+    @cached_property
     def pooled_rule(self) -> LinearDiscriminantAnalysis:
         """One discriminant of all the sources' windows together, the classes equally likely."""
-        kept = np.repeat(self.kept, self.sources.whole.n_windows)
-        rule = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=[0.5, 0.5])
-        return rule.fit(self.sources.X[kept], self.sources.label[kept])
+        equal = np.full(len(self.classes), 1.0 / len(self.classes))
+        rule = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=equal)
+        X, label, _ = self._windows
+        return rule.fit(X, self.classes[label])
 
 
 def _shrunk_directions(moments: Moments, scale: Array) -> Array:

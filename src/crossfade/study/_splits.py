@@ -1,13 +1,24 @@
-"""A seed and the labels of one task in; labelled windows and windows to test on out."""
+"""Which windows of a task are labelled: runs of neighbours, the first, or any.
+
+A split depends on the seed, the name of its task, the budget and its own number, and on nothing
+else; so methods, studies and scikit-learn's cross-validation can share the same ones.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from typing import NamedTuple
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.model_selection._split import GroupsConsumerMixin
+from sklearn.utils import indexable
+
+from crossfade._validate import check_choice, check_integer
 
 Places = NDArray[np.intp]
 
@@ -18,39 +29,38 @@ KINDS = ("consecutive", "chronological", "random")
 class Splits(NamedTuple):
     """Labelled windows and the rest, for many splits of one task.
 
-    In each row the windows of the first class stand before those of the second and so on, each in
-    the order of time.
-
-    Attributes
-    ----------
-    labelled : ndarray of shape (n_splits, n_classes * n_each)
-        Places of the labelled windows.
-    test : ndarray of shape (n_splits, n_windows - n_classes * n_each)
-        Places of all others.
-    in_a_row : bool
-        Whether the labelled windows of a class follow each other.
+    `labelled` (n_splits, n_labelled) and `test` (n_splits, n_test) are places of windows. In each
+    row those of the first class stand before those of the second and so on, each in the order of
+    time, so that all rows have the same classes: `label` (n_labelled,) and `truth` (n_test,).
+    `in_a_row` says whether the labelled windows of a class follow each other.
     """
 
     labelled: Places
     test: Places
+    label: Places
+    truth: Places
     in_a_row: bool = True
+
+    def part(self, first: int, last: int) -> Splits:
+        """Splits from `first` up to but not including `last`."""
+        return self._replace(labelled=self.labelled[first:last], test=self.test[first:last])
+
+
+def check_budget(budget: object) -> float:
+    """A proportion as a float below one, or windows of each class as an int."""
+    whole = isinstance(budget, (int, np.integer)) and not isinstance(budget, bool)
+    if whole and budget >= 1:  # type: ignore[operator]
+        return int(budget)  # type: ignore[call-overload, no-any-return]
+    if isinstance(budget, (float, np.floating)) and 0.0 < budget < 1.0:
+        return float(budget)
+    raise ValueError(
+        "A budget is a proportion between 0 and 1, as 0.1 is, or a whole number of windows of each "
+        f"class, as 4 is; got {budget!r}."
+    )
 
 
 def windows_of_each_class(budget: float, counts: tuple[int, ...]) -> int:
-    """Labelled windows of each class that a budget allows.
-
-    Parameters
-    ----------
-    budget : float or int
-        A proportion of the smallest class, which is rounded up, or a whole number.
-    counts : tuple of int
-        Windows of each class.
-
-    Returns
-    -------
-    int
-        Labelled windows of each class.
-    """
+    """Labelled windows of each class: a number, or a proportion of the smallest, rounded up."""
     if isinstance(budget, int):
         return budget
     # 0.07 times 100 is above 7 by rounding only.
@@ -58,27 +68,12 @@ def windows_of_each_class(budget: float, counts: tuple[int, ...]) -> int:
 
 
 def draw_splits(
-    label: NDArray[np.intp], n_each: int, n_splits: int, kind: str, rng: np.random.Generator
+    label: Places, n_each: int, n_splits: int, kind: str, rng: np.random.Generator
 ) -> Splits:
-    """Choose labelled windows; a split does not depend on how many others are drawn after it.
+    """Choose `n_each` windows of each class; a split does not depend on how many follow it.
 
-    Parameters
-    ----------
-    label : ndarray of shape (n_windows,)
-        Place of each window's class, from 0, in the order of time; none is missing.
-    n_each : int
-        Labelled windows of each class.
-    n_splits : int
-        How many splits to draw.
-    kind : {"consecutive", "chronological", "random"}
-        A run of each class with a random start, the first of each class, or any.
-    rng : Generator
-        Where chance comes from.
-
-    Returns
-    -------
-    Splits
-        The splits.
+    `label` (n_windows,) has the place of each window's class, in the order of time; none is
+    missing.
     """
     labelled, test = [], []
     classes = [np.flatnonzero(label == name) for name in range(int(label.max()) + 1)]
@@ -97,23 +92,180 @@ def draw_splits(
         order = places[chosen.argsort(1, kind="stable")]
         test.append(order[:, : places.size - n_each])
         labelled.append(order[:, places.size - n_each :])
-    return Splits(np.concatenate(labelled, 1), np.concatenate(test, 1), kind != "random")
+    names = np.arange(len(classes))
+    return Splits(
+        np.concatenate(labelled, 1),
+        np.concatenate(test, 1),
+        names.repeat(n_each),
+        names.repeat([part.shape[1] for part in test]),
+        kind != "random",
+    )
 
 
 def generator_for(seed: int, *what: object) -> np.random.Generator:
-    """Generator that depends on the seed and on what it is for, and on nothing else.
+    """Generator that depends on the seed and on what it is for; the same on every machine."""
+    digest = hashlib.sha256(repr(what).encode()).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest, "little")])
+
+
+class CalibrationSplit(GroupsConsumerMixin, BaseCrossValidator):
+    """Cross-validator for calibration: all windows of the others, then a few of the target.
+
+    Each group, as a rule a person, is the target in turn. The training rows are all rows of the
+    other groups, followed by a few rows of the target, so that the group of the last one is the
+    target; the test rows are the target's others. They are those that
+    :class:`~crossfade.CalibrationStudy` draws for tasks of the same names and the same
+    `random_state`.
 
     Parameters
     ----------
-    seed : int
-        Seed of the study.
-    *what : object
-        Names and numbers that say what the generator is for.
+    budget : int or float, default=4
+        Labelled rows of each class: a whole number, or a proportion of the target's smallest class,
+        rounded up.
+    kind : {"consecutive", "chronological", "random"}, default="consecutive"
+        Which rows of each class are labelled: a run with a random start; the first, as a real
+        session goes; or any. Rows are taken to be in the order of time.
+    n_splits : int, default=1
+        Splits for each group; "chronological" knows but one.
+    random_state : int or None, default=None
+        Seed. None draws other rows with every call of `split`.
 
-    Returns
-    -------
-    Generator
-        The same one for the same arguments, on every machine.
+    See Also
+    --------
+    crossfade.CalibrationStudy : Compares methods on many such splits, fast.
+    sklearn.model_selection.LeaveOneGroupOut : Has no row of the target in training.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade.study import CalibrationSplit
+    >>> y = np.tile([0, 0, 0, 1, 1, 1], 2)
+    >>> groups = np.repeat(["ann", "bob"], 6)
+    >>> split = CalibrationSplit(budget=1, kind="chronological")
+    >>> for train, test in split.split(np.zeros((12, 1)), y, groups):
+    ...     print(train, test)
+    [ 6  7  8  9 10 11  0  3] [1 2 4 5]
+    [0 1 2 3 4 5 6 9] [ 7  8 10 11]
     """
-    digest = hashlib.sha256(repr(what).encode()).digest()
-    return np.random.default_rng([seed, int.from_bytes(digest, "little")])
+
+    def __init__(
+        self,
+        budget: float = 4,
+        kind: str = "consecutive",
+        *,
+        n_splits: int = 1,
+        random_state: int | None = None,
+    ) -> None:
+        self.budget = budget
+        self.kind = kind
+        self.n_splits = n_splits
+        self.random_state = random_state
+
+    def split(
+        self, X: Any, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Iterator[tuple[Places, Places]]:
+        """Rows to train on and to test on.
+
+        Groups that have too few rows of a class are never the target; a warning names them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of all groups; only their number is used.
+        y : array-like of shape (n_samples,)
+            Class of each row.
+        groups : array-like of shape (n_samples,)
+            Group of each row.
+
+        Yields
+        ------
+        train : ndarray of shape (n_train,)
+            Places of all rows of the other groups, then those of the target's labelled rows.
+        test : ndarray of shape (n_test,)
+            Places of the target's other rows.
+        """
+        budget, kind, n_splits = self._checked()
+        groups, targets, left_out = self._targets(X, y, groups)
+        if left_out:
+            names = ", ".join(repr(name) for name in left_out[:10]) + ", ..." * (len(left_out) > 10)
+            warnings.warn(
+                f"{len(left_out)} of {len(targets) + len(left_out)} groups have too few rows of a "
+                f"class to be the target with budget {budget!r}: {names}.",
+                UserWarning,
+                stacklevel=2,
+            )
+        seed = self.random_state
+        if seed is None:
+            seed = int(np.random.default_rng().integers(2**63))
+        for name, label in targets.items():
+            rows, others = np.flatnonzero(groups == name), np.flatnonzero(groups != name)
+            n_each = windows_of_each_class(budget, tuple(np.bincount(label).tolist()))
+            rng = generator_for(seed, str(name), budget, "splits")
+            splits = draw_splits(label, n_each, n_splits, kind, rng)
+            for labelled, test in zip(splits.labelled, splits.test, strict=True):
+                yield np.concatenate([others, rows[labelled]]), rows[test]
+
+    def get_n_splits(
+        self, X: Any = None, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> int:
+        """Number of splits of all groups together.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            Not used.
+        y : array-like of shape (n_samples,)
+            Class of each row.
+        groups : array-like of shape (n_samples,)
+            Group of each row.
+
+        Returns
+        -------
+        int
+            Groups that can be the target, times the splits of each.
+        """
+        _, _, n_splits = self._checked()
+        _, targets, _ = self._targets(X, y, groups)
+        return len(targets) * n_splits
+
+    def _checked(self) -> tuple[float, str, int]:
+        """Budget, kind and number of splits of each group."""
+        kind = check_choice("kind", self.kind, KINDS)
+        n_splits = check_integer("n_splits", self.n_splits, 1)
+        if self.random_state is not None:
+            check_integer("random_state", self.random_state, 0)
+        return check_budget(self.budget), kind, 1 if kind == "chronological" else n_splits
+
+    def _targets(
+        self, X: Any, y: ArrayLike | None, groups: ArrayLike | None
+    ) -> tuple[NDArray[Any], dict[Any, Places], list[Any]]:
+        """Groups of the rows, places of the classes of each group's rows, and who has too few."""
+        if y is None or groups is None:
+            missing = "y" if y is None else "groups"
+            raise ValueError(
+                f"CalibrationSplit needs y, the class of each row, and groups, whose row it is; "
+                f"{missing} is missing. Pass groups=... to the function that cross-validates, or "
+                'params={"groups": ...} where metadata routing is on.'
+            )
+        indexable(X, y, groups)
+        label, groups = np.unique(y, return_inverse=True)[1], np.asarray(groups)
+        names, n_classes = np.unique(groups), int(label.max()) + 1
+        if names.size < 2 or n_classes < 2:
+            raise ValueError(
+                f"CalibrationSplit needs two groups and two classes; got {names.size} of the one "
+                f"and {n_classes} of the other."
+            )
+        targets, left_out = {}, []
+        for name in names.tolist():
+            own = label[groups == name]
+            counts = tuple(np.bincount(own, minlength=n_classes).tolist())
+            if 0 < windows_of_each_class(check_budget(self.budget), counts) < min(counts):
+                targets[name] = own
+            else:
+                left_out.append(name)
+        if not targets:
+            raise ValueError(
+                f"Budget {self.budget!r} leaves no group a row of each class to test on. Take a "
+                "smaller budget."
+            )
+        return groups, targets, left_out

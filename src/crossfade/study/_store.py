@@ -1,8 +1,8 @@
-"""A plan and its shards in, a folder out that holds what is finished, and the way back.
+"""A study in a folder: what is finished is kept there, and read again.
 
 The folder has ``study.json``, the plan, and ``shards``, with one Parquet file for each task and
-method. Files are written whole or not at all, so that a study that was stopped at any moment goes
-on from there.
+method. Files are written whole or not at all, so that a study can be stopped at any moment and
+resumed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._atomic import write_whole
-from crossfade.study._evaluate import EstimatorMethod
-from crossfade.study._shard import Note, Outcome, Plan
+from crossfade.study._evaluate import FitEach, Note, Outcome, Plan
 from crossfade.study._sources import Participant
 
 #: Where a Parquet file keeps what went wrong.
@@ -32,13 +31,7 @@ _NOTES = b"crossfade_notes"
 
 
 class Record:
-    """All that the rows of a study depend on, as it is written to ``study.json``.
-
-    Parameters
-    ----------
-    content : dict
-        What JSON can hold.
-    """
+    """All that the rows of a study depend on, as it is written to ``study.json``."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.content = content
@@ -54,26 +47,7 @@ class Record:
         *,
         identified: bool,
     ) -> Record:
-        """Record of a study.
-
-        Parameters
-        ----------
-        plan : Plan
-            What is done to every target.
-        participants, targets : sequence of Participant
-            All tasks, and those that are left out in turn.
-        classes : ndarray of shape (n_classes,)
-            The labels.
-        feature_names : sequence of str or None
-            Names of the features.
-        identified : bool
-            Whether estimators are told apart by more than their names.
-
-        Returns
-        -------
-        Record
-            Its record.
-        """
+        """Record of a study."""
         from crossfade._version import __version__
 
         aimed_at = {one.name for one in targets}
@@ -94,8 +68,8 @@ class Record:
                 for one in participants
             },
             "methods": {
-                name: identity(method.estimator, f"Method {name!r}")
-                if identified and isinstance(method, EstimatorMethod)
+                name: identity(method.run.estimator, f"Method {name!r}")
+                if identified and isinstance(method.run, FitEach)
                 else name
                 for name, method in plan.methods.items()
             },
@@ -105,18 +79,7 @@ class Record:
 
     @classmethod
     def read(cls, folder: Path) -> Record:
-        """Record of the study in a folder.
-
-        Parameters
-        ----------
-        folder : Path
-            Where the study was run.
-
-        Returns
-        -------
-        Record
-            Its record.
-        """
+        """Record of the study in a folder."""
         path = folder / "study.json"
         try:
             content = json.loads(path.read_bytes())
@@ -126,24 +89,13 @@ class Record:
             raise FileNotFoundError(
                 f"There is no study in {folder}: it has no study.json."
             ) from None
-        except (ValueError, AttributeError) as reason:
+        except (ValueError, AttributeError, RecursionError) as reason:
             raise ValueError(f"{path} is not the plan of a study: {reason}.") from reason
         return cls(content)
 
     @classmethod
     def find(cls, folder: Path) -> Record | None:
-        """Record of the study in a folder, if there is one.
-
-        Parameters
-        ----------
-        folder : Path
-            Where a study may have been run.
-
-        Returns
-        -------
-        Record or None
-            Its record.
-        """
+        """Record of the study in a folder, if there is one."""
         return cls.read(folder) if (folder / "study.json").exists() else None
 
     def shards(self) -> list[tuple[str, str]]:
@@ -162,18 +114,7 @@ class Record:
         }
 
     def differences(self, other: Record) -> list[str]:
-        """How another plan differs from this one, but for methods that only one of them has.
-
-        Parameters
-        ----------
-        other : Record
-            The other plan.
-
-        Returns
-        -------
-        list of str
-            One clause each.
-        """
+        """How another plan differs from this one, but for methods that only one of them has."""
         found = []
         for name, there in self.content.items():
             here = other.content.get(name)
@@ -198,15 +139,7 @@ class Record:
 
 
 class Store:
-    """A folder with the finished shards of one study.
-
-    Parameters
-    ----------
-    folder : Path
-        Where it is.
-    record : Record
-        The plan.
-    """
+    """A folder with the finished shards of one study."""
 
     def __init__(self, folder: Path, record: Record) -> None:
         try:
@@ -221,20 +154,7 @@ class Store:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], record: Record) -> Store:
-        """Begin a study in a folder, or go on with the one that is there.
-
-        Parameters
-        ----------
-        folder : str or path-like
-            Where to; made if need be.
-        record : Record
-            The plan.
-
-        Returns
-        -------
-        Store
-            The folder, which holds the plan now.
-        """
+        """Begin a study in a folder, or go on with the one that is there."""
         store = cls(Path(folder), record)
         path = store._folder / "study.json"
         known: dict[str, Any] = {}
@@ -281,15 +201,7 @@ class Store:
         return Outcome(columns, [Note(*note) for note in notes])
 
     def write(self, task: str, method: str, outcome: Outcome) -> None:
-        """Keep a shard.
-
-        Parameters
-        ----------
-        task, method : str
-            Names of both.
-        outcome : Outcome
-            Its rows.
-        """
+        """Keep a shard."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -320,20 +232,7 @@ class Store:
 
 
 def identity(value: object, where: str) -> Any:
-    """What tells an estimator from another one, as JSON holds it; nothing is pickled.
-
-    Parameters
-    ----------
-    value : object
-        An estimator, or a parameter of one.
-    where : str
-        What to call it in messages.
-
-    Returns
-    -------
-    object
-        The class and the parameters of an estimator, and plain values.
-    """
+    """What tells an estimator from another one, as JSON holds it; nothing is pickled."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""Tasks, methods and budgets in, tidy rows out: what a calibration of each length is worth."""
+"""What a calibration of each length is worth: each participant left out in turn, all methods."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfade._validate import check_choice, check_integer
-from crossfade.study._admission import check_budgets, check_methods, check_sizes, check_tasks
-from crossfade.study._many_classes import ManySources
-from crossfade.study._methods import METHODS
+from crossfade.study._evaluate import Note, Outcome, Plan, run_shard
+from crossfade.study._methods import Sees
 from crossfade.study._result import StudyResult
-from crossfade.study._shard import Note, Outcome, Plan, run_shard
 from crossfade.study._sources import Participant, Sources
 from crossfade.study._splits import KINDS
 from crossfade.study._store import Record, Store
+from crossfade.study._validate import check_budgets, check_methods, check_sizes, check_tasks
 from crossfade.tasks._task import Task, TaskSet
 
 if TYPE_CHECKING:
@@ -40,15 +39,15 @@ class CalibrationStudy:
         Participants or sessions with the same features and the same two classes or more, their
         windows in the order of time, or of `start` where they have it. Those that lack one of more
         than two classes are sources only.
-    methods : sequence of str and (str, estimator) pairs, optional
+    methods : sequence of str and (str, estimator) pairs, or dict of estimators, optional
         The paper's five, all as its authors had them: "target", "average-source", "paper"
         (Algorithm 1), "oracle" (the best alpha on the test windows) and "random-alpha". Ours:
         "target-shrunk", "convex", "posterior", and "posterior-unlabelled", whose threshold looks at
         the test windows without their labels. Others: "lda" (scikit-learn's, with automatic
         shrinkage) and "pooled" (the same, of the sources' windows). For more than two classes there
         are these two, and "pairwise" and "one-vs-rest", the posterior blend of all pairs of classes
-        or of each against the rest. A pair of a name and an estimator of scikit-learn is fitted to
-        the labelled windows.
+        or of each against the rest. An estimator of scikit-learn, given with a name of your own, is
+        fitted to the labelled windows.
     budgets : sequence of float or int, default=(0.05, 0.1, 0.2, 0.5)
         What is labelled: a proportion of the smallest class, rounded up, or a whole number of
         windows, of each class. All other windows are for testing.
@@ -59,7 +58,7 @@ class CalibrationStudy:
         first, as a real session goes; or any.
     random_state : int or None, default=None
         Seed. A split depends on it, on the name of the task, on the budget and on its own number.
-        None draws one; a study that goes on in a folder takes the one that it was begun with.
+        None draws one; a study that resumes in a folder takes the one that it was begun with.
 
     Examples
     --------
@@ -81,7 +80,7 @@ class CalibrationStudy:
         self,
         tasks: Iterable[Task],
         *,
-        methods: Sequence[str | tuple[str, Any]] = (
+        methods: Sequence[str | tuple[str, Any]] | Mapping[str, Any] = (
             "target",
             "average-source",
             "convex",
@@ -136,11 +135,11 @@ class CalibrationStudy:
         n_jobs : int, default=1
             Processes on this machine.
         folder : str, path-like or None, default=None
-            Where to keep what is finished: a study that was stopped goes on when it is run there
-            again, and methods that are new are added. Needs ``crossfade[tables]``.
+            Where to keep what is finished: run there again, a study that was stopped resumes, and
+            new methods are added. Needs ``crossfade[tables]``.
         dask : str, distributed.Client or None, default=None
-            Address of a Dask scheduler, as in ``"tcp://127.0.0.1:8786"``, or a client: its workers
-            do what else the processes would. Needs ``crossfade[dask]``.
+            Address of a Dask scheduler, as in ``"tcp://127.0.0.1:8786"``, or a client: the study
+            runs on its workers instead of local processes. Needs ``crossfade[dask]``.
         on_progress : callable or None, default=None
             Called with the number of finished parts, of a task and a method each, and their total.
 
@@ -189,16 +188,13 @@ class CalibrationStudy:
         """Shards as they are finished, in any order."""
         if not shards:
             return
-        sources: Sources | ManySources
-        if len(self._classes) > 2:
-            sources = ManySources(self._classes, self._participants)
-        else:
-            sources = Sources.of(
-                self._participants,
-                self._classes,
-                plan.seed,
-                keep_windows=METHODS["pooled"] in plan.methods.values(),
-            )
+        seen = [method.sees for method in plan.methods.values()]
+        sources = Sources.of(
+            self._participants,
+            self._classes,
+            plan.seed,
+            keep_windows=any(Sees.WINDOWS in one for one in seen),
+        )
         targets = {target.name: target for target in self._targets}
         work = {}
         for task, method in shards:
@@ -214,7 +210,7 @@ class CalibrationStudy:
 
 def _in_processes(
     work: Mapping[tuple[str, str], tuple[Participant, Plan]],
-    sources: Sources | ManySources,
+    sources: Sources,
     n_jobs: int,
 ) -> Generator[tuple[tuple[str, str], Outcome]]:
     import joblib
@@ -239,7 +235,7 @@ def _in_processes(
 def _named(
     shard: tuple[str, str],
     target: Participant,
-    sources: Sources | ManySources,
+    sources: Sources,
     plan: Plan,
     parent: int,
 ) -> tuple[tuple[str, str], Outcome]:

@@ -1,4 +1,4 @@
-"""Rows of a study in, one sentence out: what its smallest calibration is worth."""
+"""What the smallest calibration of a study is worth, in one sentence."""
 
 from __future__ import annotations
 
@@ -7,29 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossfade.study._methods import METHODS, by_role
 from crossfade.study._resampling import by_task, check_rows
 from crossfade.study.statistics import compare, labels_saved, p_text, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: Methods of which the first that has an accuracy is spoken of, before the user's own estimators.
-_OURS = (
-    "posterior",
-    "posterior-unlabelled",
-    "convex",
-    "paper",
-    "mixture",
-    "convex-mixture",
-    "per-task",
-    "private",
-    "posterior-proportions",
-    "pairwise",
-    "one-vs-rest",
-)
-#: Methods of which the first that has one is what it is compared with.
-_USUAL = ("lda", "target", "target-shrunk", "pooled", "average-source", "random-alpha")
-_NAMES = {"lda": "scikit-learn's LDA"}
 
 
 def verdict(rows: pd.DataFrame) -> str:
@@ -86,7 +69,7 @@ def verdict(rows: pd.DataFrame) -> str:
     line = _line(summarise(used[used["method"] == method]), budget)
     interval = f" (95 % interval {line['low']:.3f} to {line['high']:.3f})"
     sentence = (
-        f"{_windows(own['n_labelled'], budget)}, {_NAMES.get(method, method)} has a mean balanced "
+        f"{_windows(own['n_labelled'], budget)}, {_label(method)} has a mean balanced "
         f"accuracy of {line['mean']:.3f}{interval if np.isfinite(line['low']) else ''}"
     )
     left_out = f", {n_left_out} left out" if n_left_out else ""
@@ -99,25 +82,19 @@ def verdict(rows: pd.DataFrame) -> str:
 
 
 def rivals(names: Sequence[str]) -> tuple[str, str | None]:
-    """Whom a sentence is about, and whom they are compared with.
+    """Whom a sentence is about, and whom they are compared with, if there is anybody.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Methods that have an accuracy, at least one.
-
-    Returns
-    -------
-    method : str
-        The first of our methods, or else of the user's own.
-    against : str or None
-        The first of the usual ones, if there is anybody.
+    The first of the new methods, or else of the user's own; the first of their rivals.
     """
-    theirs = [name for name in names if name not in (*_OURS, *_USUAL, "oracle")]
-    order = [name for name in (*_OURS, *theirs, *_USUAL, "oracle") if name in names]
-    method = order[0]
-    usual = [name for name in (*_USUAL, *_OURS, *theirs) if name in names and name != method]
-    return method, usual[0] if usual else None
+    new, rival, bound = ([one.name for one in by_role(role)] for role in ("new", "rival", "bound"))
+    new += [name for name in names if name not in METHODS]
+    method = next(name for name in (*new, *rival, *bound) if name in names)
+    usual = (name for name in (*rival, *new) if name in names and name != method)
+    return method, next(usual, None)
+
+
+def _label(name: str) -> str:
+    return METHODS[name].label if name in METHODS else name
 
 
 def _lacking(both: pd.DataFrame, method: str, against: str | None, n_labelled: float) -> str:
@@ -127,7 +104,7 @@ def _lacking(both: pd.DataFrame, method: str, against: str | None, n_labelled: f
     if fewer.empty:
         return ""
     able = set(fewer.loc[fewer["balanced_accuracy"].notna(), "method"])
-    names = [_NAMES.get(name, name) for name in (method, against) if name and name not in able]
+    names = [_label(name) for name in (method, against) if name and name not in able]
     if not names:
         return "; with fewer windows there is no task on which both have an accuracy"
     has = "has" if len(names) == 1 else "have"
@@ -161,7 +138,7 @@ def _difference(
         test = f"; one-sided p {p_text(line['p_holm'], '= ')}{corrected}"
     equal = f", equal for {line['ties']}" if line["ties"] else ""
     return (
-        f"{how_much} {_NAMES.get(against, against)} "
+        f"{how_much} {_label(against)} "
         f"(better for {line['wins']} of {line['n_tasks']} {participants}{equal}{test})"
     )
 
@@ -172,7 +149,7 @@ def _labels(used: pd.DataFrame, method: str, against: str, budget: float) -> str
     given = used.loc[used["method"] == against, "n_labelled"]
     if line["n_left_out"] or given.min() == given.max():
         return ""
-    name = _NAMES.get(against, against)
+    name = _label(against)
     if line["bound"] == ">":
         return f"; {name} does not reach that with up to {line['needed']:.0f}"
     if line["bound"] == "<=":

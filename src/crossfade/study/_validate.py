@@ -1,42 +1,30 @@
-"""Arguments of a study in, what can take part out: who is left out is named."""
+"""What a study accepts: its tasks, methods and budgets. Tasks that are left out are named."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.study._batch import Method
-from crossfade.study._evaluate import EstimatorMethod
-from crossfade.study._many_classes import MANY
-from crossfade.study._methods import METHODS
+from crossfade.study._methods import METHODS, Method, by_role, own_method
 from crossfade.study._sources import Participant, moments_of
-from crossfade.study._splits import windows_of_each_class
+from crossfade.study._splits import check_budget, windows_of_each_class
 from crossfade.tasks._task import Task, TaskSet
 
 
 def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]:
-    """Tasks that can take part; those of one class, or with two that are alike, cannot.
+    """Classes (n_classes,) and tasks that can take part.
 
-    Parameters
-    ----------
-    tasks : iterable of Task
-        Tasks with the same features.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-        The labels.
-    participants : list of Participant
-        Tasks with windows of both or, of more than two, of some of them.
+    Tasks of one class, or with two that are alike, cannot.
     """
     named: dict[str, Task] = {}
     for place, task in enumerate(TaskSet(tasks)):
-        name = task.name if task.name is not None else f"task {place + 1}"
+        # A string of numpy looks otherwise to what draws splits by name.
+        name = str(task.name) if task.name is not None else f"task {place + 1}"
         if name in named:
             raise ValueError(
                 "Tasks must have different names, since splits are drawn by name; two are called "
@@ -100,31 +88,21 @@ def _differ(one: Participant) -> bool:
 
 
 def check_methods(methods: object, n_classes: int = 2) -> dict[str, Method]:
-    """Methods by name.
-
-    Parameters
-    ----------
-    methods : sequence of str and (str, estimator) pairs
-        Names of the study's own methods, and estimators with names of their own.
-    n_classes : int, default=2
-        How many classes the tasks have.
-
-    Returns
-    -------
-    dict
-        Methods in the order given.
-    """
-    known = METHODS if n_classes == 2 else MANY
-    words = ", ".join(repr(name) for name in known)
+    """Methods by name, in the order given."""
+    known = [one for role in ("new", "rival") for one in by_role(role) if one.many]
+    names = list(METHODS) if n_classes == 2 else [one.name for one in known]
+    words = ", ".join(repr(name) for name in names)
+    if isinstance(methods, Mapping):
+        methods = list(methods.items())
     if isinstance(methods, str) or not isinstance(methods, Sequence) or not methods:
         raise ValueError(
-            f"methods must be a list with at least one of {words}, or of (name, estimator) pairs; "
-            f"got {methods!r}."
+            f"methods must be a list with at least one of {words}, or of (name, estimator) pairs, "
+            f"or a dict of estimators by name; got {methods!r}."
         )
     found: dict[str, Method] = {}
     for method in methods:
         if isinstance(method, str):
-            if method not in known:
+            if method not in names:
                 what = f"There is no method {method!r}. There are"
                 if method in METHODS:
                     what = (
@@ -135,16 +113,16 @@ def check_methods(methods: object, n_classes: int = 2) -> dict[str, Method]:
                     f"{what} {words}; an estimator of your own is given as a (name, estimator) "
                     "pair."
                 )
-            name, made = method, known[method]
+            made = METHODS[method]
         else:
-            name, made = _check_pair(method)
-        if name in found:
-            raise ValueError(f"Method {name!r} is given twice. Name each once.")
-        found[name] = made
+            made = _check_pair(method)
+        if made.name in found:
+            raise ValueError(f"Method {made.name!r} is given twice. Name each once.")
+        found[made.name] = made
     return found
 
 
-def _check_pair(method: object) -> tuple[str, Method]:
+def _check_pair(method: object) -> Method:
     if not isinstance(method, tuple) or len(method) != 2 or not isinstance(method[0], str):
         raise ValueError(f"A method is a name or a (name, estimator) pair; got {method!r}.")
     name, estimator = method
@@ -157,53 +135,21 @@ def _check_pair(method: object) -> tuple[str, Method]:
             f"Method {name!r} must be an estimator of scikit-learn's kind, with fit and predict; "
             f"got {estimator!r}."
         )
-    return name, EstimatorMethod(estimator)
+    return own_method(name, estimator)
 
 
 def check_budgets(budgets: Sequence[float]) -> tuple[float, ...]:
-    """Budgets as floats below one, or as ints.
-
-    Parameters
-    ----------
-    budgets : sequence of float or int
-        Proportions, or windows of each class.
-
-    Returns
-    -------
-    tuple of float or int
-        The same, as Python's numbers.
-    """
-    found: list[float] = []
-    for budget in np.asarray(budgets, dtype=object).ravel().tolist():
-        whole = isinstance(budget, (int, np.integer)) and not isinstance(budget, bool)
-        if whole and budget >= 1:
-            found.append(int(budget))
-        elif not whole and isinstance(budget, (float, np.floating)) and 0.0 < budget < 1.0:
-            found.append(float(budget))
-        else:
-            raise ValueError(
-                "A budget is a proportion between 0 and 1, as 0.1 is, or a whole number of windows "
-                f"of each class, as 4 is; got {budget!r}."
-            )
+    """Budgets as Python's numbers: proportions as floats below one, counts as ints."""
+    found = [check_budget(budget) for budget in np.asarray(budgets, dtype=object).ravel().tolist()]
     if not found or len(set(found)) < len(found):
         raise ValueError(f"budgets must be different numbers, at least one; got {budgets!r}.")
     return tuple(found)
 
 
 def check_sizes(participants: Sequence[Participant], budgets: Sequence[float]) -> list[Participant]:
-    """Targets: those with enough windows for a budget. They are sources in any case.
+    """Targets: those that have a window of each class left to test on, for at least one budget.
 
-    Parameters
-    ----------
-    participants : sequence of Participant
-        All of a study.
-    budgets : sequence of float or int
-        Proportions, or windows of each class.
-
-    Returns
-    -------
-    list of Participant
-        Those with a window of each class left to test on, for at least one budget.
+    The others are sources all the same.
     """
     too_large = {
         one.name: [
