@@ -1,7 +1,6 @@
 """Commands as a newcomer types them: tables on the screen, files in the folder."""
 
 import io
-import os
 import subprocess
 import sys
 
@@ -209,14 +208,9 @@ def test_tables_fit_eighty_columns(run, monkeypatch):
         assert "average-" in result.stdout
 
 
-def test_a_terminal_without_unicode_gets_plain_signs(run, tmp_path):
-    code = "from crossfade.cli import main; main()"
+def test_a_terminal_without_unicode_gets_plain_signs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     words = ["simulate", "newcomers", "--repeats", "2"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words],
-        capture_output=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-        check=True,
-    )
-    assert b" +- " in done.stdout
+    result = CliRunner(charset="ascii").invoke(main, words)
+    assert result.exit_code == 0, result.output
+    assert b" +- " in result.stdout_bytes

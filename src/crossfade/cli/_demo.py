@@ -33,19 +33,20 @@ def demo(splits: int, jobs: int, seed: int, out: Path) -> None:
       crossfade demo
       crossfade demo --splits 100
     """
-    from crossfade.cli._reproduce import printed
+    from crossfade.cli._reproduce import CLASSES
     from crossfade.cli._study import run_study
     from crossfade.datasets import load_mental_math
     from crossfade.study._methods import COMPARED
+    from crossfade.study._published import printed
 
     run_study(
         load_mental_math,
         out,
-        methods=list(COMPARED),
+        methods=COMPARED,
         n_splits=splits,
         jobs=jobs,
         seed=seed,
         title="Mental Math: how much calibration does a person need?",
         paper=printed("mental-math"),
-        classes={0: "rest", 1: "mental arithmetic"},
+        classes=CLASSES["mental-math"],
     )

@@ -13,13 +13,6 @@ from crossfade.cli._options import COUNT, FOLDER, jobs_option, option, seed_opti
 from crossfade.cli._output import narrow_table, study_of, terminal, write_results
 from crossfade.cli._simulate import figure2, figure3
 from crossfade.cli._study import run_study
-from crossfade.study._published import (
-    matb_study,
-    mental_math_study,
-    statistics_of,
-    wesad_study,
-)
-from crossfade.study._published import printed as printed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +31,7 @@ _DATA = click.Path(exists=True, file_okay=False, path_type=Path)
     type=FOLDER,
     default=Path("results"),
     show_default=True,
-    help="Folder for tables, pictures and reports.",
+    help="Folder for tables, figures and reports.",
 )
 @option("--repeats", click.IntRange(2), 1000, "Repeats of each cell of Figures 2 and 3.")
 @option("--splits", COUNT, 100, "Splits of each participant and budget.")
@@ -70,6 +63,8 @@ def reproduce(
       crossfade reproduce all
       crossfade reproduce wesad --wesad WESAD/
     """
+    from crossfade.study._published import matb_study, mental_math_study, wesad_study
+
     simulated = {"repeats": repeats, "jobs": jobs, "seed": seed, "out": out}
     run = partial(_study, out=out, splits=splits, jobs=jobs, seed=seed)
     parts: dict[str, Callable[[], object]] = {
@@ -90,14 +85,20 @@ def reproduce(
             part()
 
 
-#: What is said before a study is run on something else than the paper's recordings.
+#: What to say before a study is run on a stand-in for the paper's recordings.
 _STAND_INS = {
     "matb-like": "The MATB recordings are not public. This is a simulated stand-in of 100 sessions "
-    "and 24 features, made to come near the paper's values in brackets; --matb FOLDER takes the "
-    "recordings.",
+    "and 24 features, made to come near the paper's values in brackets. --matb FOLDER runs the "
+    "study on the recordings.",
     "wesad-like": "WESAD cannot be shipped. This is a simulated stand-in of 14 participants and 3 "
-    "features, made to come near the paper's values in brackets. Its archive has the ECG of the "
-    "chest: --wesad FOLDER runs the study on it.",
+    "features, made to come near the paper's values in brackets. --wesad FOLDER runs the study on "
+    "the recordings.",
+}
+#: What the labels of the recordings mean.
+CLASSES = {
+    "mental-math": {0: "rest", 1: "mental arithmetic"},
+    "matb": {0: "medium or high workload", 1: "no or low workload"},
+    "wesad": {0: "baseline", 1: "stress"},
 }
 
 
@@ -121,6 +122,8 @@ def _study(study: PaperStudy, out: Path, splits: int, jobs: int, seed: int) -> N
 
 def _wesad_statistics() -> Table:
     """What the paper prints of WESAD besides accuracies, which stand in brackets beside ours."""
+    from crossfade.study._published import statistics_of
+
     table = statistics_of("wesad")
     view = narrow_table("WESAD in the paper")
     view.add_column("labelled", justify="right")
@@ -169,7 +172,6 @@ def _effect_of_b(out: Path, seed: int) -> None:
 
 
 def _vectors(out: Path, matb: Path | None, wesad: Path | None, jobs: int) -> None:
-
     from crossfade import plots
     from crossfade.study import reproduce
 

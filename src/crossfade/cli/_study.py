@@ -26,7 +26,7 @@ def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     """Print the name and the description of each method, and stop."""
     if not wanted:
         return
-    from crossfade.plots._methods import METHODS
+    from crossfade.study._methods import METHODS
 
     view = narrow_table("")
     view.show_header = False
@@ -205,7 +205,7 @@ def _accuracies(result: StudyResult, paper: pd.DataFrame | None) -> tuple[Table,
     budgets = list(dict.fromkeys(table["budget"]))
     found = {(one["method"], one["budget"]): one for one in table.to_dict("records")}
     # Methods that see test windows do not compete, nor do means over fewer tasks.
-    seeing = {name for name in table["method"] if method_of(name).sees}
+    seeing = {name for name in table["method"] if method_of(name).given}
     fair = table[~table["method"].isin(seeing) & (table["n_left_out"] == 0)]
     best = fair.groupby("budget")["mean"].max().to_dict()
     has_stars = any(map(_has_star, found.values()))
@@ -231,7 +231,7 @@ def _accuracies(result: StudyResult, paper: pd.DataFrame | None) -> tuple[Table,
     if has_stars:
         notes.append("* Over fewer tasks or splits than the others; on the rest it failed.")
     names = [name for name in dict.fromkeys(table["method"]) if name in seeing]
-    notes += [f"{name} {method_of(name).sees}, so it does not compete." for name in names]
+    notes += [f"{name} {method_of(name).given}, so it does not compete." for name in names]
     return view, notes
 
 

@@ -81,7 +81,7 @@ def page(
         budgets=list(findings.budgets.values()),
         has_intervals=bool(findings.tables["summary"]["low"].notna().any()),
         has_paper=_has_paper(findings, printed),
-        has_seeing=any(method_of(name).sees for name in findings.methods),
+        has_seeing=any(method_of(name).given for name in findings.methods),
         legend={
             name: {"label": look.label, "marker": Markup(marker(look))}
             for name, look in looks(findings.methods if "accuracy" in figures else []).items()
@@ -190,13 +190,13 @@ def _accuracies(findings: Findings, printed: pd.DataFrame) -> Table:
     found = {(one["method"], one["budget"]): one for one in summary.to_dict("records")}
     values = printed.set_index(["classifier", "proportion"])["value"].to_dict()
     # Methods that see test windows do not compete, nor do means over fewer tasks.
-    seeing = {name for name in findings.methods if method_of(name).sees}
+    seeing = {name for name in findings.methods if method_of(name).given}
     fair = summary[~summary["method"].isin(seeing) & (summary["n_left_out"] == 0)]
     highest = fair.groupby("budget")["mean"].max().round(3).to_dict()
     lines, best = [], set()
     for place, method in enumerate(findings.methods):
-        one_method = method_of(method)
-        cells = [f"{one_method.label}\n{one_method.sees}" if one_method.sees else one_method.label]
+        look = method_of(method)
+        cells = ["\n".join(filter(None, (look.label, look.given)))]
         for column, budget in enumerate(findings.budgets, 1):
             one = found.get((method, budget))
             cells.append(NOTHING if one is None else _accuracy(one, values.get((method, budget))))
