@@ -7,6 +7,7 @@ classes and v the variance within them (equation 27).
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -161,10 +162,11 @@ class LinearRule(LabelledClassifier):
         """
         if "coef_" in self.__dict__ and self._plain(X, reset=False):
             coef = self.coef_[0]
-            scores: Array = X @ coef + self.intercept_[0]
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores: Array = X.dot(coef) + self.intercept_[0]
+                total = scores.sum()
             # A finite score proves a finite row only where no coefficient is zero.
-            total = scores.sum()
-            if total - total == 0.0 and (coef.all() or np.isfinite(X).all()):
+            if math.isfinite(total) and (coef.all() or np.isfinite(X).all()):
                 return scores
         check_is_fitted(self, "coef_", msg=self._not_fitted())
         rows = validate_data(self, X, reset=False, dtype=np.float64)
