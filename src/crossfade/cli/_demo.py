@@ -33,20 +33,19 @@ def demo(splits: int, jobs: int, seed: int, out: Path) -> None:
       crossfade demo
       crossfade demo --splits 100
     """
-    from crossfade.cli._reproduce import CLASSES
     from crossfade.cli._study import run_study
-    from crossfade.datasets import load_mental_math
     from crossfade.study._methods import COMPARED
-    from crossfade.study._published import printed
+    from crossfade.study._published import mental_math_study
 
+    study = mental_math_study()
     run_study(
-        load_mental_math,
+        study.load,
         out,
         methods=COMPARED,
         n_splits=splits,
         jobs=jobs,
         seed=seed,
         title="Mental Math: how much calibration does a person need?",
-        paper=printed("mental-math"),
-        classes=CLASSES["mental-math"],
+        paper=study.printed,
+        classes=study.classes,
     )

@@ -94,12 +94,6 @@ _STAND_INS = {
     "features, made to come near the paper's values in brackets. --wesad FOLDER runs the study on "
     "the recordings.",
 }
-#: What the labels of the recordings mean.
-CLASSES = {
-    "mental-math": {0: "rest", 1: "mental arithmetic"},
-    "matb": {0: "medium or high workload", 1: "no or low workload"},
-    "wesad": {0: "baseline", 1: "stress"},
-}
 
 
 def _study(study: PaperStudy, out: Path, splits: int, jobs: int, seed: int) -> None:
