@@ -162,8 +162,8 @@ def _direct(person: Direction, crowd: Crowd, strength: float) -> tuple[Blend, ND
         kept = kept - np.matvec(scaled.mT, np.matvec(solved, coordinates))
         inverse_trace = (1.0 / diagonal).sum(-1) - (scaled * solved).sum((-2, -1))
     else:
-        inner = crossed.mT @ (above * crossed)
-        np.einsum("...ii->...i", inner)[...] += diagonal
+        # The covariance may be one for all people: that of the crowd.
+        inner = crossed.mT @ (above * crossed) + diagonal[..., None] * np.eye(n_features)
         inverse = np.linalg.inv(inner)
         kept = np.matvec(inverse, coordinates)
         inverse_trace = np.einsum("...ii->...", inverse)

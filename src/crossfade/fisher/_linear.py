@@ -164,7 +164,7 @@ class LinearRule(LabelledClassifier):
             coef = self.coef_[0]
             # What is not finite is refused below, in words; numpy need not warn of it too.
             with np.errstate(invalid="ignore", over="ignore"):
-                scores: Array = X.dot(coef) + self.intercept_[0]
+                scores: Array = np.asarray(X) @ coef + self.intercept_[0]
                 total = scores.sum()
             # A finite score proves a finite row only where no coefficient is zero.
             if math.isfinite(total) and (coef.all() or np.isfinite(X).all()):
