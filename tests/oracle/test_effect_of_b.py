@@ -29,8 +29,8 @@ def world(proportion, n_splits):
     batch = Batch(one.X, classes, splits)
     own = as_printed(batch)
     crowd = sources.without(one.group)
-    psi = crowd.paper_prior.psi_parts("authors")
-    law = BlendLaw(own.sigma, own.nu, own.noise, crowd.paper_prior.mean_direction, psi)
+    prior = crowd.paper_prior
+    law = BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors"))
     return batch, sources.sums.balanced[crowd.kept], law
 
 
