@@ -1,5 +1,6 @@
 """The study engine: splits, scores, who is a source to whom, what is left out, what is refused."""
 
+import os
 import warnings
 from dataclasses import replace
 
@@ -164,6 +165,17 @@ def test_rows_are_tidy(make_tasks):
 def test_rows_do_not_depend_on_the_number_of_processes(make_tasks):
     mine = [*METHODS, ("forest", RandomForestClassifier(n_estimators=3))]
     same(rows_of(make_tasks(4), mine), rows_of(make_tasks(4), mine, n_jobs=2))
+
+
+def test_this_process_does_its_part(make_tasks):
+    study = CalibrationStudy(
+        make_tasks(8), methods={"tell": TellProcess()}, budgets=[1], n_splits=1, random_state=0
+    )
+    with pytest.warns(UserWarning, match="'tell' failed on 8 of 8 splits"):
+        result = study.run(n_jobs=2)
+    processes = set(result.failures["message"])
+    assert f"RuntimeError: {os.getpid()}" in processes
+    assert len(processes) == 2
 
 
 def test_rows_do_not_depend_on_the_other_methods_and_budgets(make_tasks):
@@ -456,6 +468,13 @@ class Guess(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return self.classes_[(X[:, 0] > 10.0).astype(int)]
+
+
+class TellProcess(Guess):
+    """Fails with the number of the process that it is in."""
+
+    def fit(self, X, y):
+        raise RuntimeError(os.getpid())
 
 
 def test_estimators_are_fitted_to_the_labelled_windows(make_tasks):

@@ -91,7 +91,7 @@ def test_alphas_scatter_like_those_of_a_plain_loop(proportion, n_draws):
 @pytest.fixture(scope="module")
 def table():
     return effect_of_b(
-        load_mental_math(), task="Subject06", n_draws=(10, 100, 1000), n_splits=40, n_repeats=10
+        load_mental_math(), task="Subject06", n_draws=(10, 100, 1000), n_splits=20, n_repeats=10
     )
 
 

@@ -111,15 +111,15 @@ def own_method(name: str, estimator: Any) -> Method:
 # -- the paper's five: pseudo-inverse, raw units, balanced sources, grid of 0.1 -------------------
 
 
-def _target(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def _run_target(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     return _printed(batch, as_printed(batch).noise.omega, 1.0)
 
 
-def _average_source(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def _run_average_source(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     return _printed(batch, np.tile(sources.paper_prior.mean_direction, (len(batch), 1)), 0.0)
 
 
-def _paper(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def _run_paper(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     own, prior = as_printed(batch), sources.paper_prior
     psi = prior.psi_parts("authors")
     law = _within_reach(BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, psi))
@@ -127,7 +127,7 @@ def _paper(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     return _printed(batch, _convex_at(own, prior.mean_direction, alpha), alpha)
 
 
-def _oracle(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def _run_oracle(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     own = as_printed(batch)
     alphas = np.tile(GRID, (len(batch), 1))
     blends = _convex_at(own, sources.paper_prior.mean_direction, alphas)
@@ -140,7 +140,7 @@ def _oracle(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     return _printed(batch, blends[np.arange(len(best)), best], GRID[best])
 
 
-def _random_alpha(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def _run_random_alpha(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     alpha = rng.choice(GRID, len(batch))
     mu = sources.paper_prior.mean_direction
     return _printed(batch, _convex_at(as_printed(batch), mu, alpha), alpha)
@@ -458,7 +458,7 @@ _RECORDS = (
     Method(
         name="target",
         label="target",
-        run=_target,
+        run=_run_target,
         family="paper",
         sees=Sees.LABELLED,
         colour="#d55e00",
@@ -471,7 +471,7 @@ _RECORDS = (
     Method(
         name="average-source",
         label="average-source",
-        run=_average_source,
+        run=_run_average_source,
         family="paper",
         sees=_SUMS,
         colour="#0072b2",
@@ -484,7 +484,7 @@ _RECORDS = (
     Method(
         name="paper",
         label="paper",
-        run=_paper,
+        run=_run_paper,
         family="paper",
         sees=_SUMS,
         colour="#009e73",
@@ -497,7 +497,7 @@ _RECORDS = (
     Method(
         name="oracle",
         label="oracle",
-        run=_oracle,
+        run=_run_oracle,
         family="paper",
         sees=_SUMS | Sees.UNLABELLED | Sees.TEST_LABELS,
         colour="#7f7f7f",
@@ -509,7 +509,7 @@ _RECORDS = (
     Method(
         name="random-alpha",
         label="random-alpha",
-        run=_random_alpha,
+        run=_run_random_alpha,
         family="paper",
         sees=_SUMS,
         colour="#b0a08a",
