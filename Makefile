@@ -26,7 +26,7 @@ lint: $(VENV)/.ready-lint ## Check format, style, types and docstrings
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	find src/crossfade -name '*.py' | sort | xargs $(BIN)/numpydoc lint
+	$(BIN)/python scripts/check_docstrings.py
 
 bench: $(VENV)/.ready-all ## Measure speed and accuracy against the targets
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -39,7 +39,10 @@ def main():
     benchmarks = {
         "alpha": alpha.run,
         "fit": fits.run_fits,
-        "import": fits.run_import,
+        "predict": fits.run_predict,
+        "partial": fits.run_partial_fit,
+        "classes": fits.run_many_classes,
+        "commands": fits.run_commands,
         "growth": fits.run_growth,
         "prior": prior.run,
         "figures": studies.run,

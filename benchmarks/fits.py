@@ -1,5 +1,7 @@
-"""Fits, import and the growth of cost with the number of features."""
+"""Fits, predictions, commands, and the growth of cost with the number of features."""
 
+import copy
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,53 +30,125 @@ def _samples(n_samples, n_features, rng):
 def run_fits(progress: Progress) -> Iterator[Row]:
     """`PosteriorBlendClassifier.fit` against scikit-learn's shrinkage LDA."""
     rng = np.random.default_rng(0)
-    sizes = (9, 24, 190)
-    for place, n_features in enumerate(sizes):
+    targets = {9: 0.2, 24: 0.2, 190: 0.15}
+    for place, (n_features, target) in enumerate(targets.items()):
         X, y = _samples(40, n_features, rng)
         ours = cf.PosteriorBlendClassifier(_crowd(50, n_features, rng))
         theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
         fast, slow = medians(
             [lambda ours=ours, X=X, y=y: ours.fit(X, y), lambda it=theirs, X=X, y=y: it.fit(X, y)],
-            200,
-            lambda done, place=place: progress((place + done) / len(sizes)),
+            40,
+            lambda done, place=place: progress((place + done) / len(targets)),
+            calls=[10, 5],
         )
         yield at_most(
-            f"PosteriorBlendClassifier.fit over scikit-learn's shrinkage LDA, n = 40, "
+            f"PosteriorBlendClassifier.fit over scikit-learn's LDA (lsqr, auto), n = 40, "
             f"d = {n_features}",
             fast / slow,
-            0.5,
+            target,
             " of its time",
             f" ({1e3 * fast:.2f} of {1e3 * slow:.2f} ms)",
         )
 
 
-def _import_seconds(module):
-    code = (
-        "import time; start = time.perf_counter(); "
-        f"import {module}; print(time.perf_counter() - start)"
+def run_predict(progress: Progress) -> Iterator[Row]:
+    """`predict` of one window against numpy and against scikit-learn's LDA."""
+    rng = np.random.default_rng(0)
+    X, y = _samples(40, 9, rng)
+    ours = cf.PosteriorBlendClassifier(_crowd(50, 9, rng)).fit(X, y)
+    theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(X, y)
+    window, coef, intercept = X[:1].copy(), ours.coef_[0], ours.intercept_[0]
+    mine, bare, slow = medians(
+        [
+            lambda: ours.predict(window),
+            lambda: window @ coef + intercept > 0.0,
+            lambda: theirs.predict(window),
+        ],
+        30,
+        progress,
+        calls=[500, 500, 100],
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return float(done.stdout)
+    note = f" ({1e6 * mine:.1f} µs)"
+    yield at_most(
+        "predict of one window over a numpy dot and threshold", mine / bare, 8.0, "", note
+    )
+    yield at_most("predict of one window over scikit-learn's LDA", mine / slow, 0.06)
 
 
-def run_import(progress: Progress) -> Iterator[Row]:
-    """`import crossfade` against `import sklearn.discriminant_analysis`, in fresh interpreters."""
-    rivals = ("crossfade", "sklearn.discriminant_analysis")
-    seconds = {module: [] for module in rivals}
+def run_partial_fit(progress: Progress) -> Iterator[Row]:
+    """`partial_fit` of one window after many, against after few."""
+    rng = np.random.default_rng(0)
+    prior = _crowd(50, 9, rng)
+    X, y = _samples(16_001, 9, rng)
+    calls = []
+    for seen in (40, 16_000):
+        fitted = cf.PosteriorBlendClassifier(prior).fit(X[:seen], y[:seen])
+        calls.append(lambda it=fitted: copy.copy(it).partial_fit(X[-1:], y[-1:]))
+    few, many = medians(calls, 40, progress, calls=[10, 10])
+    yield at_most(
+        "partial_fit of one window after 16,000 over after 40",
+        many / few,
+        1.2,
+        " times",
+        f" ({1e3 * many:.2f} ms)",
+    )
+
+
+def run_many_classes(progress: Progress) -> Iterator[Row]:
+    """`MulticlassBlend.fit` with a prior against scikit-learn's LDA, ten classes."""
+    rng = np.random.default_rng(0)
+    n_classes, n_features, n_each = 10, 24, 10
+    label = np.repeat(np.arange(n_classes), n_each)
+    crowd = 2.0 * rng.standard_normal((n_classes, n_features))
+    tasks = []
+    for _ in range(21):
+        means = crowd + 0.7 * rng.standard_normal(crowd.shape)
+        tasks.append(cf.Task(means[label] + rng.standard_normal((label.size, n_features)), label))
+    X, y = np.asarray(tasks[0].X), np.asarray(tasks[0].y)
+    ours = cf.MulticlassBlend(cf.PosteriorBlendClassifier(cf.MulticlassPrior.from_tasks(tasks[1:])))
+    theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    fast, slow = medians([lambda: ours.fit(X, y), lambda: theirs.fit(X, y)], 30, progress)
+    yield at_most(
+        "MulticlassBlend.fit over scikit-learn's LDA, K = 10, d = 24",
+        fast / slow,
+        2.0,
+        " times",
+        f" ({1e3 * fast:.2f} and {1e3 * slow:.2f} ms)",
+    )
+
+
+def _cpu_seconds(command):
+    """CPU seconds of a command in a fresh process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def run_commands(progress: Progress) -> Iterator[Row]:
+    """`crossfade --help` and `--version` against the import of what they are made with."""
+    script = "import sys; from crossfade.cli import main; sys.argv[0] = 'crossfade'; main()"
+    rivals = {
+        "bare": [sys.executable, "-c", "import click, rich"],
+        "--help": [sys.executable, "-c", script, "--help"],
+        "--version": [sys.executable, "-c", script, "--version"],
+    }
+    seconds = {name: [] for name in rivals}
     rounds = 11
     for turn in range(rounds):
-        for module in rivals if turn % 2 else rivals[::-1]:
-            seconds[module].append(_import_seconds(module))
+        for name, command in rivals.items():
+            seconds[name].append(_cpu_seconds(command))
         progress((turn + 1) / rounds)
     # The first round fills the cache of the file system.
-    ours, theirs = (float(np.median(seconds[module][1:])) for module in rivals)
-    yield at_most(
-        "import crossfade over import sklearn.discriminant_analysis",
-        ours / theirs,
-        1.3,
-        " times",
-        f" ({ours:.2f} s and {theirs:.2f} s)",
-    )
+    found = {name: float(np.median(each[1:])) for name, each in seconds.items()}
+    for name in ("--help", "--version"):
+        yield at_most(
+            f"crossfade {name} over python -c 'import click, rich'",
+            found[name] / found["bare"],
+            3.0,
+            " times",
+            f" ({found[name]:.2f} s)",
+        )
 
 
 def run_growth(progress: Progress) -> Iterator[Row]:

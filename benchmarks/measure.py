@@ -1,7 +1,7 @@
-"""Things to time in, ratios out: rivals take turns, so that a busy machine slows all alike."""
+"""Ratios of CPU time: rivals take turns, so that a busy machine slows all alike."""
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import NamedTuple
 
 import numpy as np
@@ -26,24 +26,28 @@ def medians(
     rounds: int,
     progress: Progress,
     calls: Sequence[int] | None = None,
+    *,
+    wall: bool = False,
 ) -> list[float]:
     """Median seconds of a call of each rival, over rounds in which each has its turn.
 
+    CPU time of this process, or with `wall` what a clock on the wall shows.
     `calls` says how often each is called in a round; a rival that takes long may be called less.
     Linear algebra has one thread: on a busy machine threads wait for each other, and the wait would
     hide what is measured.
     """
     calls = calls or [1] * len(rivals)
+    clock = perf_counter if wall else process_time
     times: list[list[float]] = [[] for _ in rivals]
     with threadpool_limits(limits=1):
         for rival in rivals:
             rival()
         for turn in range(rounds):
             for place, rival in enumerate(rivals):
+                start = clock()
                 for _ in range(calls[place]):
-                    start = perf_counter()
                     rival()
-                    times[place].append(perf_counter() - start)
+                times[place].append((clock() - start) / calls[place])
             progress((turn + 1) / rounds)
     return [float(np.median(each)) for each in times]
 

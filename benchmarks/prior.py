@@ -1,4 +1,4 @@
-"""A prior from a million source vectors: time and memory, in a fresh interpreter."""
+"""Priors from tasks, and from a million source vectors in a fresh interpreter."""
 
 import json
 import subprocess
@@ -7,11 +7,34 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.measure import Progress, Row, at_most
+import crossfade as cf
+from benchmarks.measure import Progress, Row, at_most, medians
 
 
 def run(progress: Progress) -> Iterator[Row]:
     """Rows of the table."""
+    yield from _from_tasks(lambda done: progress(0.5 * done))
+    yield from _streamed(lambda done: progress(0.5 + 0.5 * done))
+
+
+def _from_tasks(progress: Progress) -> Iterator[Row]:
+    known = cf.load_mental_math()
+    rng = np.random.default_rng(0)
+    label = np.repeat([0, 1], 20)
+    shift = 0.5 * label[:, None]
+    many = [cf.Task(rng.standard_normal((40, 20)) + shift, label) for _ in range(10_000)]
+    few, large = medians(
+        [lambda: cf.TaskPrior.from_tasks(known), lambda: cf.TaskPrior.from_tasks(many)],
+        5,
+        progress,
+        calls=[20, 1],
+    )
+    what = "TaskPrior.from_tasks"
+    yield at_most(f"{what}, 36 tasks of 97 windows, 9 features", 1e3 * few, 15.0, " ms")
+    yield at_most(f"{what}, 10,000 tasks of 40 windows, 20 features", large, 1.5, " s")
+
+
+def _streamed(progress: Progress) -> Iterator[Row]:
     results = []
     rounds = 3
     for turn in range(rounds):

@@ -18,7 +18,7 @@ def unit_law(nu, sigma, n_samples, directions):
 
 
 def paper_law(nu, sigma, n_samples, directions):
-    """The same as `plain_algorithm1` has it: raw formula of the text, Psi as used."""
+    """The same as `authors_algorithm1` has it: raw formula of the text, Psi as used."""
     inverse = np.linalg.inv(sigma)
     raw = inverse @ nu
     noise = ((1.0 + nu @ raw) * inverse - np.outer(raw, raw)) / n_samples

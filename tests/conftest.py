@@ -1,5 +1,7 @@
 """What the tests draw their tasks, targets, priors and recordings from."""
 
+import hashlib
+import json
 import os
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-from crossfade import Task, TaskPrior
+from crossfade import Task, TaskPrior, simulate
 
 settings.register_profile(
     "crossfade", derandomize=True, deadline=None, database=None, max_examples=20
@@ -76,17 +78,65 @@ def make_tasks():
 def make_many():
     """Tasks of three classes or more, their means near those of the crowd."""
 
-    def make(n_tasks=6, n_features=4, n_each=(8, 10, 9)):
-        crowd = 2.0 * np.random.default_rng(0).standard_normal((len(n_each), n_features))
-        names = np.array([f"class {place}" for place in range(len(n_each))])
+    def make(n_tasks=6, n_features=4, n_each=(8, 10, 9), first=0, gap=2.0, names=None):
+        crowd = gap * np.random.default_rng(0).standard_normal((len(n_each), n_features))
+        names = np.array(names or [f"class {place}" for place in range(len(n_each))])
         label = np.repeat(np.arange(len(n_each)), n_each)
         tasks = []
-        for seed in range(n_tasks):
+        for seed in range(first, first + n_tasks):
             rng = np.random.default_rng([7, seed])
             means = crowd + 0.7 * rng.standard_normal(crowd.shape)
             X = means[label] + rng.standard_normal((label.size, n_features))
             tasks.append(Task(X, names[label], f"p{seed}"))
         return tasks
+
+    return make
+
+
+@pytest.fixture
+def write_archive():
+    """Write arrays as ``docs/prior-file.md`` has it, under a checksum that fits them."""
+
+    def write(path, header, arrays):
+        text = json.dumps(header)
+        digest = hashlib.sha256(text.encode())
+        for name in sorted(arrays):
+            digest.update(f"{name}{arrays[name].shape}".encode() + arrays[name].tobytes())
+        content = {"header": text.encode(), "sha256": digest.digest()}
+        content = {name: np.frombuffer(part, np.uint8) for name, part in content.items()}
+        np.savez(path, **content, **arrays)
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def make_clusters():
+    """Unit directions about several centres in turn; about the first axes if none are given."""
+
+    def make(n_tasks=60, n_features=4, kappas=(80.0, 80.0), seed=0, centres=None):
+        rng = np.random.default_rng([seed, n_tasks, n_features])
+        centres = np.eye(n_features) if centres is None else centres
+        W = np.empty((n_tasks, n_features))
+        for place, kappa in enumerate(kappas):
+            n_here = len(W[place :: len(kappas)])
+            W[place :: len(kappas)] = simulate.draw_directions(
+                n_here, n_features, kappa, mean_direction=centres[place], random_state=rng
+            )
+        return W
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_run():
+    """Normal samples along the last axis but one, each like the one before it."""
+
+    def make(rng, shape, correlation):
+        rows = rng.standard_normal(shape)
+        for place in range(1, shape[-2]):
+            rows[..., place, :] *= np.sqrt(1.0 - correlation**2)
+            rows[..., place, :] += correlation * rows[..., place - 1, :]
+        return rows
 
     return make
 

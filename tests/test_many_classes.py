@@ -374,7 +374,6 @@ def test_the_report_of_many_classes_opens(make_many, tmp_path):
     written = write_report(result, tasks, tmp_path)
     text = written[-1].read_text()
     assert "1/3 is chance" in text
-    assert "the mean of 3 shares" in text
     assert "There is no figure: with 3 classes a task has several directions." in text
     names = {path.name for path in written}
     assert {"accuracy.png", "forecast.png", "alphas.png", "differences-lda.png"} <= names
@@ -383,5 +382,5 @@ def test_the_report_of_many_classes_opens(make_many, tmp_path):
     assert left_out["task"].tolist() == ["p0", "p0"]
     assert left_out["reason"].str.startswith("no windows of some class").all()
     # LDA cannot be fitted to one window of each class.
-    assert '<th scope="row">lda</th><td>3 windows</td>' in text
+    assert '<th scope="row">scikit-learn&#39;s LDA</th><td>3 windows</td>' in text
     assert "2 windows" not in text

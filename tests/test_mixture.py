@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pytest
 
-import crossfade
 from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
@@ -17,9 +16,11 @@ from crossfade import (
     load_model,
     save_model,
 )
-from crossfade.blend._mixture import given_crowd, mixture_blend
-from crossfade.blend._posterior import scattered_blend
+from crossfade import blend as verbs
+from crossfade.blend import meet, posterior
+from crossfade.exceptions import CancellingSourcesWarning
 from crossfade.fisher import _spectrum
+from crossfade.fisher._direction import direction_of
 from crossfade.prior._vmf_mixture import choose_mixture, fit_mixture
 from crossfade.simulate import draw_directions
 
@@ -33,22 +34,19 @@ BLENDS = {
 }
 
 
-def two_clusters(n_tasks=60, n_features=4, kappa=80.0, seed=0):
-    """Unit directions about the first axis and about the second, in turn."""
-    rng = np.random.default_rng([seed, n_tasks, n_features])
-    W = np.empty((n_tasks, n_features))
-    for place in (0, 1):
-        n_here = len(W[place::2])
-        centre = np.eye(n_features)[place]
-        W[place::2] = draw_directions(
-            n_here, n_features, kappa, mean_direction=centre, random_state=rng
-        )
-    return W
-
-
 @pytest.fixture
-def mixture():
-    return MixturePrior.from_projections(two_clusters())
+def mixture(make_clusters):
+    return MixturePrior.from_projections(make_clusters(), 2)
+
+
+def person_of(rows, own, noise):
+    """Someone with this direction and noise, whose covariance is that of the rows."""
+    sigma = _spectrum.from_rows(rows)
+    length = np.full(own.shape[:-1], 1.3)
+    nu = length[..., None] * sigma.apply(own)
+    made = direction_of(sigma, nu, np.full((*length.shape, 2), 6.0), 0.0)
+    np.testing.assert_allclose(made.omega, own, atol=1e-9)
+    return made._replace(noise=noise)
 
 
 @pytest.fixture(params=BLENDS)
@@ -83,61 +81,56 @@ def test_one_component_is_a_task_prior(make_directions, make_target, blend, isot
 
 @pytest.mark.parametrize("isotropic", [False, True])
 @pytest.mark.parametrize("strength", ["auto", "risk", 0.0, 1.0, 50.0])
-def test_blend_of_one_component_is_that_of_one_crowd(make_directions, strength, isotropic):
+def test_verbs_of_one_component_are_those_of_one_crowd(make_directions, strength, isotropic):
     """The general formula, without the short cut that the classifiers take."""
-    W = make_directions(n_features=5)
-    single = TaskPrior.from_projections(W, isotropic=isotropic)
+    crowd = TaskPrior.from_projections(make_directions(n_features=5), isotropic=isotropic).crowd
     rng = np.random.default_rng(1)
-    rows = rng.normal(size=(7, 12, 5)) / 3.0
     own = draw_directions(7, 5, 0.0, random_state=rng)
-    shared = _spectrum.from_rows(rows), own, rng.uniform(0.01, 0.1, 7), np.full(7, 1.3)
-    one = mixture_blend(*shared, [single], strength)
-    expected, _ = scattered_blend(*shared, single.mean, single.scatter_root, strength)
+    person = person_of(rng.normal(size=(7, 12, 5)) / 3.0, own, rng.uniform(0.01, 0.1, 7))
+    one, expected = verbs.mixture(person, [crowd], strength), posterior(person, crowd, strength)
     np.testing.assert_allclose(one.omega, expected.omega, atol=1e-9)
-    np.testing.assert_allclose(one.trace, expected.trace, atol=1e-9)
-    np.testing.assert_allclose(one.own_trace, expected.trace, atol=1e-9)
-    np.testing.assert_allclose(one.strength, expected.strength, rtol=1e-9)
+    for name in ("dof", "alpha", "strength"):
+        np.testing.assert_allclose(getattr(one, name), getattr(expected, name), atol=1e-9)
     np.testing.assert_array_equal(one.weights, np.ones((7, 1)))
-    crowd = given_crowd(shared[0], shared[2], [single], one)
-    np.testing.assert_allclose(crowd.mean_direction, np.tile(single.mean_direction, (7, 1)))
-    np.testing.assert_allclose(crowd.n_tasks, 30.0)
-    np.testing.assert_allclose(crowd.sway, 0.0, atol=1e-12)
+    met, weights = meet(person, [crowd])
+    np.testing.assert_array_equal(weights, np.ones((7, 1)))
+    np.testing.assert_allclose(met.mean_direction, np.tile(crowd.mean_direction, (7, 1)))
+    np.testing.assert_allclose(met.n_tasks, 30.0)
+    np.testing.assert_allclose(met.sway, 0.0, atol=1e-12)
     for form in ("tangent", "authors", "printed"):
-        for part, same in zip(crowd.psi_parts(form), single.psi_parts(form), strict=True):
+        for part, same in zip(met.psi(form), crowd.psi(form), strict=True):
             np.testing.assert_allclose(part, same, rtol=1e-9)
 
 
 @pytest.mark.parametrize("isotropic", [False, True])
 @pytest.mark.parametrize("strength", ["auto", "risk", 2.0])
-def test_a_batch_of_targets_is_each_of_them(strength, isotropic):
-    prior = MixturePrior.from_projections(two_clusters(), isotropic=isotropic)
+def test_a_batch_of_people_is_each_of_them(make_clusters, strength, isotropic):
+    crowds = MixturePrior.from_projections(make_clusters(), 2, isotropic=isotropic).components
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(2, 3, 10, 4)) / 3.0
     own = draw_directions(6, 4, 0.0, random_state=rng).reshape(2, 3, 4)
-    noise, length = rng.uniform(0.01, 0.1, (2, 3)), np.full((2, 3), 1.3)
-    sigma = _spectrum.from_rows(rows)
-    whole = mixture_blend(sigma, own, noise, length, prior.components, strength)
-    crowds = given_crowd(sigma, noise, prior.components, whole)
-    assert whole.weights.shape == (2, 3, 2)
+    noise = rng.uniform(0.01, 0.1, (2, 3))
+    people = person_of(rows, own, noise)
+    whole, (met, weights) = verbs.mixture(people, crowds, strength), meet(people, crowds)
+    assert whole.weights.shape == weights.shape == (2, 3, 2)
     for place in np.ndindex(2, 3):
-        alone = _spectrum.Spectrum(*(part[place] for part in sigma))
-        shared = alone, own[place], noise[place], length[place]
-        one = mixture_blend(*shared, prior.components, strength)
-        for name in ("omega", "trace", "own_trace", "strength", "weights"):
-            np.testing.assert_allclose(
-                getattr(whole, name)[place], getattr(one, name), rtol=1e-7, atol=1e-9
-            )
-        crowd = given_crowd(alone, noise[place], prior.components, one)
-        for part, same in zip(crowds, crowd, strict=True):
-            np.testing.assert_allclose(part[place], same, rtol=1e-7, atol=1e-9)
+        alone = person_of(rows[place], own[place], noise[place])
+        one, (crowd, theirs) = verbs.mixture(alone, crowds, strength), meet(alone, crowds)
+        pairs = [(weights[place], theirs)]
+        for name in ("omega", "dof", "alpha", "strength", "weights", "source"):
+            pairs.append((getattr(whole, name)[place], getattr(one, name)))
+        for name in ("n_tasks", "mean", "mean_direction", "resultant_length", "mean_square"):
+            pairs.append((getattr(met, name)[place], getattr(crowd, name)))
+        for part, same in [*pairs, (met.sway[place], crowd.sway)]:
+            np.testing.assert_allclose(part, same, rtol=1e-7, atol=1e-9)
 
 
 # -- what it holds --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_components", [None, 2])
-def test_two_clusters_are_found(n_components):
-    W = two_clusters(61)
+def test_two_clusters_are_found(make_clusters, n_components):
+    W = make_clusters(61)
     prior = MixturePrior.from_projections(W, n_components)
     assert repr(prior) == (
         "MixturePrior(n_components=2, n_tasks=61, n_features=4, shares=[0.51, 0.49])"
@@ -151,11 +144,12 @@ def test_two_clusters_are_found(n_components):
     assert [one.n_tasks for one in prior.components] == prior.counts.tolist()
 
 
-def test_the_same_directions_give_the_same_prior():
-    W = two_clusters()
-    assert MixturePrior.from_projections(W) == MixturePrior.from_projections(W)
-    other = MixturePrior.from_projections(W, 3, random_state=1)
-    assert other != MixturePrior.from_projections(W)
+def test_the_same_directions_give_the_same_prior(make_clusters):
+    W = make_clusters()
+    prior = MixturePrior.from_projections(W, 3)
+    assert prior == MixturePrior.from_projections(W, 3)
+    other = MixturePrior.from_projections(W, 2)
+    assert other != prior
     assert other != "prior"
 
 
@@ -195,8 +189,8 @@ def test_reversed_turns_every_direction_about(mixture):
 # -- sizes at which things break ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_features", [1, 2, 3, 50, 200])
-@pytest.mark.parametrize("n_tasks", [2, 3, 5, 40])
+@pytest.mark.parametrize("n_features", [1, 2, 200])
+@pytest.mark.parametrize("n_tasks", [2, 5, 20])
 @pytest.mark.parametrize("kappa", [0.0, 5.0, 1e6])
 def test_safe_at_every_size(n_tasks, n_features, kappa):
     W = draw_directions(n_tasks, n_features, kappa, random_state=n_tasks)
@@ -207,7 +201,7 @@ def test_safe_at_every_size(n_tasks, n_features, kappa):
         assert np.isfinite(prior.direction_sums).all()
         assert (prior.concentrations >= 0.0).all()
         for one in prior.components:
-            assert np.linalg.eigvalsh(one.scatter).min() > 0.0
+            assert np.linalg.eigvalsh(one.dense_scatter).min() > 0.0
 
 
 def test_components_that_no_task_is_left_to_are_given_up():
@@ -232,8 +226,8 @@ def test_no_chosen_component_has_a_single_task():
 
 
 @pytest.mark.parametrize("isotropic", [False, True])
-def test_weights_of_the_components_are_learnt(blend, make_target, isotropic):
-    prior = MixturePrior.from_projections(two_clusters(), isotropic=isotropic)
+def test_weights_of_the_components_are_learnt(make_clusters, blend, make_target, isotropic):
+    prior = MixturePrior.from_projections(make_clusters(), 2, isotropic=isotropic)
     X, y = make_target(n_each=(30, 30), gap=2.0)
     X = (X - 10.0) / np.linspace(0.5, 3.0, 4)
     fitted = blend(prior).fit(X, y)
@@ -263,9 +257,9 @@ def test_weights_are_the_shares_where_the_target_has_no_say(mixture):
     np.testing.assert_array_equal(person.projection_, person.target_projection_)
 
 
-def test_classes_by_other_names_turn_the_prior_round(blend, make_target):
+def test_classes_by_other_names_turn_the_prior_round(make_clusters, blend, make_target):
     X, y = make_target()
-    prior = MixturePrior.from_projections(two_clusters(), classes=("b", "c"))
+    prior = MixturePrior.from_projections(make_clusters(), 2, classes=("b", "c"))
     names = np.array(["b", "c"])[y]
     plain = blend(prior).fit(X, names)
     # The class that stands for "b" sorts after the one that stands for "c".
@@ -285,12 +279,12 @@ def test_one_class_takes_the_mean_of_all_components(make_tasks, make_target):
     np.testing.assert_array_equal(fits[0].component_weights_, prior.shares)
 
 
-def test_two_components_that_cancel_leave_the_person(make_target):
+def test_two_components_that_cancel_leave_the_person(make_clusters, make_target):
     """The convex blend warns, as it does with one crowd."""
-    W = np.concatenate([two_clusters(), -two_clusters()])
+    W = np.concatenate([make_clusters(), -make_clusters()])
     X, y = make_target(n_each=(2, 2), gap=0.1)
     prior = MixturePrior.from_projections(W, 1)
-    with pytest.warns(UserWarning, match="tasks cancel out"):
+    with pytest.warns(CancellingSourcesWarning, match="tasks cancel out"):
         assert ConvexBlendClassifier(prior).fit(X, y).alpha_ == 1.0
 
 
@@ -305,9 +299,13 @@ def test_a_model_file_remembers_its_mixture(mixture, make_target, tmp_path):
 
 
 @pytest.mark.parametrize("isotropic", [False, True])
-def test_saved_and_loaded_it_is_the_same(isotropic, tmp_path):
+def test_saved_and_loaded_it_is_the_same(make_clusters, isotropic, tmp_path):
     prior = MixturePrior.from_projections(
-        two_clusters(), isotropic=isotropic, classes=("rest", "übung"), feature_names=list("abcd")
+        make_clusters(),
+        2,
+        isotropic=isotropic,
+        classes=("rest", "übung"),
+        feature_names=list("abcd"),
     )
     prior.save(tmp_path / "a.npz")
     again = MixturePrior.load(tmp_path / "a.npz")
@@ -316,10 +314,10 @@ def test_saved_and_loaded_it_is_the_same(isotropic, tmp_path):
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
 
-def test_the_file_holds_no_direction(mixture, tmp_path):
+def test_the_file_holds_no_direction(make_clusters, mixture, tmp_path):
     mixture.save(tmp_path / "prior.npz")
     content = (tmp_path / "prior.npz").read_bytes()
-    for direction in two_clusters():
+    for direction in make_clusters():
         assert direction.tobytes() not in content
 
 
@@ -346,8 +344,8 @@ def test_card_tells_that_a_component_may_be_one_person(make_target, tmp_path):
     np.testing.assert_allclose(prior.direction_sums[1], alone, atol=1e-3)
     assert data["n_tasks"] == 13
     assert "components" in prior.card()
-    assert "of one task it is that direction" in prior.card()
-    assert "exact sums: who knows all tasks but one" not in prior.card()
+    assert "a component of one task is that task's direction" in prior.card()
+    assert "exact sums: anyone who knows all tasks but one" not in prior.card()
 
     prior.save(tmp_path / "prior.npz")
     with np.load(tmp_path / "prior.npz") as archive:
@@ -356,38 +354,6 @@ def test_card_tells_that_a_component_may_be_one_person(make_target, tmp_path):
     fitted = PosteriorBlendClassifier(prior).fit(*make_target(6))
     save_model(fitted, tmp_path / "model.json")
     assert load_model(tmp_path / "model.json").prior_["privacy"] == data["privacy"]
-
-
-def altered(path, **arrays):
-    """The file with other arrays, under a checksum that fits."""
-    from crossfade.prior._archive import pack
-
-    with np.load(path) as archive:
-        kept = {name: archive[name] for name in archive.files if name not in ("header", "sha256")}
-    kept |= arrays
-    kept = {name: array for name, array in kept.items() if array is not None}
-    path.write_bytes(pack({"format": "crossfade-mixture-prior", "version": 1}, kept))
-
-
-@pytest.mark.parametrize(
-    ("arrays", "reason"),
-    [
-        ({"counts": np.array([70.0, -10.0])}, "counts must be positive and sum to 60"),
-        ({"counts": np.array([20.0, 20.0])}, "counts must be positive and sum to 60"),
-        ({"counts": np.empty(0)}, r"counts must be of shape \(0,\)"),
-        ({"direction_sums": np.zeros((2, 4))}, "direction_sums do not add up"),
-        ({"direction_sums": None}, "holds no valid prior"),
-        ({"outer_sums": None}, "must both be there or not"),
-        ({"pooled": None}, "not a prior file"),
-        ({"pooled": np.zeros(5, dtype=np.uint8)}, "not a prior file"),
-    ],
-)
-def test_altered_files_are_refused(mixture, tmp_path, arrays, reason):
-    path = tmp_path / "prior.npz"
-    mixture.save(path)
-    altered(path, **arrays)
-    with pytest.raises(ValueError, match=reason):
-        MixturePrior.load(path)
 
 
 def test_a_changed_number_breaks_the_checksum(mixture, tmp_path):
@@ -405,24 +371,24 @@ def test_a_changed_number_breaks_the_checksum(mixture, tmp_path):
 
 
 @pytest.mark.parametrize("n_components", [0, -1, 2.5, True, "two"])
-def test_number_of_components_must_be_whole_and_positive(n_components):
+def test_number_of_components_must_be_whole_and_positive(make_clusters, n_components):
     with pytest.raises(ValueError, match="n_components must be a whole number of at least 1"):
-        MixturePrior.from_projections(two_clusters(), n_components)
+        MixturePrior.from_projections(make_clusters(), n_components)
 
 
-def test_no_more_components_than_tasks(make_tasks):
+def test_no_more_components_than_tasks(make_clusters, make_tasks):
     with pytest.raises(ValueError, match=r"got 7 components for 6 tasks\. Ask for fewer"):
-        MixturePrior.from_projections(two_clusters(6), 7)
+        MixturePrior.from_projections(make_clusters(6), 7)
     with pytest.raises(ValueError, match="got 3 components for 2 tasks"):
         MixturePrior.from_tasks(make_tasks(2), n_components=3)
 
 
-def test_directions_must_be_unit_vectors():
-    W = two_clusters()
+def test_directions_must_be_unit_vectors(make_clusters):
+    W = make_clusters()
     with pytest.raises(ValueError, match="unit vectors; row 0 has length 2"):
         MixturePrior.from_projections(2.0 * W)
-    scaled = MixturePrior.from_projections(2.0 * W, normalize=True)
-    np.testing.assert_allclose(scaled.counts, MixturePrior.from_projections(W).counts)
+    scaled = MixturePrior.from_projections(2.0 * W, 2, normalize=True)
+    np.testing.assert_allclose(scaled.counts, MixturePrior.from_projections(W, 2).counts)
     W[3, 1] = np.nan
     with pytest.raises(ValueError, match="projections must be finite"):
         MixturePrior.from_projections(W)
@@ -465,7 +431,3 @@ def test_pooled_must_be_an_exact_task_prior(mixture):
     apart = sums[1] + 200.0 * np.eye(4)[0] * [[1.0], [-1.0]]
     with pytest.raises(ValueError, match="longer than so many"):
         MixturePrior(mixture.pooled, sums[0], apart, sums[2])
-
-
-def test_it_is_public():
-    assert crossfade.MixturePrior is MixturePrior

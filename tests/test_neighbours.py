@@ -13,24 +13,19 @@ from crossfade import (
     Task,
     TaskPrior,
 )
-from crossfade.fisher._correlation import cut_off
+from crossfade.fisher._task_moments import cut_off
 
 BLENDS = [ConvexBlendClassifier, PosteriorBlendClassifier]
 
 
 @pytest.fixture(scope="module")
-def tasks():
+def tasks(make_run):
     """Tasks whose neighbouring samples are alike."""
     rng = np.random.default_rng(0)
     label = np.repeat([0, 1], 30)
-    made = []
-    for place in range(9):
-        rows = rng.standard_normal((60, 4))
-        for row in range(1, 60):
-            rows[row] = 0.7 * rows[row - 1] + np.sqrt(0.51) * rows[row]
-        gap = np.array([1.0, 0.5, 0.0, 0.0]) + 0.3 * rng.standard_normal(4)
-        made.append(Task(rows + np.where(label == 1, 1.0, -1.0)[:, None] * gap, label, f"p{place}"))
-    return made
+    gaps = np.array([1.0, 0.5, 0.0, 0.0]) + 0.3 * rng.standard_normal((9, 4))
+    rows = make_run(rng, (9, 60, 4), 0.7) + np.where(label, 1.0, -1.0)[:, None] * gaps[:, None]
+    return [Task(one, label, f"p{place}") for place, one in enumerate(rows)]
 
 
 @pytest.mark.parametrize("blend", BLENDS)
@@ -85,8 +80,8 @@ def test_likeness_is_cut_off_at_the_first_that_may_be_chance():
 def test_what_is_known_of_neighbours_is_merged_and_kept_in_files(tasks, tmp_path):
     prior = TaskPrior.from_tasks(tasks)
     scale = prior.feature_scale
-    both = TaskPrior.from_tasks(tasks[:4], feature_scale=scale)
-    both = both + TaskPrior.from_tasks(tasks[4:], feature_scale=scale)
+    parts = [TaskPrior.from_tasks(some, feature_scale=scale) for some in (tasks[:4], tasks[4:])]
+    both = parts[0] + parts[1]
     np.testing.assert_allclose(both.autocorrelation, prior.autocorrelation)
     assert both.direction_noise == pytest.approx(prior.direction_noise)
     prior.save(tmp_path / "prior.npz")
@@ -100,27 +95,25 @@ def test_what_is_known_of_neighbours_is_merged_and_kept_in_files(tasks, tmp_path
         replace(prior, autocorrelation=np.zeros(3))
 
 
-def test_tasks_too_short_for_halves_have_no_noise():
-    rng = np.random.default_rng(1)
-    tasks = [Task(rng.standard_normal((6, 3)), [0, 0, 0, 1, 1, 1]) for _ in range(4)]
-    assert TaskPrior.from_tasks(tasks).direction_noise is None
+def test_tasks_too_short_for_halves_have_no_noise(make_tasks):
+    assert TaskPrior.from_tasks(make_tasks(4, 3, (3, 3))).direction_noise is None
+    assert TaskPrior.from_tasks(make_tasks(4, 3, (4, 4))).direction_noise > 0.0
 
 
-def test_neighbours_in_the_rest_are_not_alike(tasks):
-    rng = np.random.default_rng(2)
-    label = np.repeat([0, 1, 2], 20)
-    made = [Task(rng.standard_normal((60, 3)) + 3.0 * label[:, None], label) for _ in range(4)]
-    prior = MulticlassPrior.from_tasks(made, strategy="one-vs-rest")
+def test_neighbours_in_the_rest_are_not_alike(make_many):
+    prior = MulticlassPrior.from_tasks(make_many(4), strategy="one-vs-rest")
     assert all(one.autocorrelation is None for one in prior.priors.values())
+    pairs = MulticlassPrior.from_tasks(make_many(4))
+    assert all(one.autocorrelation is not None for one in pairs.priors.values())
 
 
-def test_pairs_have_priors_of_their_own(tasks):
-    rng = np.random.default_rng(3)
-    label = np.repeat(["a", "b", "c"], 20)
-    made = [Task(rng.standard_normal((60, 3)), label) for _ in range(4)]
-    prior = MulticlassPrior.from_tasks(made)
-    with pytest.raises(ValueError, match=r"is of the classes \('b', 'c'\)"):
-        MulticlassPrior("pairwise", ("a", "b", "c"), {("a", "b"): prior["b", "c"]})
-    mixed = MixturePrior.from_tasks([Task(t.X[:40], t.y[:40]) for t in made], n_components=1)
+def test_pairs_have_priors_of_their_own(make_many):
+    tasks = make_many(4)
+    prior = MulticlassPrior.from_tasks(tasks)
+    first, _, last = prior.pairs
+    with pytest.raises(ValueError, match=r"is of the classes \('class 1', 'class 2'\)"):
+        MulticlassPrior("pairwise", prior.classes, {first: prior[last]})
+    some = [Task(one.X[:18], one.y[:18]) for one in tasks]
+    mixed = MixturePrior.from_tasks(some, n_components=1)
     with pytest.raises(TypeError, match="must be a TaskPrior; got MixturePrior"):
-        MulticlassPrior("pairwise", ("a", "b", "c"), {("a", "b"): mixed})
+        MulticlassPrior("pairwise", prior.classes, {first: mixed})

@@ -18,23 +18,25 @@ def test_figure2_draws_every_row():
     part = table[(table["n_sources"] == 100) & (table["classifier"] == "optimal")]
     part = part[part["quantity"] == "accuracy"]
     assert top.get_title() == "J = 100"
-    assert np.array_equal(lines_of(top)["optimal, predicted"].get_ydata(), part["predicted"])
-    assert np.array_equal(lines_of(top)["optimal, true"].get_ydata(), part["true"])
-    assert np.array_equal(lines_of(top)["paper, empirical"].get_ydata(), part["empirical"])
+    assert np.array_equal(lines_of(top)["Optimal alpha, predicted"].get_ydata(), part["predicted"])
+    assert np.array_equal(lines_of(top)["Optimal alpha, true"].get_ydata(), part["true"])
+    drawn = [line.get_ydata() for line in top.get_lines()]
+    for name in ("analytical", "empirical"):
+        assert any(np.array_equal(values, part[name]) for values in drawn)
+    assert "in the paper, empirical" in lines_of(figure.axes[0])
 
 
 def test_figure2_without_a_reference_has_no_marks_of_the_paper():
     table = figure2(n_sources=(5,), n_targets=(10, 20), n_features=3, n_repeats=4)
-    labels = lines_of(plots.figure2(table).axes[0])
-    assert "paper, empirical" not in labels
+    assert not [label for label in lines_of(plots.figure2(table).axes[0]) if "paper" in label]
 
 
 def test_figure3_draws_every_row():
     table = figure3(panels=["d"], n_repeats=4)
     top, bottom = plots.figure3(table).axes
     part = table[table["classifier"] == "posterior"]
-    assert np.array_equal(lines_of(top)["posterior"].get_ydata(), part["accuracy"])
-    assert np.array_equal(lines_of(bottom)["posterior"].get_ydata(), part["alpha"])
+    assert np.array_equal(lines_of(top)["Posterior blend"].get_ydata(), part["accuracy"])
+    assert np.array_equal(lines_of(bottom)["Posterior blend"].get_ydata(), part["alpha"])
     paper = table[table["classifier"] == "paper"]["reference_accuracy"]
     drawn = [line.get_ydata() for line in top.get_lines()]
     assert any(np.array_equal(values, paper) for values in drawn)
@@ -46,7 +48,7 @@ def test_misspecified_draws_every_scenario():
     assert [text.get_text() for text in ax.get_yticklabels()] == ["wishart", "shifted"]
     drawn = {box.get_label(): box[0].get_xdata() for box in ax.containers}
     expected = table[table["classifier"] == "posterior"]["accuracy"]
-    assert np.array_equal(drawn["posterior"], expected)
+    assert np.array_equal(drawn["Posterior blend"], expected)
 
 
 def test_newcomers_says_for_how_many_it_is_better():
@@ -55,6 +57,14 @@ def test_newcomers_says_for_how_many_it_is_better():
     wide = rows.pivot(index="newcomer", columns="classifier", values="accuracy")
     better = (wide["posterior"] > wide["lda"]).sum()
     assert f"better for {better} of 6" in figure.axes[1].get_title()
+
+
+def test_accuracies_have_a_line_at_chance():
+    table = figure2(n_sources=(5,), n_targets=(10, 20), n_repeats=4)
+    above, below = plots.figure2(table).axes
+    [line] = [one for one in above.get_lines() if one.get_gid() == "chance"]
+    assert set(line.get_ydata()) == {0.5}
+    assert not [one for one in below.get_lines() if one.get_gid() == "chance"]
 
 
 @pytest.mark.parametrize("image_format", ["png", "pdf", "svg"])

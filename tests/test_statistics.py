@@ -547,7 +547,7 @@ def test_a_verdict_on_proportions_that_come_to_unlike_numbers():
     rows = two_methods().replace({"budget": {1.0: 0.05, 2.0: 0.1}})
     rows.loc[rows["task"] == "p0", "n_labelled"] += 2
     assert verdict(rows).startswith(
-        "With 2 to 4 labelled windows (of each class as many as 5 % of the smallest), "
+        "With 2 to 4 labelled windows (5 % of the smallest class, from each class), "
     )
 
 
@@ -634,7 +634,7 @@ def test_a_verdict_where_a_method_failed_at_the_smallest_budget():
     sentence = verdict(failed(two_methods(), method="lda", budget=1.0))
     assert sentence.startswith("With 4 labelled windows (2 of each class), posterior")
     assert "scikit-learn's LDA (better for 5 of 6" in sentence
-    assert sentence.endswith("; with fewer windows scikit-learn's LDA has no accuracy.")
+    assert sentence.endswith("; scikit-learn's LDA failed with fewer windows.")
     assert "with fewer" not in verdict(two_methods())
 
 

@@ -184,7 +184,7 @@ def test_a_finished_study_does_nothing(make_tasks, tmp_path, monkeypatch):
     first = make_study(make_tasks(3)).run(folder=tmp_path)
     before = shards(tmp_path), (tmp_path / "study.json").stat().st_mtime_ns
     assert len(before[0]) == 12
-    monkeypatch.setattr("crossfade.study._study.run_shard", refuse_to_run)
+    monkeypatch.setattr("crossfade.study._processes.run_shard", refuse_to_run)
     monkeypatch.setattr("crossfade.study._study.Sources", None)
     seen = []
     second = make_study(make_tasks(3)).run(
@@ -318,7 +318,7 @@ def test_a_folder_that_cannot_be_made_is_said_before_anything_runs(
     make_tasks, tmp_path, monkeypatch
 ):
     (tmp_path / "file").write_text("no folder")
-    monkeypatch.setattr("crossfade.study._study.run_shard", refuse_to_run)
+    monkeypatch.setattr("crossfade.study._processes.run_shard", refuse_to_run)
     for folder in (tmp_path / "file", tmp_path / "file" / "deeper"):
         message = rf"A study cannot be kept in {folder}: .*\. Choose another folder\."
         with pytest.raises(OSError, match=message) as caught:
@@ -471,7 +471,7 @@ def test_estimators_that_cannot_be_told_apart_run_without_a_folder(make_tasks):
 def test_what_is_no_study_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no study in .*: it has no study\.json"):
         StudyResult.load(tmp_path)
-    for content in ("{", "[1, 2]", "{}", '"text"'):
+    for content in ("{", "[1, 2]", "{}", '"text"', "[" * 200_000):
         (tmp_path / "study.json").write_text(content)
         with pytest.raises(ValueError, match=r"study\.json is not the plan of a study: "):
             StudyResult.load(tmp_path)

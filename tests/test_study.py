@@ -1,5 +1,6 @@
 """The study engine: splits, scores, who is a source to whom, what is left out, what is refused."""
 
+import os
 import warnings
 from dataclasses import replace
 
@@ -7,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, roc_auc_score
@@ -167,6 +167,17 @@ def test_rows_do_not_depend_on_the_number_of_processes(make_tasks):
     same(rows_of(make_tasks(4), mine), rows_of(make_tasks(4), mine, n_jobs=2))
 
 
+def test_this_process_does_its_part(make_tasks):
+    study = CalibrationStudy(
+        make_tasks(8), methods={"tell": TellProcess()}, budgets=[1], n_splits=1, random_state=0
+    )
+    with pytest.warns(UserWarning, match="'tell' failed on 8 of 8 splits"):
+        result = study.run(n_jobs=2)
+    processes = set(result.failures["message"])
+    assert f"RuntimeError: {os.getpid()}" in processes
+    assert len(processes) == 2
+
+
 def test_rows_do_not_depend_on_the_other_methods_and_budgets(make_tasks):
     mine = [*METHODS, ("forest", RandomForestClassifier(n_estimators=3))]
     together = rows_of(make_tasks(3), mine, budgets=[2, 0.3])
@@ -182,6 +193,12 @@ def test_rows_of_a_task_do_not_depend_on_the_order(make_tasks):
     forward, backward = (rows_of(given, ["paper", "lda"]) for given in (tasks, tasks[::-1]))
     for task in tasks:
         same(*(rows[rows["task"] == task.name] for rows in (forward, backward)))
+
+
+def test_names_may_be_strings_of_numpy(make_tasks):
+    tasks = make_tasks(3)
+    other = [Task(task.X, task.y, np.str_(task.name)) for task in tasks]
+    same(rows_of(tasks, ["target"]), rows_of(other, ["target"]))
 
 
 def test_rows_depend_on_the_seed(make_tasks):
@@ -453,6 +470,13 @@ class Guess(ClassifierMixin, BaseEstimator):
         return self.classes_[(X[:, 0] > 10.0).astype(int)]
 
 
+class TellProcess(Guess):
+    """Fails with the number of the process that it is in."""
+
+    def fit(self, X, y):
+        raise RuntimeError(os.getpid())
+
+
 def test_estimators_are_fitted_to_the_labelled_windows(make_tasks):
     tasks = make_tasks(3)
     mine = [
@@ -497,15 +521,6 @@ def test_estimators_are_not_changed(make_tasks):
     estimator = LogisticRegression()
     rows_of(make_tasks(3), [("mine", estimator)])
     assert not hasattr(estimator, "coef_")
-
-
-def test_a_named_method_is_the_estimator_it_stands_for(make_tasks):
-    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    rows = rows_of(make_tasks(3), ["lda", ("mine", lda)], budgets=[3])
-    first, second = (
-        rows[rows["method"] == name].drop(columns="method") for name in ("lda", "mine")
-    )
-    same(first, second)
 
 
 # -- what fails -----------------------------------------------------------------------------------

@@ -1,14 +1,20 @@
 """Figures of a study, tested on the tables that they draw."""
 
+import re
+from itertools import pairwise
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
 from scipy.stats import wilcoxon
 from sklearn.linear_model import LogisticRegression
 
 from crossfade import FisherDiscriminant, TaskPrior, TaskSet, plots
-from crossfade.plots._style import looks
+from crossfade.plots._methods import looks, method_of
+from crossfade.plots._style import told_by
 from crossfade.simulate import simulate_tasks
 from crossfade.study import CalibrationStudy
 from crossfade.study._methods import METHODS
@@ -37,14 +43,28 @@ def counted():
     return study.run().rows
 
 
+class Tip(NamedTuple):
+    axes: object
+    place: object
+
+
 def artists(figure, gid):
     return figure.findobj(lambda artist: artist.get_gid() == gid)
 
 
 def tips(figure):
-    """Texts of all tips, and where their points are."""
+    """Texts of all tips, with their panel and, for points, their place."""
     found = figure.findobj(lambda artist: str(artist.get_gid()).startswith("tip:"))
-    return {artist.get_gid().removeprefix("tip:"): artist for artist in found}
+    points = {}
+    for artist in found:
+        texts = told_by(artist.get_gid())[1]
+        at = artist.get_xydata() if isinstance(artist, Line2D) else [None] * len(texts)
+        points |= {text: Tip(artist.axes, place) for text, place in zip(texts, at, strict=True)}
+    return points
+
+
+def label(name):
+    return method_of(name).label
 
 
 def labels(figure):
@@ -71,11 +91,11 @@ def test_accuracies_are_those_of_the_summary(rows):
         np.testing.assert_allclose(np.log(line.get_xdata() / part["budget"]), 0.0, atol=0.18)
         ends = np.array(bars.get_segments())[:, :, 1]
         np.testing.assert_array_equal(ends, part[["low", "high"]])
-    assert labels(figure) == list(dict.fromkeys(rows["method"]))
+    assert labels(figure) == [label(name) for name in dict.fromkeys(rows["method"])]
     assert ticks(figure.axes[0].xaxis) == ["5 %", "10 %", "50 %"]
     one = table[(table["method"] == "posterior") & (table["budget"] == 0.1)].iloc[0]
-    text = f"posterior, 10 %: {one['mean']:.3f} ({one['low']:.2f} to {one['high']:.2f})"
-    assert tips(figure)[text].get_ydata() == [one["mean"]]
+    text = f"Posterior blend, 10 %: {one['mean']:.3f} ({one['low']:.2f} to {one['high']:.2f})"
+    assert tips(figure)[text].place[1] == one["mean"]
 
 
 def test_budgets_in_windows_are_told_by_their_windows(counted):
@@ -90,17 +110,34 @@ def test_shares_and_windows_together_are_told_by_their_windows(rows, counted):
     figure = plots.accuracy_by_budget(both)
     shown = summarise(both)["n_labelled"].unique()
     wanted = [f"{count:g}" for count in sorted(shown)]
-    for found, count in zip(ticks(figure.axes[0].xaxis), wanted, strict=True):
-        assert found in (count, "")
+    assert {count for count in ticks(figure.axes[0].xaxis) if count} <= set(wanted)
+    assert figure.axes[0].get_xlabel() == "labelled windows"
 
 
-def test_many_budgets_have_as_many_labels_as_there_is_room_for(rows):
+@pytest.mark.parametrize("budgets", [range(1, 41), (1, 2, 4, 8, 16, 32), (2, 3, 5, 8, 13, 21)])
+def test_labels_of_budgets_are_left_out_only_where_they_would_touch(rows, budgets):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     many = pd.concat(
-        [rows[rows["budget"] == 0.1].assign(budget=k, n_labelled=2 * k) for k in range(1, 41)]
+        [rows[rows["budget"] == 0.1].assign(budget=k, n_labelled=2 * k) for k in budgets]
     )
-    shown = [text for text in ticks(plots.accuracy_by_budget(many).axes[0].xaxis) if text]
-    assert shown[0] == "2"
-    assert 5 <= len(shown) <= 11
+    figure = plots.accuracy_by_budget(many, legend=False)
+    FigureCanvasAgg(figure).draw()
+    shown = [one for one in figure.axes[0].xaxis.get_ticklabels() if one.get_text()]
+    boxes = [one.get_window_extent() for one in shown]
+    assert shown[0].get_text() == f"{2 * budgets[0]}"
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
+    assert len(shown) >= min(len(budgets), 8)
+
+
+def test_accuracies_have_a_line_at_chance(rows):
+    for chance in (0.5, 0.25):
+        [line] = artists(plots.accuracy_by_budget(rows, chance=chance), "chance")
+        assert set(line.get_ydata()) == {chance}
+
+
+def test_the_legend_can_be_left_to_the_page(rows):
+    assert labels(plots.accuracy_by_budget(rows, legend=False)) == []
 
 
 def test_the_papers_values_are_open_markers_beside_ours(rows):
@@ -150,8 +187,8 @@ def test_alphas_are_the_means_of_the_tasks(rows):
     drawn = tips(figure)
     assert len(drawn) == len(expected) == 2 * 3 * 7
     for one in expected.itertuples():
-        text = f"{one.method}, {100 * one.budget:g} %, {one.task}: {one.alpha:.2f}"
-        [x], [y] = drawn[text].get_data()
+        text = f"{label(one.method)}, {100 * one.budget:g} %, {one.task}: {one.alpha:.2f}"
+        x, y = drawn[text].place
         assert y == one.alpha
         assert round(x) == [0.05, 0.1, 0.5].index(one.budget)
         assert (x < round(x)) == (one.method == "paper")
@@ -229,6 +266,15 @@ def test_no_difference_at_all_can_be_drawn(rows):
     assert sum(bar.get_height() for bar in figure.axes[0].patches) == 7
 
 
+def test_budgets_without_a_task_have_no_panel(rows):
+    gone = rows.copy()
+    gone.loc[(rows["method"] == "target") & (rows["budget"] == 0.1), "balanced_accuracy"] = np.nan
+    titles = [ax.get_title() for ax in plots.differences(gone, "posterior", "target").axes]
+    assert [title.split("\n")[0] for title in titles] == ["5 %", "50 %"]
+    with pytest.raises(ValueError, match="no task has an accuracy of both"):
+        plots.differences(gone[gone["budget"] == 0.1], "posterior", "target")
+
+
 def test_differences_need_methods_that_are_there(rows):
     with pytest.raises(ValueError, match="no method 'lda'"):
         plots.differences(rows, "posterior", "lda")
@@ -245,9 +291,11 @@ def test_labels_saved_are_those_of_the_table(counted):
         windows = {"posterior": one.needed, "lda": one.n_labelled}
         for method, count in windows.items():
             [text] = [
-                text for text in drawn if text.startswith(f"{method}, {one.n_labelled:g} windows:")
+                text
+                for text in drawn
+                if text.startswith(f"{label(method)}, {one.n_labelled:g} windows:")
             ]
-            assert drawn[text].get_data() == ([count], [place])
+            np.testing.assert_array_equal(drawn[text].place, [count, place])
 
 
 def saved_table(bound, needed, low, high):
@@ -260,16 +308,17 @@ def saved_table(bound, needed, low, high):
 @pytest.mark.parametrize(
     ("bound", "needed", "interval", "word", "said"),
     [
-        ("=", 5.0, (2.0, 7.0), "50 %", "posterior, 10 %: 5 windows"),
-        ("<=", 4.0, (3.0, np.nan), "≥ 60 %", "posterior, 10 %: at most 4 windows"),
-        (">", 20.0, (np.nan, np.nan), "none", "posterior, 10 %: more than 20 windows"),
-        ("=", 15.0, (-9.0, -1.0), "−50 %", "posterior, 10 %: 15 windows"),
+        ("=", 5.0, (2.0, 7.0), "50 %", "5 windows"),
+        ("<=", 4.0, (3.0, np.nan), "≥ 60 %", "at most 4 windows"),
+        ("<=", 10.0, (0.0, np.nan), "–", "at most 10 windows"),
+        (">", 20.0, (np.nan, np.nan), "none", "more than 20 windows"),
+        ("=", 15.0, (-9.0, -1.0), "none", "15 windows"),
     ],
 )
 def test_bounds_are_told_as_such(bound, needed, interval, word, said):
     figure = plots.labels_saved(saved_table(bound, needed, *interval))
     assert word in [text.get_text() for text in figure.axes[0].texts]
-    assert any(text.startswith(said) for text in tips(figure))
+    assert any(text.startswith(f"Posterior blend, 10 %: {said}") for text in tips(figure))
     [line] = artists(figure, "series:posterior")
     low, high = interval
     ends = [needed if np.isnan(high) else 10 - high, needed if np.isnan(low) else 10 - low]
@@ -286,7 +335,7 @@ def test_nothing_saved_because_nothing_was_measured_is_refused():
 
 def test_forecasts_stand_against_their_outcomes(rows):
     figure = plots.forecast(rows)
-    assert [ax.get_title() for ax in figure.axes] == ["convex", "posterior"]
+    assert [ax.get_title() for ax in figure.axes] == ["Convex blend", "Posterior blend"]
     drawn = tips(figure)
     means = by_task(rows)
     means = means[means["method"].isin(["convex", "posterior"])]
@@ -295,14 +344,15 @@ def test_forecasts_stand_against_their_outcomes(rows):
         [text] = [
             text
             for text in drawn
-            if text.startswith(f"{one.method}, {100 * one.budget:g} %, {one.task}:")
+            if text.startswith(f"{label(one.method)}, {100 * one.budget:g} %, {one.task}:")
         ]
-        assert drawn[text].get_data() == ([one.expected_accuracy], [one.balanced_accuracy])
-        assert drawn[text].axes.get_title() == one.method
+        expected = [one.expected_accuracy, one.balanced_accuracy]
+        np.testing.assert_array_equal(drawn[text].place, expected)
+        assert drawn[text].axes.get_title() == label(one.method)
     mean = means[(means["method"] == "convex") & (means["budget"] == 0.1)].mean(numeric_only=True)
-    [large] = [one for text, one in drawn.items() if text.startswith("convex, 10 %: ")]
-    assert large.get_xdata() == pytest.approx([mean["expected_accuracy"]])
-    assert large.get_ydata() == pytest.approx([mean["balanced_accuracy"]])
+    [large] = [one for text, one in drawn.items() if text.startswith("Convex blend, 10 %: ")]
+    expected = [mean["expected_accuracy"], mean["balanced_accuracy"]]
+    assert large.place.tolist() == pytest.approx(expected)
 
 
 def test_rows_without_forecasts_are_refused(rows):
@@ -331,7 +381,7 @@ def test_effect_of_b_draws_its_table():
         np.testing.assert_array_equal(mark.get_xydata(), part[["n_draws", "reference"]])
     [exact] = artists(figure, "series:exact")
     assert set(exact.get_ydata()) == {0.0}
-    assert "paper, 20 % labelled, 100 draws: 0.100" in tips(figure)
+    assert "20 % labelled, 100 draws: 0.100" in tips(figure)
 
 
 # -- directions -----------------------------------------------------------------------------------
@@ -346,6 +396,12 @@ def test_the_embedding_has_the_best_affinities_of_rank_two(make_directions):
     best = (vectors[:, -2:] * values[-2:]) @ vectors[:, -2:].T
     np.testing.assert_allclose(points @ points.T, best, atol=1e-12)
     np.testing.assert_allclose((points**2).sum(0), values[:-3:-1])
+    table = plots.embed_directions(W)
+    explained = values[:-3:-1] ** 2 / (affinity**2).sum()
+    np.testing.assert_allclose(table.attrs["explained"], explained)
+    [ax] = plots.projection_vectors(table).axes
+    assert ax.get_xlabel() == f"first component ({100 * explained[0]:.0f} %)"
+    assert ax.get_aspect() == 1.0
 
 
 def two_bundles(n_features, sizes=(40, 20)):
@@ -397,11 +453,9 @@ def test_dots_are_where_the_table_says(make_directions):
     table = plots.embed_directions(W)
     drawn = tips(plots.projection_vectors(W))
     assert list(tips(plots.projection_vectors(table))) == list(drawn)
-    for place, one in enumerate(table.itertuples()):
-        assert drawn[f"task {place + 1}: cluster {one.cluster}"].get_data() == (
-            [one.x],
-            [one.y],
-        )
+    for number, one in enumerate(table.itertuples()):
+        place = drawn[f"task {number + 1}: cluster {one.cluster}"].place
+        np.testing.assert_array_equal(place, [one.x, one.y])
 
 
 def test_lengths_other_than_one_are_refused():
@@ -478,7 +532,7 @@ def test_ids_are_in_the_svg(rows, tmp_path):
     plots.accuracy_by_budget(rows).savefig(tmp_path / "figure.svg")
     text = (tmp_path / "figure.svg").read_text()
     assert 'id="series:posterior"' in text
-    assert 'id="tip:posterior, 5 %: 0.' in text
+    assert re.search('id="tip:posterior.Posterior blend, 5 %: 0[.]', text)
 
 
 def test_letters_of_a_figure_do_not_overlap(counted):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from crossfade import Task, TaskPrior, TaskSet, read_tasks
+from crossfade.exceptions import DroppedWindowsWarning
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_names_that_look_like_numbers_stay_text(tmp_path):
 def test_missing_features_are_dropped_and_counted(tmp_path):
     path = tmp_path / "tasks.csv"
     path.write_text("task,label,a,b\np,0,1,2\np,1,,2\np,1,3,4\np,0,,\n")
-    with pytest.warns(UserWarning, match=r"2 of 4 rows were dropped.*a \(2\), b \(1\)"):
+    with pytest.warns(DroppedWindowsWarning, match=r"2 of 4 rows were dropped.*a \(2\), b \(1\)"):
         [task] = read_tasks(path)
     np.testing.assert_array_equal(task.X, [[1.0, 2.0], [3.0, 4.0]])
     with pytest.raises(ValueError, match=r"tasks.csv: features are missing in 2 of 4 rows"):
@@ -112,7 +113,9 @@ def test_refusals_name_file_row_and_column(tmp_path, text, message):
 
 def test_a_task_without_a_whole_row_is_dropped_and_named():
     frame = pd.DataFrame({"task": ["p", "p", "q"], "label": [0, 1, 0], "a": [1.0, 2.0, np.nan]})
-    with pytest.warns(UserWarning, match=r"1 of 3 rows .*a \(1\)\. Nothing is left of 'q'"):
+    with pytest.warns(
+        DroppedWindowsWarning, match=r"1 of 3 rows .*a \(1\)\. Nothing is left of 'q'"
+    ):
         assert [task.name for task in TaskSet.from_frame(frame)] == ["p"]
     frame["a"] = np.nan
     with pytest.raises(ValueError, match="features are missing in every row"):

@@ -35,11 +35,12 @@ if TYPE_CHECKING:
         expected_risk,
         risk_curve,
     )
-    from crossfade.study import CalibrationStudy
+    from crossfade.study import CalibrationSplit, CalibrationStudy
     from crossfade.tasks import Task, TaskSet, read_tasks
 
 __all__ = [
     "AlphaChoice",
+    "CalibrationSplit",
     "CalibrationStudy",
     "ConvexBlendClassifier",
     "ExpectedRisk",
@@ -104,11 +105,12 @@ _ROOMS = {
         "read_matb",
         "read_wesad",
     ),
-    "study": ("CalibrationStudy",),
+    "study": ("CalibrationSplit", "CalibrationStudy"),
     "simulate": (),
     "signals": (),
     "plots": (),
     "report": (),
+    "exceptions": (),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -51,12 +51,10 @@ def check_finite(
     largest: float = 1e100,
 ) -> Array:
     """Return `values` as finite floats with at least `ndim` axes, the last of length n_features."""
-    if np.iscomplexobj(values):
-        raise ValueError(f"{name} must be real numbers; got complex ones.")
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as reason:
-        raise ValueError(f"{name} must be numbers, in rows of equal length: {reason}.") from reason
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        array = values
+    else:
+        array = _as_floats(name, values)
     if array.ndim < ndim:
         wanted = "one axis or more" if ndim == 1 else f"at least {ndim} axes"
         raise ValueError(f"{name} must have {wanted}; got shape {array.shape}.")
@@ -72,6 +70,15 @@ def check_finite(
     raise ValueError(f"{name} is too large to be squared: {size:.3g}. Rescale it.")
 
 
+def _as_floats(name: str, values: ArrayLike) -> Array:
+    if np.iscomplexobj(values):
+        raise ValueError(f"{name} must be real numbers; got complex ones.")
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as reason:
+        raise ValueError(f"{name} must be numbers, in rows of equal length: {reason}.") from reason
+
+
 def check_covariance(name: str, values: ArrayLike, n_features: int) -> Array:
     """Return `values` as symmetric, non-negative matrices of shape (..., d, d)."""
     array = check_finite(name, values, 2, n_features)
@@ -79,6 +86,8 @@ def check_covariance(name: str, values: ArrayLike, n_features: int) -> Array:
         raise ValueError(
             f"{name} must be of shape (..., {n_features}, {n_features}); got {array.shape}."
         )
+    if (array == array.mT).all():
+        return array
     size = np.abs(array).max(initial=0.0)
     if np.abs(array - array.mT).max(initial=0.0) > 1e-8 * size:
         raise ValueError(f"{name} must be symmetric. Use (a + a.T) / 2 if rounding is the reason.")

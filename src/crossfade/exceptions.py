@@ -4,7 +4,7 @@
 
     ValueError
       PriorMismatchError      a prior of other features, units or classes
-      NoDirectionError        no direction to be had: classes that do not differ, sources that cancel
+      NoDirectionError        classes that do not differ, or sources that cancel
     UserWarning
       CancellingSourcesWarning  the crowd's directions cancel, so that only the person's own is used
       DroppedWindowsWarning     windows with missing features were left out

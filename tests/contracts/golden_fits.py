@@ -800,36 +800,13 @@ def scores_of_study(rows, columns):
 # -- files ----------------------------------------------------------------------------------------
 
 
-def save_version_1(path):
-    """A file as the first version had it: neither a card nor anything said (docs/prior-file.md)."""
-    prior = prior_of("tasks scaled")
-    header = {"format": "crossfade-prior", "version": 1, "n_tasks": prior.n_tasks}
-    header |= {"classes": prior.classes, "feature_names": prior.feature_names}
-    text = json.dumps(header, sort_keys=True)
-    names = ("direction_sum", "outer_sum", "feature_scale", "within_covariance", "half_gap")
-    digest = hashlib.sha256(text.encode())
-    for name in sorted(names):
-        digest.update(f"{name}{getattr(prior, name).shape}".encode())
-        digest.update(np.ascontiguousarray(getattr(prior, name), dtype="<f8").tobytes())
-    np.savez(
-        path,
-        header=np.frombuffer(text.encode(), dtype=np.uint8),
-        sha256=np.frombuffer(digest.digest(), dtype=np.uint8),
-        **{name: getattr(prior, name) for name in names},
-    )
+def _write_again(kind, old, path):
+    """The prior of an older file, as it is saved today."""
+    kind.load(path.with_name(old)).save(path)
 
 
-def _save_prior(name, path):
-    prior_of(name).save(path)
-
-
-def _save_annotated(path):
-    names = ["theta", "alpha", "b e t a", "γ"]
-    tasks = [Task(task.X, task.y, task.name, feature_names=names) for task in draw_tasks(8, 4)]
-    prior = TaskPrior.from_tasks(tasks)
-    prior.annotated(made_by="Lab A", units="µV²", date="2024-03-01", note="first | second").save(
-        path
-    )
+def _refuse(path):
+    raise FileNotFoundError(f"{path} was written by an older Crossfade; none since can make it.")
 
 
 def _save_fit(label, path):
@@ -838,16 +815,23 @@ def _save_fit(label, path):
 
 #: Files that were written once, and must be read for ever.
 PRIOR_FILES = {
-    "full.npz": (TaskPrior, _save_annotated),
-    "isotropic.npz": (TaskPrior, partial(_save_prior, "tasks isotropic")),
-    "kept.npz": (TaskPrior, partial(_save_prior, "tasks kept")),
-    "summary.npz": (TaskPrior, partial(_save_prior, "summary tangent")),
-    "released.npz": (TaskPrior, partial(_save_prior, "released")),
-    "version-1.npz": (TaskPrior, save_version_1),
-    "mixture.npz": (MixturePrior, partial(_save_prior, "mixture")),
-    "mixture-isotropic.npz": (MixturePrior, partial(_save_prior, "mixture isotropic")),
-    "pairwise.npz": (MulticlassPrior, partial(_save_prior, "pairwise k=3")),
-    "one-vs-rest.npz": (MulticlassPrior, partial(_save_prior, "one-vs-rest k=3")),
+    "full.npz": (TaskPrior, _refuse),
+    "isotropic.npz": (TaskPrior, _refuse),
+    "kept.npz": (TaskPrior, _refuse),
+    "summary.npz": (TaskPrior, _refuse),
+    "released.npz": (TaskPrior, _refuse),
+    "version-1.npz": (TaskPrior, _refuse),
+    "mixture.npz": (MixturePrior, _refuse),
+    "mixture-isotropic.npz": (MixturePrior, _refuse),
+    "pairwise.npz": (MulticlassPrior, _refuse),
+    "one-vs-rest.npz": (MulticlassPrior, _refuse),
+    "version-3-full.npz": (TaskPrior, partial(_write_again, TaskPrior, "full.npz")),
+    "version-3-released.npz": (TaskPrior, partial(_write_again, TaskPrior, "released.npz")),
+    "version-3-mixture.npz": (MixturePrior, partial(_write_again, MixturePrior, "mixture.npz")),
+    "version-3-one-vs-rest.npz": (
+        MulticlassPrior,
+        partial(_write_again, MulticlassPrior, "one-vs-rest.npz"),
+    ),
 }
 MODEL_FILES = {
     "convex.json": partial(_save_fit, "convex: alpha 0.3"),

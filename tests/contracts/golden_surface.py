@@ -98,8 +98,10 @@ def commands(command=main, path=()):
     """Paths of all commands, groups included."""
     yield " ".join(("crossfade", *path))
     if isinstance(command, click.Group):
-        for name in sorted(command.commands):
-            yield from commands(command.commands[name], (*path, name))
+        # Commands may be imported only when they are asked for.
+        context = click.Context(command)
+        for name in sorted(command.list_commands(context)):
+            yield from commands(command.get_command(context, name), (*path, name))
 
 
 def run_command(*words):

@@ -39,8 +39,8 @@ def browser():
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """Report of the first twelve participants of Mental Math."""
-    tasks = load_mental_math()[:12]
+    """Report of the first sixteen participants of Mental Math."""
+    tasks = load_mental_math()[:16]
     study = CalibrationStudy(tasks, methods=METHODS, n_splits=5, random_state=0)
     return write_report(study.run(), tasks, tmp_path_factory.mktemp("report"), formats=())[-1]
 
@@ -84,10 +84,11 @@ def test_verdict_is_what_one_sees_first(read, report):
     box = verdict.bounding_box()
     assert verdict.is_visible()
     assert box["y"] + box["height"] < 800
-    assert "posterior has a mean balanced accuracy of" in verdict.inner_text()
+    assert "the posterior blend is" in verdict.inner_text()
+    assert len(verdict.inner_text().split()) <= 30
     size = "element => parseFloat(getComputedStyle(element).fontSize)"
     assert verdict.evaluate(size) > 1.4 * page.locator("#run dd").first.evaluate(size)
-    for figure in page.locator(".plot svg").all():
+    for figure in page.locator(".plot svg[role]").all():
         box = figure.bounding_box()
         assert box["width"] > 300
         assert box["height"] > 100
@@ -122,7 +123,7 @@ def test_what_is_missing_is_sorted_last(read, tmp_path):
         result = study.run()
     page = read(write_report(result, tasks, tmp_path, formats=())[-1])
     heads = page.locator("#participants thead th")
-    place = heads.all_inner_texts().index("lda") + 1
+    place = heads.all_inner_texts().index("scikit-learn's LDA") + 1
     for _ in range(2):
         heads.nth(place - 1).locator("span").click()
         assert column(page, place)[6:] == ["–"] * 6
@@ -131,16 +132,16 @@ def test_what_is_missing_is_sorted_last(read, tmp_path):
 
 def test_filters_hide_rows(read, report):
     page = read(report)
-    assert len(column(page, 1)) == 48
+    assert len(column(page, 1)) == 64
     page.fill("#find", "subject03")
     assert column(page, 1) == ["Subject03"] * 4
     page.select_option("#budget", "10 %")
     assert column(page, 1) == ["Subject03"]
-    assert page.locator("#shown").inner_text() == "1 of 48 lines"
+    assert page.locator("#shown").inner_text() == "1 of 64 lines"
     page.fill("#find", "")
-    assert column(page, 2) == ["10 %"] * 12
+    assert column(page, 2) == ["10 %"] * 16
     page.select_option("#budget", "")
-    assert len(column(page, 1)) == 48
+    assert len(column(page, 1)) == 64
 
 
 def test_a_method_can_be_hidden_in_all_figures(read, report):
@@ -165,7 +166,7 @@ def test_a_point_says_what_it_is(read, report, touch):
     page = read(report, has_touch=touch)
     tip = page.locator("#tip")
     assert not tip.is_visible()
-    point = page.locator('#accuracy [data-tip^="posterior, 5 %"]')
+    point = page.locator('#accuracy [data-tip^="Posterior blend, 5 %"]')
     point.scroll_into_view_if_needed()
     box = point.bounding_box()
     place = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -188,7 +189,7 @@ def test_points_can_be_read_with_the_keyboard(read, report):
         plot.press(key)
         seen.append(page.locator("#tip").inner_text())
     assert seen[0] == seen[2] != seen[1]
-    assert seen[0].startswith("posterior, 5 %")
+    assert seen[0].startswith("Posterior blend, 5 %")
     plot.press("Escape")
     assert not page.locator("#tip").is_visible()
 
@@ -226,7 +227,7 @@ def test_every_table_can_be_downloaded(read, report, tmp_path):
         assert name == button.inner_text()
         assert (tmp_path / name).read_bytes() == (report.parent / name).read_bytes()
     with open(tmp_path / "participants.csv") as stream:
-        assert len(list(csv.DictReader(stream))) == 12 * 4 * len(METHODS)
+        assert len(list(csv.DictReader(stream))) == 16 * 4 * len(METHODS)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -238,6 +239,21 @@ def test_nothing_sticks_out_on_a_phone(read, report, scheme):
         box = text.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 360
+
+
+def test_what_is_wider_than_the_phone_says_so(read, report):
+    page = read(report, 390, is_mobile=True, has_touch=True)
+    for box in page.locator(".box, .plot").all():
+        scroll = box.locator("xpath=..")
+        is_wide = box.evaluate("box => box.scrollWidth > box.clientWidth + 1")
+        is_tall = box.evaluate("box => box.scrollHeight > box.clientHeight + 1")
+        assert scroll.locator(".hint").is_visible() == (is_wide or is_tall)
+        assert ("more" in (scroll.get_attribute("class") or "").split()) == is_wide
+    table = page.locator("#participants").locator("xpath=..")
+    scroll = table.locator("xpath=..")
+    assert scroll.locator(".hint").inner_text() == "Scroll sideways to see all columns →"
+    table.evaluate("box => box.scrollTo(box.scrollWidth, 0)")
+    playwright.expect(scroll).to_have_class("scroll")
 
 
 def test_dark_letters_are_light(read, report):
@@ -256,8 +272,11 @@ def test_print_has_all_rows_and_no_buttons(read, report):
     page.fill("#find", "Subject03")
     page.locator('.methods [data-method="posterior"]').click()
     page.emulate_media(media="print")
-    assert page.locator("#participants tbody tr:visible").count() == 48
-    assert page.locator(".methods, nav, .filters, .get").locator("visible=true").count() == 0
+    assert page.locator("#participants tbody tr:visible").count() == 64
+    unseen = page.locator(".methods p, .hint, nav, .filters, .get")
+    assert unseen.locator("visible=true").count() == 0
+    # The buttons are the legend, whether their method was hidden on the screen or not.
+    assert page.locator(".methods button:visible").count() == len(METHODS)
     assert page.locator('[data-series="posterior"]').locator("visible=true").count() > 20
     for box in page.locator(".box, .plot").all():
         assert box.evaluate("box => box.scrollHeight <= box.clientHeight + 1")

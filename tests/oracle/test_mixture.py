@@ -1,25 +1,20 @@
 """Mixtures of directions: densities, EM and blends against integration, simulation and draws."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.special import gammaln, i0e, logsumexp, ndtr
-from scipy.stats import multivariate_normal, norm, vonmises_fisher
+from scipy.stats import multivariate_normal, vonmises_fisher
 
-from crossfade import (
-    ConvexBlendClassifier,
-    MixturePrior,
-    PosteriorBlendClassifier,
-    TaskPrior,
-)
-from crossfade.blend._mixture import given_crowd, mixture_blend
-from crossfade.blend._posterior import scattered_blend
+from crossfade import MixturePrior, TaskPrior
+from crossfade.blend import convex, meet, mixture, posterior
 from crossfade.fisher import _spectrum
-from crossfade.fisher._direction import Samples, describe_target
+from crossfade.fisher._direction import direction_of, learn_direction
+from crossfade.fisher._moments import ClassMoments
 from crossfade.prior import concentrations, corrected_concentration, log_normalizer
 from crossfade.prior._vmf_mixture import choose_mixture, expected, fit_mixture, maximised
-from crossfade.risk._choose import least_risk
 from crossfade.risk._forecast import forecast
-from crossfade.risk._law import BlendLaw
 from crossfade.simulate import draw_directions
 
 # -- density --------------------------------------------------------------------------------
@@ -66,7 +61,7 @@ def test_bias_of_few_members_is_corrected(d, kappa, n_tasks):
     Printed with ``pytest -s``; equation 33.
     """
     rng = np.random.default_rng(71)
-    W = draw_directions(3000 * n_tasks, d, kappa, random_state=rng).reshape(3000, n_tasks, d)
+    W = draw_directions(1000 * n_tasks, d, kappa, random_state=rng).reshape(1000, n_tasks, d)
     lengths = np.linalg.vector_norm(W.mean(1), axis=1)
     plain = concentrations(lengths, d) / kappa
     mended = corrected_concentration(lengths, n_tasks, d) / kappa
@@ -102,21 +97,19 @@ def test_corrected_concentration_at_both_ends():
 # -- EM -------------------------------------------------------------------------------------
 
 
-def drawn(n_tasks, d, kappas, rng):
+@pytest.fixture
+def drawn(make_clusters):
     """Directions of clusters of equal size about directions without preference."""
-    centres = draw_directions(len(kappas), d, 0.0, random_state=rng)
-    return np.concatenate(
-        [
-            draw_directions(
-                n_tasks // len(kappas), d, kappa, mean_direction=centre, random_state=rng
-            )
-            for kappa, centre in zip(kappas, centres, strict=True)
-        ]
-    )
+
+    def make(n_tasks, d, kappas, rng):
+        centres = draw_directions(len(kappas), d, 0.0, random_state=rng)
+        return make_clusters(n_tasks, d, kappas, rng.integers(1000), centres)
+
+    return make
 
 
 @pytest.mark.parametrize(("n_tasks", "d"), [(30, 2), (60, 10), (40, 200)])
-def test_likelihood_never_falls(n_tasks, d):
+def test_likelihood_never_falls(drawn, n_tasks, d):
     """As long as no component is so small that its concentration meets its bound."""
     rng = np.random.default_rng(73)
     W = drawn(n_tasks, d, [3.0, 20.0], rng)
@@ -131,7 +124,7 @@ def test_likelihood_never_falls(n_tasks, d):
     assert (heights[-1] - heights[0]).min() > 1.0
 
 
-def test_likelihood_is_that_of_the_mixture():
+def test_likelihood_is_that_of_the_mixture(drawn):
     rng = np.random.default_rng(74)
     W = drawn(60, 5, [10.0, 30.0], rng)
     laws = maximised(W, rng.dirichlet(np.ones(2), size=(1, 60)))
@@ -144,7 +137,7 @@ def test_likelihood_is_that_of_the_mixture():
     np.testing.assert_allclose(shares[0].T, density / np.sum(density, axis=0))
 
 
-def test_ten_thousand_directions_in_four_components():
+def test_ten_thousand_directions_in_four_components(drawn):
     """Every concentration within 5 per cent, every share within one."""
     rng = np.random.default_rng(75)
     truth = np.array([20.0, 50.0, 100.0, 200.0])
@@ -163,7 +156,7 @@ def test_ten_thousand_directions_in_four_components():
         (90, 30, [60.0, 90.0, 120.0]),
     ],
 )
-def test_number_of_components_by_bic(n_tasks, d, kappas):
+def test_number_of_components_by_bic(drawn, n_tasks, d, kappas):
     rng = np.random.default_rng(76)
     found = [
         choose_mixture(drawn(n_tasks, d, kappas, rng), rng).responsibilities.shape[1]
@@ -172,7 +165,7 @@ def test_number_of_components_by_bic(n_tasks, d, kappas):
     assert np.mean(np.array(found) == len(kappas)) >= 0.9
 
 
-def test_bic_is_the_textbook_one():
+def test_bic_is_the_textbook_one(drawn):
     W = drawn(40, 3, [10.0, 30.0], np.random.default_rng(77))
     fitted = fit_mixture(W, 2, np.random.default_rng(0))
     # Two directions of two angles, two concentrations, one share.
@@ -183,19 +176,14 @@ def test_bic_is_the_textbook_one():
 
 
 def setting(isotropic, n_features=5, n_rows=9):
-    """Components close enough to each other that the target belongs to both a little."""
+    """Components close enough to each other that the person belongs to both a little."""
     rng = np.random.default_rng(78)
     near = np.eye(n_features)[0] + 0.6 * np.eye(n_features)[1]
+    near /= np.linalg.norm(near)
     W = np.concatenate(
         [
             draw_directions(20, n_features, 12.0, random_state=rng),
-            draw_directions(
-                30,
-                n_features,
-                20.0,
-                mean_direction=near / np.linalg.norm(near),
-                random_state=rng,
-            ),
+            draw_directions(30, n_features, 20.0, mean_direction=near, random_state=rng),
         ]
     )
     shares = np.column_stack([np.arange(50) < 20, np.arange(50) >= 20]) * 0.9 + 0.05
@@ -205,8 +193,9 @@ def setting(isotropic, n_features=5, n_rows=9):
     rows = rng.normal(size=(n_rows, n_features)) / np.sqrt(n_rows)
     sigma = _spectrum.from_rows(rows)
     sigma = sigma.map(0.7 * sigma.values + 0.3, np.asarray(0.3))
-    own = draw_directions(1, n_features, 30.0, mean_direction=near / 1.36**0.5, random_state=rng)[0]
-    return prior, sigma, own, np.asarray(0.08), np.asarray(1.4)
+    own = draw_directions(1, n_features, 30.0, mean_direction=near, random_state=rng)[0]
+    person = direction_of(sigma, 1.4 * sigma.apply(own), np.full(2, 5.0), 0.3)
+    return prior, person._replace(noise=np.asarray(0.08))
 
 
 CASES = pytest.mark.parametrize(
@@ -219,12 +208,12 @@ CASES = pytest.mark.parametrize(
 @pytest.mark.parametrize("strength", [0.0, 0.3, 1.0, 20.0])
 def test_weights_are_the_densities_of_the_own_direction(isotropic, n_features, n_rows, strength):
     """And the blend is the mean of conditional means; equation 35."""
-    prior, sigma, own, noise, length = setting(isotropic, n_features, n_rows)
-    blend = mixture_blend(sigma, own, noise, length, prior.components, strength)
-    spread = noise * np.linalg.inv(sigma.dense())
+    prior, person = setting(isotropic, n_features, n_rows)
+    blend = mixture(person, prior.components, strength)
+    own, spread = person.omega, person.noise * np.linalg.inv(person.sigma.dense())
     logs, parts, traces = [], [], []
     for share, one in zip(prior.shares, prior.components, strict=True):
-        wide = strength * one.scatter
+        wide = strength * one.dense_scatter
         logs.append(np.log(share) + multivariate_normal.logpdf(own, one.mean, wide + spread))
         weight = wide @ np.linalg.inv(wide + spread)
         parts.append(one.mean + weight @ (own - one.mean))
@@ -233,85 +222,111 @@ def test_weights_are_the_densities_of_the_own_direction(isotropic, n_features, n
     assert weights.min() > 0.01
     np.testing.assert_allclose(blend.weights, weights, rtol=1e-8)
     np.testing.assert_allclose(blend.omega, weights @ parts, atol=1e-9)
-    assert blend.own_trace == pytest.approx(weights @ traces)
+    np.testing.assert_allclose(blend.source, weights @ [one.mean for one in prior.components])
+    assert blend.alpha * n_features == pytest.approx(weights @ traces)
 
 
 @pytest.mark.parametrize("isotropic", [False, True])
 def test_blend_is_the_mean_of_the_posterior(isotropic):
     """By importance sampling: directions from the mixture, weighted by their likelihood."""
-    prior, sigma, own, noise, length = setting(isotropic)
+    prior, person = setting(isotropic)
     rng = np.random.default_rng(79)
     draws = []
     for share, one in zip(prior.shares, prior.components, strict=True):
-        n_draws = round(400_000 * share)
-        draws.append(one.mean + rng.normal(size=(n_draws, 5)) @ np.linalg.cholesky(one.scatter).T)
+        normals = rng.normal(size=(round(200_000 * share), 5))
+        draws.append(one.mean + normals @ np.linalg.cholesky(one.dense_scatter).T)
     omega = np.concatenate(draws)
-    away = own - omega
-    likelihood = np.exp(-0.5 * np.vecdot(away, sigma.apply(away)) / noise)
+    away = person.omega - omega
+    likelihood = np.exp(-0.5 * np.vecdot(away, person.sigma.apply(away)) / person.noise)
     weights = likelihood / likelihood.sum()
     mean = weights @ omega
     error = np.sqrt((weights**2) @ (omega - mean) ** 2)
-    blend = mixture_blend(sigma, own, noise, length, prior.components, 1.0)
+    blend = mixture(person, prior.components, 1.0)
     assert (np.abs(blend.omega - mean) < 4.0 * error).all()
     second = np.arange(len(omega)) >= len(draws[0])
     assert blend.weights[1] == pytest.approx(weights[second].sum(), abs=0.01)
 
 
+def derivative(function, person):
+    """Trace of the derivative in the person's own direction, by finite differences."""
+    step = 1e-5
+    total = 0.0
+    for place, shift in enumerate(step * np.eye(person.omega.size)):
+        high, low = (
+            function(person._replace(omega=person.omega + sign * shift))[place]
+            for sign in (1.0, -1.0)
+        )
+        total += (high - low) / (2.0 * step)
+    return total
+
+
 @CASES
 @pytest.mark.parametrize("strength", [0.0, 1.0, 5.0])
-def test_trace_is_that_of_the_derivative(isotropic, n_features, n_rows, strength):
-    """Of the blend in the target's own direction, weights included, by finite differences."""
-    prior, sigma, own, noise, length = setting(isotropic, n_features, n_rows)
-    shared = noise, length, prior.components, strength
-    step = 1e-5
-    shifts = step * np.eye(n_features)
-    high, low = (
-        np.array([mixture_blend(sigma, own + sign * shift, *shared).omega for shift in shifts])
-        for sign in (1.0, -1.0)
-    )
-    derivative = np.trace((high - low) / (2.0 * step))
-    blend = mixture_blend(sigma, own, *shared)
-    assert blend.trace == pytest.approx(derivative, rel=1e-5)
-    assert blend.trace > blend.own_trace + 0.01
+def test_degrees_of_freedom_are_the_trace_of_the_derivative(
+    isotropic, n_features, n_rows, strength
+):
+    """Of the blend in the person's own direction, weights included."""
+    prior, person = setting(isotropic, n_features, n_rows)
+    blend = mixture(person, prior.components, strength)
+    trace = derivative(lambda one: mixture(one, prior.components, strength).omega, person)
+    assert blend.dof == pytest.approx(trace, rel=1e-5)
+    # With the weights held it would be less.
+    assert blend.dof > blend.alpha * n_features + 0.01
 
 
 @CASES
-def test_sway_is_that_of_the_derivative(isotropic, n_features, n_rows):
+def test_sway_is_the_trace_of_the_derivative(isotropic, n_features, n_rows):
     """Of the direction of the crowd that the convex blend meets."""
-    prior, sigma, own, noise, length = setting(isotropic, n_features, n_rows)
-
-    def crowd(direction):
-        blend = mixture_blend(sigma, direction, noise, length, prior.components, 1.0)
-        return given_crowd(sigma, noise, prior.components, blend)
-
-    step = 1e-5
-    shifts = step * np.eye(n_features)
-    rows = [
-        (crowd(own + shift).mean_direction - crowd(own - shift).mean_direction) / (2.0 * step)
-        for shift in shifts
-    ]
-    assert crowd(own).sway == pytest.approx(np.trace(rows), rel=1e-5)
-    assert crowd(own).sway > 0.01
+    prior, person = setting(isotropic, n_features, n_rows)
+    crowd, _ = meet(person, prior.components)
+    trace = derivative(lambda one: meet(one, prior.components)[0].mean_direction, person)
+    assert crowd.sway == pytest.approx(trace, rel=1e-5)
+    assert crowd.sway > 0.01
+    assert convex(person, crowd, alpha=0.0).dof == pytest.approx(trace, rel=1e-5)
 
 
-def test_covariance_of_the_weighted_mean():
-    """Means of fresh crowds at fixed weights vary as the tangent form of equation 10 says."""
+@pytest.mark.parametrize(("n_features", "n_rows"), [(5, 9), (12, 4)])
+def test_covariance_of_the_crowd_that_a_person_meets(n_features, n_rows):
+    """Psi of the mean of the means m_k by weights w_k: of size sum w_k^2 T_k / J_k."""
+    prior, person = setting(False, n_features, n_rows)
+    one, other = prior.components
+    # So near to the first component that weights are not the shares.
+    near = one.mean_direction + 0.3 * (one.mean_direction - other.mean_direction)
+    person = person._replace(omega=near / np.linalg.norm(near), noise=np.asarray(0.01))
+    crowd, weights = meet(person, prior.components)
+    assert prior.shares[0] + 0.1 < weights[0] < 0.95
+    np.testing.assert_allclose(weights, mixture(person, prior.components, 1.0).weights)
+    mean, covariance = np.zeros(n_features), np.zeros((n_features, n_features))
+    for weight, one in zip(weights, prior.components, strict=True):
+        scatter = one.moment - np.outer(one.mean, one.mean)
+        mean = mean + weight * one.mean
+        covariance += weight**2 / one.n_tasks * scatter
+    np.testing.assert_allclose(crowd.mean, mean, atol=1e-12)
+    unit = mean / np.linalg.norm(mean)
+    np.testing.assert_allclose(crowd.mean_direction, unit, atol=1e-12)
+    across = np.eye(n_features) - np.outer(unit, unit)
+    size = np.trace(across @ covariance @ across) / (mean @ mean)
+    psi = crowd.psi("tangent")
+    assert (n_features - 1) * psi.identity == pytest.approx(size)
+    assert psi.along == -psi.identity
+
+
+def test_means_of_fresh_crowds_vary_as_psi_says():
+    """Of someone too unsure to prefer a component: weights are then their shares."""
     rng = np.random.default_rng(80)
-    weights, sizes, d = np.array([0.7, 0.3]), (12, 25), 6
-    centre = np.array([0.8, 0.6, 0.0, 0.0, 0.0, 0.0])
+    d, centre = 6, np.array([0.8, 0.6, 0.0, 0.0, 0.0, 0.0])
+    person = direction_of(_spectrum.identity((d,)), np.eye(d)[0], np.full(2, 4.0), 1.0)
+    person = person._replace(noise=np.asarray(1e9))
     directions, predicted = [], []
-    for _ in range(1500):
+    for _ in range(600):
         W = [
-            draw_directions(sizes[0], d, 15.0, random_state=rng),
-            draw_directions(sizes[1], d, 8.0, mean_direction=centre, random_state=rng),
+            draw_directions(12, d, 15.0, random_state=rng),
+            draw_directions(25, d, 8.0, mean_direction=centre, random_state=rng),
         ]
-        crowds = [TaskPrior.from_projections(part) for part in W]
-        prior = mixture_blend(
-            _spectrum.identity((d,)), np.eye(d)[0], np.asarray(0.1), np.asarray(1.0), crowds, 1.0
-        )._replace(weights=weights)
-        crowd = given_crowd(_spectrum.identity((d,)), np.asarray(0.1), crowds, prior)
+        crowd, weights = meet(person, [TaskPrior.from_projections(part).crowd for part in W])
+        np.testing.assert_allclose(weights, np.array([12.0, 25.0]) / 37.0, atol=1e-6)
         directions.append(crowd.mean_direction)
-        predicted.append((d - 1) * crowd.psi_parts("tangent").identity)
+        predicted.append((d - 1) * crowd.psi("tangent").identity)
     spread = np.var(directions, axis=0).sum()
     # To the first order in 1/J; that of the covariance itself is (J - 1) / J.
     assert np.mean(predicted) == pytest.approx(spread, rel=0.1)
@@ -320,132 +335,107 @@ def test_covariance_of_the_weighted_mean():
 @pytest.mark.parametrize("isotropic", [False, True])
 def test_strength_of_least_risk_is_least(isotropic):
     """Over draws from the posterior of strength 1 no other strength has less risk."""
-    prior, sigma, own, noise, length = setting(isotropic)
+    prior, person = setting(isotropic)
     rng = np.random.default_rng(81)
-    shared = sigma, own, noise, length, prior.components
-    centre = mixture_blend(*shared, 1.0)
-    spread = noise * np.linalg.inv(sigma.dense())
+    sigma = person.sigma
+    spread = person.noise * np.linalg.inv(sigma.dense())
     draws = []
-    for weight, one, part in zip(centre.weights, prior.components, centre.parts, strict=True):
-        left = one.scatter - one.scatter @ np.linalg.inv(one.scatter + spread) @ one.scatter
-        normals = rng.normal(size=(round(100_000 * weight), 5))
-        draws.append(part + normals @ np.linalg.cholesky(left).T)
-    half_gaps = length * sigma.apply(np.concatenate(draws))
+    for weight, one in zip(
+        mixture(person, prior.components, 1.0).weights, prior.components, strict=True
+    ):
+        scatter = one.dense_scatter
+        left = scatter - scatter @ np.linalg.inv(scatter + spread) @ scatter
+        normals = rng.normal(size=(round(50_000 * weight), 5))
+        draws.append(posterior(person, one, 1.0).omega + normals @ np.linalg.cholesky(left).T)
+    half_gaps = person.length * sigma.apply(np.concatenate(draws))
 
     def risk(strength):
-        omega = mixture_blend(*shared, strength).omega
-        return norm.cdf(-half_gaps @ omega / np.sqrt(omega @ sigma.apply(omega))).mean()
+        omega = mixture(person, prior.components, strength).omega
+        return ndtr(-half_gaps @ omega / np.sqrt(omega @ sigma.apply(omega))).mean()
 
-    chosen = float(mixture_blend(*shared, "risk").strength)
-    risks = [risk(strength) for strength in np.logspace(-3.0, 3.0, 61)]
+    chosen = float(mixture(person, prior.components, "risk").strength)
+    risks = [risk(strength) for strength in np.logspace(-3.0, 3.0, 31)]
     assert risk(chosen) <= min(risks) + 2e-4
 
 
 # -- what it is worth -----------------------------------------------------------------------
 
 
-def accuracies(n, kappa, n_crowds, n_clusters, *, n_tasks=100, d=10, n_targets=250, seed=82):
-    """Accuracy and forecast of the blends with one prior, a mixture and the true cluster's prior.
+@pytest.fixture(scope="module")
+def accuracies(make_clusters):
+    """Accuracy and forecast of the blends with one crowd, a mixture and the true cluster alone.
 
     Clusters lie 90 degrees apart and have equal shares; all targets of one crowd are blended at
     once.
     """
-    rng = np.random.default_rng(seed)
-    label = np.repeat([0, 1], n // 2)
-    sums = {}
 
-    def draw(size):
-        cluster = rng.integers(n_clusters, size=size)
-        W = np.empty((size, d))
-        for place in range(n_clusters):
-            here = cluster == place
-            W[here] = draw_directions(
-                max(int(here.sum()), 1),
-                d,
-                kappa,
-                mean_direction=np.eye(d)[place],
-                random_state=rng,
-            )[: here.sum()]
-        return W, cluster
+    @cache
+    def simulate(n, kappa, n_crowds, n_clusters, n_tasks=100, d=10, n_targets=250):
+        rng = np.random.default_rng(82)
+        label = np.repeat([0, 1], n // 2)
+        kappas = [kappa] * n_clusters
+        sums = {}
+        for place in range(n_crowds):
+            sources = make_clusters(n_tasks, d, kappas, 2 * place)
+            nu = make_clusters(n_targets, d, kappas, 2 * place + 1)
+            X = rng.normal(size=(n_targets, n, d)) + np.where(label, 1, -1)[:, None] * nu[:, None]
+            each = slice(None)
+            crowds = [
+                ("single", each, [TaskPrior.from_projections(sources).crowd]),
+                ("mixture", each, MixturePrior.from_projections(sources).components),
+            ]
+            for cluster in range(n_clusters if n_clusters > 1 else 0):
+                theirs = slice(cluster, None, n_clusters)
+                prior = TaskPrior.from_projections(sources[theirs])
+                crowds.append(("true", theirs, [prior.crowd]))
+            for name, some, parts in crowds:
+                people = learn_direction(ClassMoments.of(X[some], label), "oas", np.ones(d))
+                for kind, (omega, dof, *_) in both_blends(people, parts).items():
+                    gap, shift = np.vecdot(omega, nu[some]), np.vecdot(omega, people.midpoint)
+                    size = np.linalg.vector_norm(omega, axis=-1)
+                    truth = (ndtr((gap + shift) / size) + ndtr((gap - shift) / size)) / 2.0
+                    off = forecast(people, omega, dof).accuracy - truth
+                    numbers = ndtr(gap / size).mean(), truth.mean(), off.mean()
+                    sums.setdefault((kind, name), []).append(numbers)
+        return {key: np.array(values) for key, values in sums.items()}
 
-    for _ in range(n_crowds):
-        sources, from_cluster = draw(n_tasks)
-        nu, cluster = draw(n_targets)
-        X = rng.normal(size=(n_targets, n, d)) + np.where(label, 1.0, -1.0)[:, None] * nu[:, None]
-        target = describe_target(Samples(X, label, np.ones(n)), "oas", np.ones(d))
-        crowds = {
-            "single": [TaskPrior.from_projections(sources)],
-            "mixture": MixturePrior.from_projections(sources).components,
-        }
-        rules = {name: both_blends(target, parts) for name, parts in crowds.items()}
-        for place in range(n_clusters):
-            theirs = [TaskPrior.from_projections(sources[from_cluster == place])]
-            for kind, (omega, trace) in both_blends(target, theirs).items():
-                known = rules.setdefault("true", {}).setdefault(
-                    kind, (np.empty_like(omega), np.empty_like(trace))
-                )
-                known[0][cluster == place] = omega[cluster == place]
-                known[1][cluster == place] = trace[cluster == place]
-        for name, kinds in rules.items():
-            for kind, (omega, trace) in kinds.items():
-                gap, shift = np.vecdot(omega, nu), np.vecdot(omega, target.midpoint)
-                size = np.linalg.vector_norm(omega, axis=-1)
-                truth = (ndtr((gap + shift) / size) + ndtr((gap - shift) / size)) / 2.0
-                off = forecast(target, omega, trace).accuracy - truth
-                numbers = ndtr(gap / size).mean(), truth.mean(), off.mean()
-                sums.setdefault((kind, name), []).append(numbers)
-    return {key: np.array(values) for key, values in sums.items()}
+    return simulate
 
 
-def both_blends(target, components):
-    """Directions and traces of the posterior and of the convex blend."""
-    noise = target.noise
-    own = target.sigma, noise.omega, noise.inverse, noise.length
-    if len(components) == 1:
-        [one] = components
-        posterior, _ = scattered_blend(*own, one.mean, one.scatter_root, "auto")
-    else:
-        posterior = mixture_blend(*own, components, "auto")
-    crowd = given_crowd(
-        target.sigma, noise.inverse, components, mixture_blend(*own, components, 1.0)
-    )
-    law = BlendLaw(target.sigma, target.nu, noise, crowd.mean_direction, crowd.psi_parts())
-    alpha = least_risk(law, None).alpha
-    convex = alpha[:, None] * noise.omega + (1.0 - alpha)[:, None] * crowd.mean_direction
-    return {
-        "posterior": (posterior.omega, posterior.trace),
-        "weights held": (posterior.omega, getattr(posterior, "own_trace", posterior.trace)),
-        "convex": (convex, alpha * target.rank + (1.0 - alpha) * crowd.sway),
-    }
+def both_blends(people, crowds):
+    """The posterior and the convex blend, and the first as if its weights did not follow noise."""
+    blend = posterior(people, crowds[0]) if len(crowds) == 1 else mixture(people, crowds)
+    held = blend._replace(dof=blend.alpha * people.sigma.n_features)
+    crowd = crowds[0] if len(crowds) == 1 else meet(people, crowds)[0]
+    return {"posterior": blend, "weights held": held, "convex": convex(people, crowd)}
 
 
-def test_mixture_closes_half_of_the_gap_to_the_true_cluster():
+def test_mixture_closes_half_of_the_gap_to_the_true_cluster(accuracies):
     """Two clusters, kappa 50, 90 degrees apart, d = 10, n = 10, J = 100.
 
     Accuracy of the direction about the true midpoint, then of the rule, then how far off its
     forecast is; printed with ``pytest -s``.
     """
-    found = accuracies(10, 50.0, 24, 2)
+    found = accuracies(10, 50.0, 16, 2)
     for (kind, name), numbers in found.items():
         print(kind, name, *(f"{number:.4f}" for number in numbers.mean(0)))
-    closed = {}
+    closed, gains = {}, {}
     for kind in ("posterior", "convex"):
-        single, mixture, true = (found[kind, name][:, 1] for name in ("single", "mixture", "true"))
-        closed[kind] = (mixture - single).mean() / (true - single).mean()
-        assert (mixture - single).mean() > 0.004
+        single, several, true = (
+            found[kind, name][:, 1].mean() for name in ("single", "mixture", "true")
+        )
+        gains[kind] = several - single
+        closed[kind] = gains[kind] / (true - single)
+        assert gains[kind] > 0.004
     print(f"closed: {closed}")
     assert closed["posterior"] > 0.5
     assert closed["convex"] > 0.8
-    gains = [
-        (found[kind, "mixture"] - found[kind, "single"])[:, 1].mean()
-        for kind in ("convex", "posterior")
-    ]
-    assert gains[0] > 2.0 * gains[1]
+    assert gains["convex"] > 2.0 * gains["posterior"]
 
 
-@pytest.mark.parametrize("kappa", [1.0, 3.0, 10.0, 50.0, 1000.0])
+@pytest.mark.parametrize("kappa", [1.0, 10.0, 1000.0])
 @pytest.mark.parametrize(("n_tasks", "d"), [(35, 9), (100, 10)])
-def test_one_cluster_costs_next_to_nothing(kappa, n_tasks, d):
+def test_one_cluster_costs_next_to_nothing(accuracies, kappa, n_tasks, d):
     found = accuracies(10, kappa, 4, 1, n_tasks=n_tasks, d=d, n_targets=100)
     for kind in ("posterior", "convex"):
         lost = found[kind, "single"][:, 1] - found[kind, "mixture"][:, 1]
@@ -453,9 +443,9 @@ def test_one_cluster_costs_next_to_nothing(kappa, n_tasks, d):
 
 
 @pytest.mark.parametrize("n", [4, 10, 20])
-def test_forecast_is_right_on_average(n):
+def test_forecast_is_right_on_average(accuracies, n):
     """With few samples a target is unsure of its cluster, and the weights follow its noise."""
-    found = accuracies(n, 50.0, 8, 2)
+    found = accuracies(n, 50.0, 16 if n == 10 else 8, 2)
     for kind in ("posterior", "convex"):
         off = found[kind, "mixture"][:, 2].mean()
         print(f"n={n} {kind}: forecast off by {off:+.3f}")
@@ -463,23 +453,3 @@ def test_forecast_is_right_on_average(n):
     if n == 4:
         held = found["weights held", "mixture"][:, 2].mean()
         assert held > found["posterior", "mixture"][:, 2].mean() + 0.02
-
-
-@pytest.mark.parametrize("blend", [PosteriorBlendClassifier, ConvexBlendClassifier])
-def test_classifiers_do_what_was_measured_here(blend):
-    """The functions of this page and the estimators give the same rule and forecast."""
-    rng = np.random.default_rng(83)
-    W = drawn(60, 6, [50.0, 50.0], rng)
-    prior = MixturePrior.from_projections(W)
-    assert prior.n_components == 2
-    label = np.repeat([0, 1], 5)
-    kind = "posterior" if blend is PosteriorBlendClassifier else "convex"
-    for nu in W[::10]:
-        X = rng.normal(size=(10, 6)) + np.where(label, 1.0, -1.0)[:, None] * nu
-        fitted = blend(prior).fit(X, label)
-        target = describe_target(Samples(X[None], label, np.ones(10)), "oas", np.ones(6))
-        omega, trace = both_blends(target, prior.components)[kind]
-        unit = omega[0] / np.linalg.norm(omega)
-        np.testing.assert_allclose(fitted.projection_, unit, atol=1e-5)
-        promised = forecast(target, omega, trace).accuracy[0]
-        assert fitted.expected_accuracy_ == pytest.approx(promised, abs=1e-5)

@@ -11,61 +11,50 @@ from crossfade import (
     Task,
     TaskPrior,
 )
-from crossfade.fisher._correlation import worth_of_runs
-from crossfade.prior._task_directions import autocorrelation
+from crossfade.fisher._direction import worth_of_runs
 
 
-def autoregressive(rng, shape, correlation):
-    """Normal samples along the last axis but one, neighbours correlated."""
-    noise = rng.standard_normal(shape)
-    for place in range(1, shape[-2]):
-        noise[..., place, :] *= np.sqrt(1.0 - correlation**2)
-        noise[..., place, :] += correlation * noise[..., place - 1, :]
-    return noise
-
-
-def crowd_of(rng, n_tasks, d, correlation, n_each=40, between=0.3):
+@pytest.fixture
+def crowd_of(make_run):
     """Tasks with directions about a common one, classes one after the other."""
-    mean = rng.standard_normal(d)
-    tasks, directions = [], []
-    label = np.repeat([0, 1], n_each)
-    for _ in range(n_tasks):
-        direction = mean / np.linalg.norm(mean) + between * rng.standard_normal(d) / np.sqrt(d)
-        direction /= np.linalg.norm(direction)
-        rows = autoregressive(rng, (2 * n_each, d), correlation)
-        tasks.append(Task(rows + np.where(label == 1, 1.0, -1.0)[:, None] * direction, label))
-        directions.append(direction)
-    return tasks, np.array(directions)
+
+    def make(rng, n_tasks, d, correlation, n_each=40, between=0.3):
+        mean = rng.standard_normal(d)
+        tasks, directions = [], []
+        label = np.repeat([0, 1], n_each)
+        for _ in range(n_tasks):
+            direction = mean / np.linalg.norm(mean) + between * rng.standard_normal(d) / np.sqrt(d)
+            direction /= np.linalg.norm(direction)
+            rows = make_run(rng, (2 * n_each, d), correlation)
+            tasks.append(Task(rows + np.where(label == 1, 1.0, -1.0)[:, None] * direction, label))
+            directions.append(direction)
+        return tasks, np.array(directions)
+
+    return make
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.8])
-def test_autocorrelation_is_that_of_the_process(correlation):
+def test_autocorrelation_is_that_of_the_process(make_run, correlation):
     rng = np.random.default_rng(1)
     label = np.repeat([0, 1], 400)
     # Units and correlations of the features do not matter.
     turn = rng.standard_normal((4, 4)) * [1.0, 10.0, 100.0, 0.1]
-    found = np.mean(
-        [
-            autocorrelation(
-                autoregressive(rng, (800, 4), correlation) @ turn + label[:, None], label
-            )
-            for _ in range(20)
-        ],
-        axis=0,
-    )
+    rows = make_run(rng, (20, 800, 4), correlation) @ turn + label[:, None]
+    found = TaskPrior.from_tasks([Task(one, label) for one in rows]).autocorrelation
     np.testing.assert_allclose(found[:8], correlation ** np.arange(1, 9), atol=0.03)
 
 
-def test_shuffled_samples_are_not_alike():
+def test_shuffled_samples_are_not_alike(make_run):
     rng = np.random.default_rng(2)
     label = rng.permutation(np.repeat([0, 1], 300))
-    rows = rng.permutation(autoregressive(rng, (600, 5), 0.8))
-    assert np.abs(autocorrelation(rows, label)[:10]).max() < 0.08
+    rows = rng.permutation(make_run(rng, (600, 5), 0.8))
+    found = TaskPrior.from_tasks([Task(rows, label)]).autocorrelation
+    assert np.abs(found[:10]).max() < 0.08
 
 
 @pytest.mark.parametrize("sizes", [(2, 2), (5, 9), (40, 13)])
 @pytest.mark.parametrize("correlation", [0.3, 0.8])
-def test_what_a_run_is_worth(sizes, correlation):
+def test_what_a_run_is_worth(make_run, sizes, correlation):
     lags = correlation ** np.arange(1.0, 31.0)
     worth = worth_of_runs(lags, np.array(sizes))
     # Dense matrices, as equation 48 has them.
@@ -76,26 +65,26 @@ def test_what_a_run_is_worth(sizes, correlation):
         assert crowding == pytest.approx(alike.sum() / size)
         within, square = within + np.trace(centred), square + np.trace(centred @ centred)
     assert worth.shown == pytest.approx(within / (sum(sizes) - 2))
-    assert worth.freedom == pytest.approx(within**2 / square / (sum(sizes) - 2))
+    assert worth.dof == pytest.approx(within**2 / square / (sum(sizes) - 2))
     # And a simulation: variance of the means, size and spread of the covariance.
     rng = np.random.default_rng(3)
-    runs = [autoregressive(rng, (40_000, size, 1), correlation)[..., 0] for size in sizes]
+    runs = [make_run(rng, (40_000, size, 1), correlation)[..., 0] for size in sizes]
     for run, size, crowding in zip(runs, sizes, worth.crowding, strict=True):
         assert run.mean(1).var() * size == pytest.approx(crowding, rel=0.04)
     left = sum(sizes) - 2
     variance = sum(((run - run.mean(1, keepdims=True)) ** 2).sum(1) for run in runs) / left
     assert variance.mean() == pytest.approx(worth.shown, rel=0.04)
     freedom = 2.0 * variance.mean() ** 2 / variance.var()
-    assert freedom == pytest.approx(worth.freedom * left, rel=0.08)
+    assert freedom == pytest.approx(worth.dof * left, rel=0.08)
 
 
 def test_independent_samples_are_worth_their_number():
     worth = worth_of_runs(np.zeros(30), np.array([7, 3]))
-    np.testing.assert_allclose([*worth.crowding, worth.shown, worth.freedom], 1.0)
+    np.testing.assert_allclose([*worth.crowding, worth.shown, worth.dof], 1.0)
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.6])
-def test_noise_of_the_crowd_is_taken_off_its_scatter(correlation):
+def test_noise_of_the_crowd_is_taken_off_its_scatter(crowd_of, correlation):
     tasks, directions = crowd_of(np.random.default_rng(4), 300, 6, correlation, between=0.5)
     prior = TaskPrior.from_tasks(tasks, feature_scale=np.ones(6))
     fitted = np.array(
@@ -109,12 +98,10 @@ def test_noise_of_the_crowd_is_taken_off_its_scatter(correlation):
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.6])
-def test_forecast_knows_that_neighbours_are_alike(correlation):
-    rng = np.random.default_rng(5)
-    crowd, _ = crowd_of(rng, 40, 6, correlation)
+def test_forecast_knows_that_neighbours_are_alike(crowd_of, correlation):
+    tasks, _ = crowd_of(np.random.default_rng(5), 340, 6, correlation)
     # Judged on the rest of their sessions, which are as long as those of the crowd.
-    people, _ = crowd_of(rng, 400, 6, correlation)
-    prior = TaskPrior.from_tasks(crowd)
+    prior, people = TaskPrior.from_tasks(tasks[:40]), tasks[40:]
     few, rest = np.r_[0:4, 40:44], np.r_[4:40, 44:80]
     promised, found = [], []
     for person in people:
@@ -125,7 +112,7 @@ def test_forecast_knows_that_neighbours_are_alike(correlation):
 
 
 @pytest.mark.parametrize(("correlation", "d"), [(0.0, 12), (0.6, 6), (0.8, 12)])
-def test_correlated_windows_do_no_harm(correlation, d):
+def test_correlated_windows_do_no_harm(crowd_of, correlation, d):
     tasks, _ = crowd_of(np.random.default_rng(6), 15, d, correlation)
     names = ["target-shrunk", "average-source", "posterior"]
     study = CalibrationStudy(tasks, methods=names, n_splits=30, random_state=0)

@@ -6,6 +6,7 @@ from scipy.stats import norm
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from crossfade import (
+    CalibrationStudy,
     ConvexBlendClassifier,
     FisherDiscriminant,
     PosteriorBlendClassifier,
@@ -260,6 +261,38 @@ def test_splits_without_a_direction_have_the_verdicts_of_the_estimator(name, n_e
     # Without any difference this rule has no scores to compare.
     for place in np.flatnonzero(lengths > 0.0).tolist():
         compare(name, batch.part(place, place + 1), crowd)
+
+
+@pytest.mark.parametrize("world", ["shares", "wide", "odd", "many"])
+def test_lda_is_that_of_scikit_learn(world, make_tasks, make_many):
+    """At once, and where that would not do, one by one."""
+    tasks = {
+        "shares": lambda: shares(4),
+        "wide": lambda: make_tasks(3, n_features=30, n_each=(12, 11)),
+        "odd": lambda: make_tasks(3, n_features=1),
+        "many": lambda: make_many(3),
+    }[world]()
+    if world == "odd":
+        # One feature; another that never varies, and one that does not in some runs of one class.
+        tasks = [
+            Task(np.c_[task.X, np.full(20, 5.0), task.X[:, 0] * (np.arange(20) > 6)], task.y, name)
+            for name, task in zip("abc", tasks, strict=True)
+        ]
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    for splits in ("consecutive", "random"):
+        study = CalibrationStudy(
+            tasks,
+            methods=["lda", ("mine", lda)],
+            budgets=[2, 3, 0.6],
+            n_splits=6,
+            splits=splits,
+            random_state=0,
+        )
+        rows = study.run().rows
+        first, second = (rows[rows["method"] == name] for name in ("lda", "mine"))
+        for name in ("balanced_accuracy", "accuracy", "roc_auc", "brier"):
+            np.testing.assert_allclose(first[name], second[name], rtol=0.0, atol=1e-9)
+            assert first[name].notna().all()
 
 
 def test_pooled_is_one_discriminant_of_all_the_others_windows():

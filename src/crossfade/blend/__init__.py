@@ -16,14 +16,13 @@ Estimators, studies, simulations and many classes call these and nothing else. W
 the paper: everything but `convex`, and there the exact risk and the continuous alpha.
 """
 
-from crossfade.blend._convex import convex
-from crossfade.blend._estimators import ConvexBlendClassifier, PosteriorBlendClassifier
+from crossfade.blend._convex import ConvexBlendClassifier, convex
 from crossfade.blend._labels import LabelForecast, forecast_labels
 from crossfade.blend._mixture import meet, mixture
 from crossfade.blend._model_file import SavedRule, load_model, save_model
 from crossfade.blend._multiclass import MulticlassBlend
 from crossfade.blend._per_task import per_task
-from crossfade.blend._posterior import posterior
+from crossfade.blend._posterior import PosteriorBlendClassifier, posterior
 from crossfade.blend._verb import Blend
 
 __all__ = [

@@ -7,10 +7,13 @@ along the blend of its optimism (room `risk`): from there on it is a linear rule
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array
 from crossfade._validate import check_choice
@@ -19,9 +22,9 @@ from crossfade.blend._unlabelled import proportion_of, threshold_of
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import NoDirectionError, PriorMismatchError
 from crossfade.fisher._direction import Direction, learn_direction
-from crossfade.fisher._linear import LinearRule, Rule, check_both_classes, encode
+from crossfade.fisher._linear import LinearRule, Rule, check_both_classes, encode, slope_of
 from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._shrinkage import check_shrinkage
+from crossfade.fisher._spectrum import check_shrinkage
 from crossfade.prior._crowd import Crowd
 from crossfade.prior._mixture import MixturePrior, Prior
 from crossfade.prior._multiclass import MulticlassPrior
@@ -32,36 +35,31 @@ from crossfade.risk._forecast import Forecast, forecast
 MISSING_CLASS = ("error", "prior")
 
 
-class Fit(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Fit:
     """All that was learnt; the public attributes follow from it."""
 
     person: Direction
     blend: Blend
-    forecast: Forecast  # for equally likely classes
-    rule: Rule  # with its threshold at the midpoint
     midpoint: Array  # (d,): in the user's units
     given_gap: Array | None = None  # half the distance of the classes, if it is the crowd's
 
-    @classmethod
-    def of(
-        cls,
-        person: Direction,
-        blend: Blend,
-        midpoint: Array | None = None,
-        given_gap: Array | None = None,
-    ) -> Fit:
-        """Rule through the midpoint along a blend, and what it may promise."""
-        promise = forecast(person, blend.omega, blend.dof, given_gap)
-        length = float(np.linalg.norm(blend.omega))
-        middle = person.midpoint if midpoint is None else midpoint
-        rule = Rule.through(
-            middle,
-            blend.omega / length,
-            person.scale,
-            float(promise.gap) / length,
-            float(promise.variance) / length**2,
-        )
-        return cls(person, blend, promise, rule, middle, given_gap)
+    def rule(self) -> Rule:
+        """Rule along the blend, through the midpoint."""
+        omega = self.blend.omega
+        return Rule.through(self.midpoint, omega / np.linalg.norm(omega), self.person.scale)
+
+    @cached_property
+    def forecast(self) -> Forecast:
+        """What the rule may promise for equally likely classes; made when it is asked for."""
+        return forecast(self.person, self.blend.omega, self.blend.dof, self.given_gap)
+
+    @cached_property
+    def slope(self) -> float:
+        """Slope of the log odds in the scores (equation 27)."""
+        length = float(np.linalg.norm(self.blend.omega))
+        gap, variance = float(self.forecast.gap), float(self.forecast.variance)
+        return slope_of(gap / length, variance / length**2)
 
     def promise(self, class_prior: float, prior_error: float = 0.0) -> Forecast:
         """Forecast for classes of such proportions."""
@@ -92,8 +90,6 @@ class BlendClassifier(LinearRule):
     component_weights_: Array | None
     source_projection_: Array | None
     target_projection_: Array | None
-    expected_accuracy_: float
-    expected_accuracy_error_: float
     _moments: ClassMoments
     _prior_given: Prior | None
     _fit: Fit
@@ -217,7 +213,7 @@ class BlendClassifier(LinearRule):
         means = moments.means @ coef + self.intercept_[0]
         variance = coef @ moments.dense_scatter() @ coef / moments.counts.sum()
         middle = threshold_of(moments.counts, means, variance, scores, odds)
-        self.intercept_ = self.intercept_ - (middle + odds / self._slope)
+        self.intercept_ = self.intercept_ - (middle + odds / self._fit.slope)
         return self
 
     def estimate_proportions(self, X: ArrayLike) -> Self:
@@ -238,9 +234,9 @@ class BlendClassifier(LinearRule):
         self
             The estimator, with another `class_prior_` and `intercept_`.
         """
-        scores = self.decision_function(X) + log_odds(self.class_prior_[1]) / self._slope
+        scores = self.decision_function(X) + log_odds(self.class_prior_[1]) / self._fit.slope
         known, length = self._fit.forecast, np.linalg.norm(self._fit.blend.omega)
-        given = check_class_prior(self.class_prior)
+        given = self._given_prior()
         learnt, error = proportion_of(
             scores,
             known.gap / length,
@@ -250,6 +246,24 @@ class BlendClassifier(LinearRule):
         )
         self._favour(float(learnt) if error > 0.0 else given, float(error))
         return self
+
+    @property
+    def expected_accuracy_(self) -> float:
+        """Forecast for new samples, of the classes' proportions in `class_prior_`."""
+        return float(self._promise().accuracy)
+
+    @property
+    def expected_accuracy_error_(self) -> float:
+        """Standard error of the forecast."""
+        return float(self._promise().error)
+
+    def _promise(self) -> Forecast:
+        if "_fit" not in self.__dict__:
+            check_is_fitted(self, "coef_", msg=self._not_fitted())
+        return self._fit.promise(float(self.class_prior_[1]), self._prior_error)
+
+    def _log_odds_slope(self) -> float:
+        return self._fit.slope
 
     def _forget(self) -> None:
         """Forget what was learnt before, all but what the check of the input has just set."""
@@ -310,7 +324,8 @@ class BlendClassifier(LinearRule):
         self.__dict__.pop("_waiting_for", None)
         if len(seen) == 2:
             self.classes_ = seen
-            check_both_classes(moments.counts[:2], seen.tolist())
+            if moments.counts[:2].sum() < 2.0:
+                check_both_classes(moments.counts[:2], seen.tolist())
             oriented = self._oriented(prior)
             self._publish(self._fit_both(moments, oriented), oriented)
         elif self.on_missing_class == "prior":
@@ -351,9 +366,10 @@ class BlendClassifier(LinearRule):
         form = self._noise_form()
         # The paper takes samples for independent.
         alike = self.in_a_row and form == "unit" and prior is not None
+        plain = isinstance(self.shrinkage, str) and self.shrinkage == "oas"
         return learn_direction(
             moments,
-            check_shrinkage(self.shrinkage),
+            self.shrinkage if plain else check_shrinkage(self.shrinkage),
             None if prior is None else prior.feature_scale,
             fallback=None if prior is None else prior.within_spectrum,
             form=form,
@@ -368,17 +384,18 @@ class BlendClassifier(LinearRule):
                     "The classes do not differ in any feature, and there is no prior to turn to. "
                     "Check the features, or give more samples."
                 )
-            return Fit.of(person, Blend(person.omega, person.rank, np.ones(())))
+            return Fit(person, Blend(person.omega, person.rank, np.ones(())), person.midpoint)
         if not person.length:
             # Classes that do not differ have no direction of their own: the crowd's it is.
-            return Fit.of(person, Blend(prior.mean_direction, np.zeros(()), np.zeros(())))
+            crowd = Blend(prior.mean_direction, np.zeros(()), np.zeros(()))
+            return Fit(person, crowd, person.midpoint)
         blend = self._blend(person, prior)
         if not blend.omega.any():
             raise NoDirectionError(
                 f"The target's direction and the crowd's cancel out at alpha={blend.alpha:g}. "
                 "Choose another alpha, or None."
             )
-        return Fit.of(person, blend)
+        return Fit(person, blend, person.midpoint)
 
     def _publish(self, fit: Fit, prior: Prior | None) -> None:
         """Set the rule and everything that can be asked about it."""
@@ -393,20 +410,17 @@ class BlendClassifier(LinearRule):
         self.source_projection_ = None if source is None or length < 1e-12 else source / length
         self.component_weights_ = None if self.prior_ is None else self.prior_.shares
         self._set_blend(blend)
-        self._set_rule(fit.rule)
+        self._set_rule(fit.rule())
         self.class_prior_ = np.array([0.5, 0.5])
-        self._favour(check_class_prior(self.class_prior))
+        self._favour(self._given_prior())
 
     def _favour(self, class_prior: float, error: float = 0.0) -> None:
-        """Move the threshold to a proportion of the second class (equation 20), and forecast."""
-        promise = self._fit.promise(class_prior, error)
-        self.expected_accuracy_ = float(promise.accuracy)
-        self.expected_accuracy_error_ = float(promise.error)
+        """Move the threshold to a proportion of the second class (equation 20)."""
         self._prior_error = error
         if class_prior != self.class_prior_[1]:
             # The slope of the probabilities, so that these still say which class is likelier.
             step = log_odds(class_prior) - log_odds(self.class_prior_[1])
-            self.intercept_ = self.intercept_ - step / self._slope
+            self.intercept_ = self.intercept_ - step / self._fit.slope
             self.class_prior_ = np.array([1.0 - class_prior, class_prior])
 
     def _fit_one(
@@ -449,7 +463,7 @@ class BlendClassifier(LinearRule):
         direction = oriented.mean_direction
         gap = np.asarray(direction @ half_gap)
         blend = Blend(direction, np.zeros(()), np.zeros(()))
-        self._publish(Fit.of(person, blend, midpoint, gap), oriented)
+        self._publish(Fit(person, blend, midpoint, gap), oriented)
         self.target_projection_ = None
 
     # -- agreement of target and prior ------------------------------------------------------
@@ -503,13 +517,24 @@ class BlendClassifier(LinearRule):
     def _same_order(self) -> bool:
         return self.classes is None or bool(self.classes[1] == self.classes_[1])
 
-    # -- what the blends do differently -----------------------------------------------------
-
     def _check_parameters(self, prior: Prior | None) -> None:
-        check_choice("on_missing_class", self.on_missing_class, MISSING_CLASS)
+        word: object = self.on_missing_class
+        if not (isinstance(word, str) and word in MISSING_CLASS):
+            check_choice("on_missing_class", word, MISSING_CLASS)
         if not isinstance(self.in_a_row, (bool, np.bool_)):
             raise TypeError(f"in_a_row must be True or False; got {self.in_a_row!r}.")
-        check_class_prior(self.class_prior)
+        self._given_prior()
+        self._check_own_parameters(prior)
+
+    def _given_prior(self) -> float:
+        """Probability of the second class, as it was given."""
+        return 0.5 if self.class_prior is None else check_class_prior(self.class_prior)
+
+    # -- what the blends do differently -----------------------------------------------------
+
+    def _check_own_parameters(self, prior: Prior | None) -> None:
+        """Check the parameters that only this blend has."""
+        raise NotImplementedError
 
     def _noise_form(self) -> str:
         return "unit"

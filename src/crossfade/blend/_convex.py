@@ -8,15 +8,27 @@ alpha is then one.
 
 from __future__ import annotations
 
+import warnings
+from typing import Any, Self
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crossfade._typing import Array, RandomState
+from crossfade._validate import check_alphas, check_choice, check_number, grid_of
+from crossfade.blend._classifier import BlendClassifier
+from crossfade.blend._mixture import meet
+from crossfade.blend._per_task import per_task
 from crossfade.blend._verb import Blend
-from crossfade.fisher._direction import Direction
-from crossfade.prior._crowd import Crowd
+from crossfade.exceptions import CancellingSourcesWarning
+from crossfade.fisher._direction import NOISE_FORMS, Direction
+from crossfade.prior._crowd import PSI_FORMS, Crowd
+from crossfade.prior._mixture import Prior
 from crossfade.risk._choose import least_risk
+from crossfade.risk._error_rate import METHODS
 from crossfade.risk._law import BlendLaw
+
+WEIGHTS = ("average", "per-task")
 
 
 def convex(
@@ -31,7 +43,44 @@ def convex(
     n_draws: int = 100,
     random_state: RandomState = None,
 ) -> Blend:
-    """Blend with an alpha that is given, or that has the least expected risk."""
+    """Convex combination of the person's direction and the crowd's (equations 13 and 19).
+
+    Parameters
+    ----------
+    person : Direction
+        What labelled windows say, of one person or of a batch.
+    crowd : Crowd
+        What the prior says; a batch of people may have one each.
+    alpha : float, ndarray of shape (...) or None, default=None
+        Weight of the person; None for the one of least expected risk.
+    alphas : array-like of shape (n_alphas,) or None, default=None
+        The grid to choose from; None for the continuous minimum.
+    class_prior : float or ndarray of shape (...), default=0.5
+        Probability of the second class.
+    psi : {"tangent", "authors", "printed"}, default="tangent"
+        Which covariance of the mean direction.
+    method : {"deterministic", "monte_carlo"}, default="deterministic"
+        How the expected risk is computed; the paper draws.
+    n_draws : int, default=100
+        Draws of "monte_carlo" for each alpha.
+    random_state : int, Generator or None, default=None
+        Random generator of "monte_carlo".
+
+    Returns
+    -------
+    Blend
+        The blended directions.
+
+    See Also
+    --------
+    posterior : A matrix in the place of alpha.
+    crossfade.ConvexBlendClassifier : The estimator.
+
+    References
+    ----------
+    Helm, de Silva, Vogelstein, Priebe and Yang (2024), Approximately optimal domain adaptation with
+    Fisher's linear discriminant. Mathematics 12(5), 746.
+    """
     choice = None
     if alpha is None:
         cancels = crowd.cancels if method == "deterministic" else np.zeros(())
@@ -45,3 +94,265 @@ def convex(
     omega = a[..., None] * person.omega + (1.0 - a)[..., None] * crowd.mean_direction
     dof = a * person.rank + (1.0 - a) * crowd.sway
     return Blend(omega, dof, a, source=crowd.mean_direction, choice=choice)
+
+
+class ConvexBlendClassifier(BlendClassifier):
+    r"""The paper's class H: a convex combination of the target's direction and the crowd's.
+
+    .. math:: \omega_\alpha = \alpha\,\omega + (1 - \alpha)\,\mu, \quad
+        \alpha = \arg\min_\alpha E[R(\omega_\alpha)]
+
+    Parameters
+    ----------
+    prior : TaskPrior, MixturePrior or None, default=None
+        What the crowd knows; None is plain shrinkage-Fisher with ``alpha_ == 1.0``.
+    weights : {"average", "per-task"}, default="average"
+        How sources are averaged: all alike, as in the paper, or each with a weight of its own, by
+        how well it suits the target (equations 36 and 37). The second needs a prior with
+        ``keep_directions=True``; it has its own expected risk, so that `psi`, `noise` and `method`
+        stay at their defaults.
+    alpha : float or None, default=None
+        Weight of the target, 1 for the person alone and 0 for the crowd alone; None chooses the
+        one of least expected risk.
+    alphas : array-like of shape (n_alphas,) or None, default=None
+        Grid to choose from; None for the continuous minimum.
+    shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
+        Shrinkage of the target's covariance, see :class:`FisherDiscriminant`.
+    psi : {"tangent", "authors", "printed"}, default="tangent"
+        Covariance of the crowd's mean direction, see :meth:`TaskPrior.standard_error`.
+    noise : {"unit", "minus", "plus"}, default="unit"
+        Covariance of the target's direction: equation 5, or the paper's formula with its printed
+        sign or the right one.
+    method : {"deterministic", "monte_carlo"}, default="deterministic"
+        How the expected risk is computed, see :func:`expected_risk`.
+    n_draws : int, default=100
+        Draws of "monte_carlo" for each alpha.
+    on_missing_class : {"error", "prior"}, default="error"
+        What to do with samples of one class only: refuse, or use the crowd's direction and gap.
+    classes : pair of labels or None, default=None
+        The target's labels in the order of the prior's classes, if they have other names.
+    class_prior : pair of floats or None, default=None
+        Probabilities of the two classes among new samples, in the order of `classes_`; None is
+        equal. Others move the threshold, the forecast and, but with ``weights="per-task"``, the
+        choice of alpha.
+    in_a_row : bool, default=True
+        Whether the labelled samples of a class follow each other in time, as in a calibration;
+        False for samples from all over a session.
+    random_state : int, Generator or None, default=None
+        Seed of "monte_carlo".
+
+    Attributes
+    ----------
+    alpha_ : float
+        Weight of the target.
+    alphas_, risks_ : ndarray of shape (n_alphas,)
+        The curve that was minimised; one alpha and NaN where there was nothing to choose.
+    source_weights_ : ndarray of shape (n_tasks,)
+        With ``weights="per-task"``, weights of the sources among themselves; they sum to one.
+    penalty_ : float
+        With ``weights="per-task"``, penalty on unequal weights; infinity where all are alike.
+    component_weights_ : ndarray of shape (n_components,) or None
+        With a `MixturePrior`, how likely the target is to belong to each component.
+    projection_, target_projection_, source_projection_ : ndarray of shape (n_features,)
+        Unit directions of the blend, of the target alone and of the crowd, in scaled units.
+    class_prior_ : ndarray of shape (2,)
+        Probabilities of the classes, as given or as :meth:`estimate_proportions` found them.
+    midpoint_ : ndarray of shape (n_features,)
+        Middle between the classes, where the threshold lies if these are equally likely, in the
+        user's units.
+    expected_accuracy_, expected_accuracy_error_ : float
+        Forecast for new samples, and its standard error.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        The rule in the user's units.
+    classes_ : ndarray of shape (2,)
+        Labels, sorted; the second is positive.
+    prior_ : TaskPrior, MixturePrior or None
+        The prior that was used, sources of `sample_domain` included.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if `X` had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import ConvexBlendClassifier, TaskPrior
+    >>> rng = np.random.default_rng(0)
+    >>> prior = TaskPrior.from_projections(rng.normal([3, 0, 0], 1, (30, 3)), normalize=True)
+    >>> X = rng.normal(size=(8, 3)) + np.repeat([[-1, 0, 0], [1, 0, 0]], 4, axis=0)
+    >>> blend = ConvexBlendClassifier(prior).fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
+    >>> 0 < blend.alpha_ < 1
+    True
+    """
+
+    def __init__(
+        self,
+        prior: Prior | None = None,
+        *,
+        weights: str = "average",
+        alpha: float | None = None,
+        alphas: ArrayLike | None = None,
+        shrinkage: str | float | None = "oas",
+        psi: str = "tangent",
+        noise: str = "unit",
+        method: str = "deterministic",
+        n_draws: int = 100,
+        on_missing_class: str = "error",
+        classes: Any = None,
+        class_prior: ArrayLike | None = None,
+        in_a_row: bool = True,
+        random_state: RandomState = None,
+    ) -> None:
+        self.prior = prior
+        self.weights = weights
+        self.alpha = alpha
+        self.alphas = alphas
+        self.shrinkage = shrinkage
+        self.psi = psi
+        self.noise = noise
+        self.method = method
+        self.n_draws = n_draws
+        self.on_missing_class = on_missing_class
+        self.classes = classes
+        self.class_prior = class_prior
+        self.in_a_row = in_a_row
+        self.random_state = random_state
+
+    @classmethod
+    def paper(
+        cls,
+        prior: Prior | None = None,
+        *,
+        step: float = 0.1,
+        n_draws: int = 100,
+        sign: str = "minus",
+        psi: str = "authors",
+        random_state: RandomState = None,
+    ) -> Self:
+        """Algorithm 1 as the paper's authors ran it, for checking the paper line by line.
+
+        Pseudo-inverse of the plain covariance, grid of alphas, Monte Carlo at each, the raw formula
+        for the covariance of the target's direction. For their numbers the prior must be theirs
+        too: ``TaskPrior.from_tasks(tasks, FisherDiscriminant(shrinkage=None), None)``.
+
+        Parameters
+        ----------
+        prior : TaskPrior or None, default=None
+            What the crowd knows, in raw units.
+        step : float, default=0.1
+            Step h of the grid of alphas.
+        n_draws : int, default=100
+            Draws B at each alpha.
+        sign : {"minus", "plus"}, default="minus"
+            Sign in the covariance of the target's direction: as printed, or the right one.
+        psi : {"authors", "printed", "tangent"}, default="authors"
+            Covariance of the crowd's mean direction: as run, as printed, or the right one.
+        random_state : int, Generator or None, default=None
+            Seed of the draws.
+
+        Returns
+        -------
+        ConvexBlendClassifier
+            An estimator that is not fitted yet.
+        """
+        check_choice("sign", sign, ("minus", "plus"))
+        return cls(
+            prior,
+            alphas=grid_of(step),
+            shrinkage=None,
+            psi=psi,
+            noise=sign,
+            method="monte_carlo",
+            n_draws=n_draws,
+            random_state=random_state,
+        )
+
+    def _check_own_parameters(self, prior: Prior | None) -> None:
+        if self.alpha is not None:
+            check_number("alpha", self.alpha, 0.0, 1.0)
+        if self.alphas is not None:
+            check_alphas(self.alphas)
+        check_choice("psi", self.psi, PSI_FORMS)
+        check_choice("noise", self.noise, NOISE_FORMS)
+        check_choice("method", self.method, METHODS)
+        check_choice("weights", self.weights, WEIGHTS)
+        if self.weights == "per-task":
+            self._check_per_task(prior)
+
+    def _check_per_task(self, prior: Prior | None) -> None:
+        if (self.psi, self.noise, self.method) != ("tangent", "unit", "deterministic"):
+            raise ValueError(
+                "weights='per-task' has an expected risk of its own; got "
+                f"psi={self.psi!r}, noise={self.noise!r}, method={self.method!r}. Leave these "
+                "three at their defaults, or use weights='average'."
+            )
+        if prior is not None and getattr(prior, "directions", None) is None:
+            raise ValueError(
+                "weights='per-task' needs the direction of every single source, and this prior "
+                "holds sums only. Build it with keep_directions=True if you may share them, or "
+                "use weights='average'."
+            )
+
+    def _noise_form(self) -> str:
+        return self.noise
+
+    def _blend(self, person: Direction, prior: Prior) -> Blend:
+        if self.weights == "per-task":
+            alphas = None if self.alphas is None else check_alphas(self.alphas)
+            directions = np.asarray(getattr(prior, "directions", None))
+            return per_task(person, directions, self.alpha, alphas)
+        crowd, weights = prior.crowd, None
+        if len(prior.crowds) > 1:
+            crowd, weights = meet(person, prior.crowds)
+        if self.alpha is None and self.method == "deterministic" and crowd.cancels:
+            _warn_of_cancelling(prior, crowd)
+        elif self.alpha != 1.0 and weights is None:
+            # Without a direction of the crowd there is nothing to blend with.
+            _ = prior.mean_direction
+        return self._blend_with(person, crowd)._replace(weights=weights)
+
+    def _batched(self, crowd: Crowd | None) -> bool:
+        forms = (self.weights, self.noise, self.method)
+        # Directions that cancel are warned of, or refused, one by one.
+        agree = crowd is None or not crowd.cancels.any()
+        return forms == ("average", "unit", "deterministic") and agree
+
+    def _blend_with(self, person: Direction, crowd: Crowd) -> Blend:
+        return convex(
+            person,
+            crowd,
+            alpha=self.alpha,
+            alphas=self.alphas,
+            class_prior=self._given_prior(),
+            psi=self.psi,
+            method=self.method,
+            n_draws=self.n_draws,
+            random_state=self.random_state,
+        )
+
+    def _set_blend(self, blend: Blend) -> None:
+        choice = blend.choice
+        self.alphas_ = np.array([self.alpha_]) if choice is None else choice.alphas
+        self.risks_ = np.array([np.nan]) if choice is None else choice.risks
+        if self.weights != "per-task":
+            if blend.weights is not None:
+                self.component_weights_ = blend.weights
+            return
+        n_tasks = 0 if self.prior_ is None else self.prior_.n_tasks
+        equal = np.full(n_tasks, 1.0 / max(n_tasks, 1))
+        self.source_weights_ = equal if blend.weights is None else blend.weights
+        self.penalty_ = np.inf if blend.penalty is None else float(blend.penalty)
+
+
+def _warn_of_cancelling(prior: Prior, crowd: Crowd) -> None:
+    remedy = "Check that all sources order their classes alike"
+    if crowd.release_noise:
+        remedy = "The noise of its release hides them: ask for more tasks or epsilon"
+    warnings.warn(
+        f"The directions of the prior's {prior.n_tasks} tasks cancel out (mean length "
+        f"{float(crowd.resultant_length):.3f}), so that only the target's own direction is used. "
+        f"{remedy}, or use PosteriorBlendClassifier.",
+        CancellingSourcesWarning,
+        # From here to who called fit or partial_fit.
+        stacklevel=7,
+    )

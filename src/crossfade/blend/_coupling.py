@@ -12,7 +12,7 @@ _DRAWS = 2000
 
 
 def couple_pairs(log_odds: Array, n_classes: int) -> Array:
-    """Probabilities that agree best with those of all pairs (equation 39; Wu, Lin and Weng 2004)."""
+    """Probabilities that agree best with those of all pairs (39; Wu, Lin and Weng 2004)."""
     first, second = np.triu_indices(n_classes, 1)
     batch = log_odds.shape[:-1]
     beaten = np.zeros((*batch, n_classes, n_classes))

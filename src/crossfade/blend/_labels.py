@@ -10,10 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array
 from crossfade._validate import check_finite
-from crossfade.blend._estimators import ConvexBlendClassifier, PosteriorBlendClassifier
-from crossfade.blend._posterior import Path, path_of
-from crossfade.fisher._correlation import worth_of_runs
-from crossfade.fisher._direction import Direction
+from crossfade.blend._convex import ConvexBlendClassifier
+from crossfade.blend._posterior import Path, PosteriorBlendClassifier, path_of
+from crossfade.fisher._direction import Direction, worth_of_runs
 from crossfade.fisher._spectrum import Spectrum
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.risk._forecast import Forecast, expected_accuracy, forecast
@@ -140,9 +139,9 @@ def more_labels(
     gain = np.sqrt(square)[..., None] * (reach[..., 1:] - reach[..., :1])
     with np.errstate(divide="ignore", invalid="ignore"):
         now = np.nan_to_num(promise.gap / np.sqrt(promise.variance))
-        owed = np.vecdot(omega, person.nu) - promise.gap
+        optimism = np.vecdot(omega, person.nu) - promise.gap
         rank = np.maximum(person.rank, 1)
-        doubt = np.nan_to_num(2.0 * owed**2 / (promise.variance * rank))[..., None]
+        doubt = np.nan_to_num(2.0 * optimism**2 / (promise.variance * rank))[..., None]
     # As in the forecast, but that the threshold will be as noisy as so many samples make it.
     noise = person.mean_noise
     doubt = np.minimum(doubt, 0.5)

@@ -27,7 +27,26 @@ from crossfade.prior._crowd import Crowd
 
 
 def mixture(person: Direction, crowds: Sequence[Crowd], strength: str | float = "auto") -> Blend:
-    """Posterior blend with crowds of several kinds; `weights` are their responsibilities."""
+    """Posterior blend with crowds of several kinds (equation 35).
+
+    Parameters
+    ----------
+    person : Direction
+        What labelled windows say, of one person or of a batch.
+    crowds : sequence of Crowd
+        The kinds of people; their numbers of tasks are their proportions.
+    strength : {"auto", "risk"} or float, default="auto"
+        How far the scatter of every crowd is widened, as in :func:`posterior`.
+
+    Returns
+    -------
+    Blend
+        The blended directions; `weights` are the responsibilities of the crowds.
+
+    See Also
+    --------
+    meet : One crowd in the place of several, for the convex blend.
+    """
     return _blend(person, crowds, strength)[0]
 
 
@@ -104,9 +123,23 @@ def _risks(paths: list[Path], weights: Array, certain: Array, person: Direction)
 
 
 def meet(person: Direction, crowds: Sequence[Crowd]) -> tuple[Crowd, Array]:
-    r"""One crowd in the place of several, for the convex blend, and their weights (..., n).
+    r"""One crowd in the place of several, by their weights for this person (equation 35).
 
     Its mean :math:`\\sum_k w_k m_k` has the covariance :math:`\\sum_k w_k^2 T_k / J_k`.
+
+    Parameters
+    ----------
+    person : Direction
+        What labelled windows say, of one person or of a batch.
+    crowds : sequence of Crowd
+        The kinds of people.
+
+    Returns
+    -------
+    crowd : Crowd
+        The crowd that each person meets, for :func:`convex`.
+    weights : ndarray of shape (..., n_crowds)
+        Probability that the person is of each kind.
     """
     blend, parts = _blend(person, crowds, 1.0)
     weights = np.moveaxis(np.asarray(blend.weights), -1, 0)

@@ -73,6 +73,7 @@ class SavedRule(LinearRule):
     midpoint_: Array
     n_labelled_: tuple[float, float]
     prior_: dict[str, Any] | None
+    _slope: float
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> NoReturn:
         """Refuse to learn: a model file holds neither prior nor samples.
@@ -90,6 +91,15 @@ class SavedRule(LinearRule):
     def __sklearn_clone__(self) -> Self:
         # Without what was learnt there would be nothing left to clone.
         return self
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803
+        if not hasattr(self, "coef_"):
+            return "SavedRule()"
+        names = " and ".join(map(repr, self.classes_.tolist()))
+        return f"SavedRule(classes {names}, n_features={self.n_features_in_})"
+
+    def _log_odds_slope(self) -> float:
+        return self._slope
 
     def _not_fitted(self) -> str:
         return "This %(name)s is empty; load_model makes one from a file."
@@ -131,7 +141,7 @@ def save_model(blend: BlendClassifier, path: str | os.PathLike[str]) -> None:
         "feature_names": None if names is None else names.tolist(),
         "coef": blend.coef_[0].tolist(),
         "intercept": float(blend.intercept_[0]),
-        "slope": float(blend._slope),
+        "slope": float(blend._log_odds_slope()),
         "projection": blend.projection_.tolist(),
         "feature_scale": blend._fit.person.scale.tolist(),
         "midpoint": blend.midpoint_.tolist(),
@@ -206,10 +216,10 @@ def load_model(path: str | os.PathLike[str]) -> SavedRule:
 
 
 def _record(prior: Prior) -> dict[str, Any]:
-    """Which prior it was; of a mixture, what it holds of all its tasks together."""
+    """Which prior it was, by the file that it would be saved to."""
     whole = prior if isinstance(prior, TaskPrior) else prior.pooled
     return {
-        "sha256": hashlib.sha256(content_of(whole)).hexdigest(),
+        "sha256": hashlib.sha256(content_of(prior)).hexdigest(),
         "n_tasks": whole.n_tasks,
         "privacy": prior.card_data()["privacy"],
         "about": dict(whole.about),

@@ -22,10 +22,9 @@ from crossfade.blend._coupling import couple_pairs, couple_rests, coupled_accura
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._direction import Direction, learn_pairs
-from crossfade.fisher._linear import FLATTEST, STEEPEST, LabelledClassifier, Rule
+from crossfade.fisher._linear import FLATTEST, STEEPEST, LabelledClassifier
 from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._shrinkage import check_shrinkage
-from crossfade.fisher._spectrum import Spectrum, invert
+from crossfade.fisher._spectrum import Spectrum, check_shrinkage, invert
 from crossfade.prior._multiclass import STRATEGIES, MulticlassPrior, Pair, pairs_of
 from crossfade.risk._forecast import Forecast, forecast
 
@@ -393,7 +392,7 @@ class _Pairs(NamedTuple):
     def of(cls, rules: dict[Pair, BlendClassifier], means: Array) -> _Pairs:
         """Those of rules that were fitted one by one."""
         fitted = list(rules.values())
-        slopes = np.array([rule._slope for rule in fitted])
+        slopes = np.array([rule._log_odds_slope() for rule in fitted])
         directions = np.stack([rule.projection_ for rule in fitted])
         if len(fitted) > 1:
             plain = [
@@ -461,15 +460,9 @@ class _LazyRules(Mapping[Pair, BlendClassifier]):
         rule.n_features_in_ = self._moments.n_features
         rule.classes_, rule.prior_, rule._prior_given = np.array(pair), prior, prior
         rule._moments = self._moments.classes(mine)
-        length = float(np.linalg.norm(blend.omega))
-        linear = Rule.through(
-            person.midpoint,
-            blend.omega / length,
-            person.scale,
-            float(promise.gap) / length,
-            float(promise.variance) / length**2,
-        )
-        rule._publish(Fit(person, blend, promise, linear, person.midpoint), prior)
+        fit = Fit(person, blend, person.midpoint)
+        fit.__dict__["forecast"] = promise
+        rule._publish(fit, prior)
         return rule
 
 

@@ -1,7 +1,7 @@
 """One weight for each source (equations 36 and 37).
 
-Everything is computed in coordinates in which Sigma is the identity: there the noise of the person's
-direction is the same in all of them, and a rule's risk is a matter of angles.
+Everything is computed in coordinates in which Sigma is the identity: there the noise of the
+person's direction is the same in all of them, and a rule's risk is a matter of angles.
 """
 
 from __future__ import annotations
@@ -33,9 +33,23 @@ def per_task(
     alpha: float | None = None,
     alphas: Array | None = None,
 ) -> Blend:
-    """Blend with single sources (n_tasks, d), each with a weight of its own (36 and 37).
+    """Blend with single sources, each with a weight of its own (equations 36 and 37).
 
-    alpha is given, or it has the least expected risk, over all alphas or over some.
+    Parameters
+    ----------
+    person : Direction
+        What labelled windows say, of one person or of a batch.
+    directions : ndarray of shape (n_tasks, n_features)
+        Unit directions of the sources.
+    alpha : float or None, default=None
+        Weight of the person; None for the one of least expected risk.
+    alphas : ndarray of shape (n_alphas,) or None, default=None
+        The grid to choose from; None for the continuous minimum.
+
+    Returns
+    -------
+    Blend
+        The blended directions; `weights` are those of the sources, and sum to one.
     """
     penalty = choose_penalty(person, directions)
     best, doubt = _at(person, directions, penalty, alpha)

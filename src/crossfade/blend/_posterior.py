@@ -3,47 +3,84 @@
 .. math:: \\omega = m + T (T + \\Sigma_\\omega)^{-1} (\\hat\\omega - m), \\quad
     \\Sigma_\\omega = a S^{-1}
 
-Directions on which the crowd agrees come from the crowd, directions on which people differ come from
-the person. The strength l widens the crowd's scatter T to l T. With T = L L', whitened by L, noise
-and scatter share their eigenvectors with G = L' S L, so that one decomposition gives the blend for
-every strength; S is never inverted, and may be singular.
+Directions on which the crowd agrees come from the crowd, directions on which people differ come
+from the person. The strength l widens the crowd's scatter T to l T. With T = L L', whitened by L,
+noise and scatter share their eigenvectors with G = L' S L, so that one decomposition gives the
+blend for every strength; S is never inverted, and may be singular.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from crossfade._typing import Array
+from crossfade._validate import check_number
+from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._verb import Blend
 from crossfade.fisher._direction import Direction
 from crossfade.fisher._spectrum import Spectrum, joint_basis
 from crossfade.prior._crowd import Crowd
+from crossfade.prior._mixture import Prior
 
 #: Gain in log evidence that it takes to distrust the crowd's scatter.
 CONTRADICTION = 3.0
+#: Strength up to which a blend is solved for directly: beyond, rounding makes it singular.
+_DIRECT = 1e6
 #: Strengths that "auto" and "risk" choose from, before they refine.
 STRONGER = np.logspace(0.0, 6.0, 61)
 ALL = np.concatenate([[0.0], np.logspace(-4.0, 6.0, 101)])
 
 
 def posterior(person: Direction, crowd: Crowd, strength: str | float = "auto") -> Blend:
-    """Posterior mean of the direction, given the person's own and the crowd's law.
+    """Posterior mean of the direction, given the person's own and the crowd's law (equation 21).
 
-    The strength is a number, "auto" (1, or that of most evidence where the person contradicts the
-    crowd), or "risk" (that of least mean risk).
+    Parameters
+    ----------
+    person : Direction
+        What labelled windows say, of one person or of a batch.
+    crowd : Crowd
+        What the prior says; a batch of people may have one each.
+    strength : {"auto", "risk"} or float, default="auto"
+        How far the crowd's scatter is widened: a number; "auto" is 1, or that of most evidence
+        where the person contradicts the crowd; "risk" has the least mean risk.
+
+    Returns
+    -------
+    Blend
+        The blended directions.
+
+    See Also
+    --------
+    convex : The paper's blend, with a number in the place of the matrix.
+    mixture : The same with crowds of several kinds.
+    crossfade.PosteriorBlendClassifier : The estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import TaskPrior
+    >>> from crossfade.blend import posterior
+    >>> from crossfade.fisher import ClassMoments, learn_direction
+    >>> rng = np.random.default_rng(0)
+    >>> prior = TaskPrior.from_projections(rng.normal([3, 0, 0], 1, (30, 3)), normalize=True)
+    >>> label = np.repeat([0, 1], 4)
+    >>> X = rng.normal(size=(100, 8, 3)) + label[:, None] * [2.0, 0.0, 0.0]
+    >>> people = learn_direction(ClassMoments.of(X, label), scale=prior.feature_scale)
+    >>> posterior(people, prior.crowd).omega.shape
+    (100, 3)
     """
     if strength == np.inf:
         alpha = person.rank / person.sigma.n_features
         return Blend(person.omega, person.rank, alpha, np.full(person.length.shape, np.inf))
-    if strength == "risk" or crowd.scatter.n_outside:
+    given = 1.0 if isinstance(strength, str) else float(strength)
+    if strength == "risk" or crowd.isotropic or given > _DIRECT:
         path = path_of(person, crowd)
         return path.at(_chosen(path, strength, person))
-    widened = 1.0 if strength == "auto" else float(strength)
-    blend, wanting = _direct(person, crowd, widened)
+    blend, wanting = _direct(person, crowd, given)
     if strength != "auto" or not wanting.any():
         return blend
     if wanting.ndim != 1:
@@ -63,7 +100,7 @@ def path_of(person: Direction, crowd: Crowd, *, dense: bool = False) -> Path:
     sigma, scatter = person.sigma, crowd.scatter
     away = person.omega - crowd.mean
     mean = np.broadcast_to(crowd.mean, person.omega.shape)
-    if scatter.n_outside and not dense:
+    if crowd.isotropic and not dense:
         # A multiple of the identity shares its eigenvectors with Sigma. Outside of Sigma's basis
         # only two directions matter: those of (own - crowd) and of the crowd.
         basis, values = joint_basis(sigma, away, mean)
@@ -80,9 +117,9 @@ def path_of(person: Direction, crowd: Crowd, *, dense: bool = False) -> Path:
         )
     root = crowd.root
     crossed = sigma.basis.mT @ root
-    floor = sigma.floor if sigma.n_outside else np.zeros_like(sigma.floor)
+    floor = sigma.floor * (crossed.shape[-2] < crossed.shape[-1])
     inner = (crossed.mT * (sigma.values - floor[..., None])[..., None, :]) @ crossed
-    variances = (root**2).sum(-2)
+    variances = crowd.variances
     inner += (floor[..., None] * variances)[..., None] * np.eye(variances.shape[-1])
     values, turn = np.linalg.eigh(inner)
     return Path(
@@ -103,15 +140,16 @@ def _direct(person: Direction, crowd: Crowd, strength: float) -> tuple[Blend, ND
     its inverse is that of Woodbury, at the cost of the smaller side.
     """
     sigma, mean, root = person.sigma, crowd.mean, crowd.root
-    n_features = sigma.n_features
+    n_features = mean.shape[-1]
     if strength == 0.0:
         none = np.zeros(person.noise.shape)
         omega = np.broadcast_to(mean, person.omega.shape)
         return Blend(omega, none, none, none), none > 0.0
-    variances = (root**2).sum(-2)
+    variances = crowd.variances
     crossed = sigma.basis.mT @ root
     n_rows = crossed.shape[-2]
-    floor = sigma.floor[..., None] if sigma.n_outside else np.zeros_like(sigma.floor)[..., None]
+    # With as many eigenvectors as features there is nothing outside of them.
+    floor = sigma.floor[..., None] * (n_rows < n_features)
     above = (sigma.values - floor)[..., None]
     coordinates = np.matvec(root.mT, person.omega - mean) / variances
     noise = person.noise / strength
@@ -124,16 +162,18 @@ def _direct(person: Direction, crowd: Crowd, strength: float) -> tuple[Blend, ND
         kept = kept - np.matvec(scaled.mT, np.matvec(solved, coordinates))
         inverse_trace = (1.0 / diagonal).sum(-1) - (scaled * solved).sum((-2, -1))
     else:
-        inner = crossed.mT @ (above * crossed)
-        inverse = np.linalg.inv(inner + diagonal[..., None] * np.eye(n_features))
+        # The covariance may be one for all people: that of the crowd.
+        inner = crossed.mT @ (above * crossed) + diagonal[..., None] * np.eye(n_features)
+        inverse = np.linalg.inv(inner)
         kept = np.matvec(inverse, coordinates)
-        inverse_trace = np.trace(inverse, axis1=-2, axis2=-1)
+        inverse_trace = np.einsum("...ii->...", inverse)
     pulled = coordinates - noise[..., None] * kept
     dof = n_features - noise * inverse_trace
     omega = mean + np.matvec(root, pulled)
     # Slope of the log evidence in the strength, at this strength.
     wanting = np.vecdot(pulled, pulled) > dof
-    return Blend(omega, dof, dof / n_features, np.full(noise.shape, strength)), wanting
+    alpha = np.minimum(dof / n_features, 1.0)
+    return Blend(omega, dof, alpha, np.full(noise.shape, strength)), wanting
 
 
 def _some(person: Direction, crowd: Crowd, which: NDArray[np.intp]) -> tuple[Direction, Crowd]:
@@ -169,7 +209,7 @@ class Path(NamedTuple):
         omega = self.mean + np.matvec(self.back, weights * self.own)
         pull = strength * self.rest
         dof = weights.sum(-1) + self.n_rest * pull / (pull + self.noise)
-        return Blend(omega, dof, dof / omega.shape[-1], strength)
+        return Blend(omega, dof, np.minimum(dof / omega.shape[-1], 1.0), strength)
 
     def evidence(self, strengths: Array) -> Array:
         """Log density of the target's direction at each strength (equation 23), but a constant.
@@ -236,3 +276,115 @@ def peak(grid: Array, heights: Array) -> Array:
     refined = grid[inside[..., 0]] * np.exp(np.clip(shift, -0.5, 0.5) * step)
     peak: Array = np.where(place == inside[..., 0], refined, grid[place])
     return peak
+
+
+class PosteriorBlendClassifier(BlendClassifier):
+    r"""Beyond the paper: the crowd as a distribution, and a matrix in the place of alpha.
+
+    .. math:: \omega = m + T (T + \Sigma_\omega)^{-1} (\hat\omega - m)
+
+    Directions on which the crowd agrees come from the crowd, directions on which people differ come
+    from the person.
+
+    Parameters
+    ----------
+    prior : TaskPrior, MixturePrior or None, default=None
+        What the crowd knows; None is plain shrinkage-Fisher with ``alpha_ == 1.0``.
+    strength : {"auto", "risk"} or float, default="auto"
+        How far the crowd's scatter is widened: 0 leaves the crowd alone, 1 takes the prior at its
+        word, infinity leaves the person alone. "auto" is 1, or more where the target lies
+        further from the crowd than scatter and noise allow; "risk" has the least mean risk.
+    shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
+        Shrinkage of the target's covariance, see :class:`FisherDiscriminant`.
+    on_missing_class : {"error", "prior"}, default="error"
+        What to do with samples of one class only: refuse, or use the crowd's direction and gap.
+    classes : pair of labels or None, default=None
+        The target's labels in the order of the prior's classes, if they have other names.
+    class_prior : pair of floats or None, default=None
+        Probabilities of the two classes among new samples, in the order of `classes_`; None is
+        equal. Others move the threshold and the forecast.
+    in_a_row : bool, default=True
+        Whether the labelled samples of a class follow each other in time, as in a calibration;
+        False for samples from all over a session.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Effective weight of the target: the average eigenvalue of the matrix.
+    strength_ : float
+        The strength that was used.
+    component_weights_ : ndarray of shape (n_components,) or None
+        With a `MixturePrior`, how likely the target is to belong to each component.
+    projection_, target_projection_, source_projection_ : ndarray of shape (n_features,)
+        Unit directions of the blend, of the target alone and of the crowd, in scaled units.
+    class_prior_ : ndarray of shape (2,)
+        Probabilities of the classes, as given or as :meth:`estimate_proportions` found them.
+    midpoint_ : ndarray of shape (n_features,)
+        Middle between the classes, where the threshold lies if these are equally likely, in the
+        user's units.
+    expected_accuracy_, expected_accuracy_error_ : float
+        Forecast for new samples, and its standard error.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        The rule in the user's units.
+    classes_ : ndarray of shape (2,)
+        Labels, sorted; the second is positive.
+    prior_ : TaskPrior, MixturePrior or None
+        The prior that was used, sources of `sample_domain` included.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if `X` had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import PosteriorBlendClassifier, TaskPrior
+    >>> rng = np.random.default_rng(0)
+    >>> prior = TaskPrior.from_projections(rng.normal([3, 0, 0], 1, (30, 3)), normalize=True)
+    >>> X = rng.normal(size=(8, 3)) + np.repeat([[-1, 0, 0], [1, 0, 0]], 4, axis=0)
+    >>> blend = PosteriorBlendClassifier(prior).fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
+    >>> blend.predict([[2.0, 0.0, 0.0]])
+    array([1])
+    """
+
+    def __init__(
+        self,
+        prior: Prior | None = None,
+        *,
+        strength: str | float = "auto",
+        shrinkage: str | float | None = "oas",
+        on_missing_class: str = "error",
+        classes: Any = None,
+        class_prior: ArrayLike | None = None,
+        in_a_row: bool = True,
+    ) -> None:
+        self.prior = prior
+        self.strength = strength
+        self.shrinkage = shrinkage
+        self.on_missing_class = on_missing_class
+        self.classes = classes
+        self.class_prior = class_prior
+        self.in_a_row = in_a_row
+
+    def _check_own_parameters(self, prior: Prior | None) -> None:
+        if not (isinstance(self.strength, str) and self.strength in ("auto", "risk")):
+            check_number("strength", self.strength, 0.0, or_words="'auto', 'risk'")
+
+    def _blend(self, person: Direction, prior: Prior) -> Blend:
+        if len(prior.crowds) > 1 and self.strength != np.inf:
+            # Here, since it is made of paths of this module.
+            from crossfade.blend._mixture import mixture
+
+            return mixture(person, prior.crowds, self.strength)
+        return self._blend_with(person, prior.crowd)
+
+    def _blend_with(self, person: Direction, crowd: Crowd) -> Blend:
+        return posterior(person, crowd, self.strength)
+
+    def _set_blend(self, blend: Blend) -> None:
+        if blend.strength is None:
+            self.strength_ = np.inf if self.alpha_ == 1.0 else 0.0
+        else:
+            self.strength_ = float(blend.strength)
+        if blend.weights is not None:
+            self.component_weights_ = blend.weights

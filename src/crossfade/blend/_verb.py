@@ -9,13 +9,33 @@ from crossfade.risk._choose import AlphaChoice
 
 
 class Blend(NamedTuple):
-    """Blended directions, with leading batch axes."""
+    """Blended directions, with leading batch axes.
 
-    omega: Array  # (..., d): directions of any length
-    dof: Array  # (...): effective degrees of freedom: trace of the derivative in the person's own
-    alpha: Array  # (...): weight of the person: 1 is the person alone, 0 the crowd alone
-    strength: Array | None = None  # (...): how far the crowd's scatter was widened
-    weights: Array | None = None  # (..., n): responsibilities of crowds, or weights of sources
-    source: Array | None = None  # (..., d): mean of the crowd that this person met
-    choice: AlphaChoice | None = None  # the curve of the risk, where alpha was chosen by it
-    penalty: Array | None = None  # (...): penalty on unequal weights of sources
+    Attributes
+    ----------
+    omega : ndarray of shape (..., n_features)
+        Directions of any length.
+    dof : ndarray of shape (...)
+        Effective degrees of freedom: trace of the derivative in the person's own direction.
+    alpha : ndarray of shape (...)
+        Weight of the person: 1 is the person alone, 0 the crowd alone.
+    strength : ndarray of shape (...) or None
+        How far the crowd's scatter was widened.
+    weights : ndarray of shape (..., n) or None
+        Responsibilities of several crowds, or weights of single sources.
+    source : ndarray of shape (..., n_features) or None
+        Mean of the crowd that this person met, where it depends on the person.
+    choice : AlphaChoice or None
+        The curve of the risk, where alpha was chosen by it.
+    penalty : ndarray of shape (...) or None
+        Penalty on unequal weights of sources.
+    """
+
+    omega: Array
+    dof: Array
+    alpha: Array
+    strength: Array | None = None
+    weights: Array | None = None
+    source: Array | None = None
+    choice: AlphaChoice | None = None
+    penalty: Array | None = None

@@ -1,22 +1,48 @@
-"""Command lines in, tables and pictures out: ``crossfade ...``."""
+"""Commands: ``crossfade ...``. Each is options and one call; its module is imported when called."""
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
 
 import click
 
 from crossfade._version import __version__
-from crossfade.cli._calibrate import calibrate, predict
-from crossfade.cli._demo import demo
-from crossfade.cli._features import features
-from crossfade.cli._federate import federate
-from crossfade.cli._prior import prior
-from crossfade.cli._reproduce import reproduce
-from crossfade.cli._simulate import simulate
-from crossfade.cli._study import study
-from crossfade.cli._tasks import tasks
+
+#: Each command, in the order of a first visit: its module, and its line in the list of commands.
+_COMMANDS = {
+    "demo": ("_demo", "Run the paper's Mental Math study on the data that ships."),
+    "features": ("_features", "Turn EEG or ECG recordings into a table of tasks."),
+    "tasks": ("_tasks", "Show what a table of tasks holds."),
+    "prior": ("_prior", "Build, show, merge, check and release priors."),
+    "calibrate": ("_calibrate", "Blend a prior with one person's first labelled windows."),
+    "predict": ("_calibrate", "Label new windows with a calibrated model."),
+    "federate": ("_federate", "Build one prior from many sites by a secure sum."),
+    "study": ("_study", "Measure how accurate each method is after how many labels."),
+    "reproduce": ("_reproduce", "Compare the paper's figures with ours."),
+    "simulate": ("_simulate", "Run the paper's simulations, and two of our own."),
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _LazyGroup(click.Group):
+    """Group whose commands are imported when they are called, so that ``--help`` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module: Any = import_module(f"crossfade.cli.{_COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="crossfade")
 def main() -> None:
     """Crossfade: from the crowd's classifier to the person's own.
@@ -29,21 +55,6 @@ def main() -> None:
       crossfade prior build tasks.parquet -o prior.npz
       crossfade calibrate --prior prior.npz few.csv -o model.json
       crossfade predict model.json new.csv
-      crossfade federate --help
-      crossfade study tasks.parquet --jobs 2
+      crossfade study tasks.parquet
       crossfade reproduce all
-      crossfade simulate figure2 --jobs 2
-      crossfade simulate misspecified --help
     """
-
-
-main.add_command(calibrate)
-main.add_command(demo)
-main.add_command(features)
-main.add_command(federate)
-main.add_command(predict)
-main.add_command(prior)
-main.add_command(reproduce)
-main.add_command(simulate)
-main.add_command(study)
-main.add_command(tasks)

@@ -1,4 +1,4 @@
-"""``crossfade calibrate``, ``crossfade predict``: a few labels in, a model out; windows, labels."""
+"""``crossfade calibrate`` blends a prior with one person's windows; ``predict`` labels new ones."""
 
 from __future__ import annotations
 
@@ -6,38 +6,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-import pandas as pd
-from rich.table import Table
 
-from crossfade.cli._output import narrow_table, terminal
-from crossfade.cli._windows import FILE, OUT, counts_of, first_row_of, plain_messages, read_windows
-from crossfade.prior._compatibility import misfits, name_misfits, unit_misfits
-from crossfade.tasks._table import RESERVED, check_format, numbers_of, read_frame, write_frame
+from crossfade.cli._options import FILE, OUT
+from crossfade.cli._output import narrow_table, plain_messages, terminal
+from crossfade.cli._windows import counts_of, first_row_of, read_windows
 
 if TYPE_CHECKING:
-    from crossfade.blend._estimators import ConvexBlendClassifier, PosteriorBlendClassifier
-    from crossfade.blend._model_file import SavedRule
+    import pandas as pd
+    from rich.table import Table
 
-BLENDS = ("posterior", "convex")
-#: Windows of each class that may be thought of.
-_BUDGETS = 2 ** np.arange(1, 8)
-#: Windows of a class from which there is a forecast, and from which its interval may hold.
+    from crossfade.blend import ConvexBlendClassifier, PosteriorBlendClassifier, SavedRule
+
+#: Numbers of windows of each class for which `calibrate` forecasts the accuracy.
+_BUDGETS = (2, 4, 8, 16, 32, 64, 128)
+#: Fewest windows of a class with which there is a forecast, and with which its interval may hold.
 _LEAST, _ENOUGH = 2.0, 3.0
 
 
 @click.command()
 @click.argument("few", type=FILE)
 @click.option(
-    "--prior", type=FILE, required=True, help="Prior file, as `crossfade prior` makes it."
+    "--prior", type=FILE, required=True, help="Prior file, made by `crossfade prior build`."
 )
 @click.option("-o", "--out", type=OUT, required=True, help="Model file to write.")
 @click.option(
     "--blend",
-    type=click.Choice(BLENDS),
+    type=click.Choice(["posterior", "convex"]),
     default="posterior",
     show_default=True,
-    help="How person and crowd are blended; convex is the paper's.",
+    help="How to blend the person with the crowd; convex is the paper's way.",
 )
 @click.option(
     "--class-prior",
@@ -45,13 +42,13 @@ _LEAST, _ENOUGH = 2.0, 3.0
     nargs=2,
     metavar="P0 P1",
     help="How frequent the two classes are among new windows, in the order of their sorted labels, "
-    "for instance 0.9 0.1; without it, equally.",
+    "for example 0.9 0.1. Equally frequent by default.",
 )
 @click.option(
     "--scattered",
     is_flag=True,
-    help="The windows of FEW come from all over a session; without it, those of each class follow "
-    "each other in time.",
+    help="The windows of FEW are spread over the session. By default, those of each class are "
+    "taken to follow each other in time.",
 )
 def calibrate(
     few: Path,
@@ -63,8 +60,8 @@ def calibrate(
 ) -> None:
     """Blend a prior with the few labelled windows of one person in FEW, and write the model.
 
-    FEW has a column `label` and the prior's features. Says how much the person's own windows
-    weigh, which accuracy to expect on new windows, and what more labels would bring.
+    FEW has a column `label` and the prior's features. The command prints how much the person's own
+    windows weigh, which accuracy to expect on new windows, and how much more labels would help.
 
     \b
     Examples:
@@ -72,9 +69,12 @@ def calibrate(
       crossfade calibrate --prior prior.npz few.csv -o model.json --blend convex
       crossfade calibrate --prior prior.npz few.csv -o model.json --class-prior 0.9 0.1 --scattered
     """
-    from crossfade.blend._estimators import ConvexBlendClassifier, PosteriorBlendClassifier
-    from crossfade.blend._model_file import save_model
-    from crossfade.prior._task_prior import TaskPrior
+    import numpy as np
+    import pandas as pd
+
+    from crossfade.blend import ConvexBlendClassifier, PosteriorBlendClassifier, save_model
+    from crossfade.prior import TaskPrior
+    from crossfade.prior._compatibility import misfits, unit_misfits
 
     kinds = {"posterior": PosteriorBlendClassifier, "convex": ConvexBlendClassifier}
     with plain_messages():
@@ -113,19 +113,25 @@ def calibrate(
 @click.command()
 @click.argument("model", type=FILE)
 @click.argument("new", type=FILE)
-@click.option("-o", "--out", type=OUT, help="Table to write; otherwise CSV on standard output.")
+@click.option(
+    "-o",
+    "--out",
+    type=OUT,
+    help="Table to write, .csv or .parquet. CSV on standard output by default.",
+)
 def predict(model: Path, new: Path, out: Path | None) -> None:
-    """Label the windows in NEW by the model in MODEL, with the probability of each class.
+    """Label the windows in NEW with the model in MODEL, and give the probability of each class.
 
-    NEW has the model's features. Where it has a column `label` too, the accuracy is printed, each
-    class counting as much as in the forecast.
+    NEW has the model's features. If it also has a column `label`, the accuracy is printed; each
+    class counts as much as in the forecast.
 
     \b
     Examples:
       crossfade predict model.json new.csv
       crossfade predict model.json new.parquet -o labels.csv
     """
-    from crossfade.blend._model_file import load_model
+    from crossfade.blend import load_model
+    from crossfade.tasks._table import check_format, read_frame, write_frame
 
     with plain_messages():
         if out is not None:
@@ -147,13 +153,13 @@ def predict(model: Path, new: Path, out: Path | None) -> None:
 def _promise(
     rule: PosteriorBlendClassifier | ConvexBlendClassifier | SavedRule, fewest: float
 ) -> str:
-    """Forecast with its interval, as far as so many windows of the rarer class can tell."""
+    """Forecast with its interval, as far as this many windows of the rarer class can tell."""
     if fewest < _LEAST:
         return "withheld: not enough windows to tell; label at least two of each class"
     accuracy, error = rule.expected_accuracy_, rule.expected_accuracy_error_
     low, high = max(accuracy - error, 0.0), min(accuracy + error, 1.0)
-    # At best: where the classes are normal, and the person is one of the crowd.
-    often = "two times in three at best"
+    # One standard error, where the classes are normal and the person is one of the crowd.
+    often = "68 % interval at best"
     if fewest < _ENOUGH:
         often = "too narrow with two windows of a class; label more"
     return f"{accuracy:.3f}  ({low:.2f} to {high:.2f}, {often})"
@@ -169,15 +175,15 @@ def _kind(rule: PosteriorBlendClassifier | ConvexBlendClassifier | SavedRule) ->
 
 def _more_labels(rule: PosteriorBlendClassifier | ConvexBlendClassifier, fewest: float) -> Table:
     """Forecasts for more windows of each class than there are."""
-    from crossfade.blend._labels import forecast_labels
+    from crossfade.blend import forecast_labels
 
-    budgets = _BUDGETS[fewest < _BUDGETS]
+    budgets = [count for count in _BUDGETS if count > fewest]
     view = narrow_table("What more labels would bring")
     view.add_column("windows of each class", justify="right")
     view.add_column("forecast", justify="right")
     view.add_column("gain", justify="right")
     view.add_row(f"now, {fewest:g}", f"{rule.expected_accuracy_:.3f}", "")
-    if budgets.size:
+    if budgets:
         found = forecast_labels(rule, budgets)
         for count, accuracy in zip(found.n_per_class, found.accuracy, strict=True):
             gain = accuracy - rule.expected_accuracy_
@@ -187,6 +193,12 @@ def _more_labels(rule: PosteriorBlendClassifier | ConvexBlendClassifier, fewest:
 
 def _predicted(rule: SavedRule, frame: pd.DataFrame, new: Path) -> pd.DataFrame:
     """Labels and probabilities beside what is no feature; blank where a feature is missing."""
+    import numpy as np
+    import pandas as pd
+
+    from crossfade.prior._compatibility import name_misfits
+    from crossfade.tasks._table import RESERVED, numbers_of
+
     features = [name for name in frame.columns if name not in RESERVED]
     names = getattr(rule, "feature_names_in_", None)
     wanted = None if names is None else names.tolist()
@@ -200,7 +212,7 @@ def _predicted(rule: SavedRule, frame: pd.DataFrame, new: Path) -> pd.DataFrame:
     whole = ~np.isnan(values).any(1)
     if not whole.all():
         click.echo(
-            f"Note: {new}: {(~whole).sum()} of {len(whole)} windows get no label, since features "
+            f"Note: {new}: {(~whole).sum()} of {len(whole)} windows get no label, because features "
             "are missing.",
             err=True,
         )
@@ -218,7 +230,9 @@ def _predicted(rule: SavedRule, frame: pd.DataFrame, new: Path) -> pd.DataFrame:
 
 
 def _hits(rule: SavedRule, table: pd.DataFrame, new: Path) -> str:
-    """How often the labels that are known were found, each class counting as in the forecast."""
+    """Accuracy on the windows whose labels are known, each class weighted as in the forecast."""
+    import numpy as np
+
     known = table[table["label"].notna() & table["predicted"].notna()]
     if known.empty:
         return ""
@@ -248,7 +262,7 @@ def _place_of(label: Any, classes: list[Any]) -> int | None:
     try:
         number = float(label)
     except (TypeError, ValueError):
-        number = np.nan
+        number = float("nan")
     for place, name in enumerate(classes):
         if str(label) == str(name) or (not isinstance(name, str) and number == name):
             return place

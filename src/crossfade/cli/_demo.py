@@ -6,19 +6,17 @@ from pathlib import Path
 
 import click
 
-from crossfade.cli._output import option
-from crossfade.cli._study import run_study
-from crossfade.study._methods import COMPARED
+from crossfade.cli._options import COUNT, FOLDER, jobs_option, option, seed_option
 
 
 @click.command()
-@option("--splits", click.IntRange(1), 20, "Splits of each participant and budget.")
-@option("--jobs", click.IntRange(1), 2, "Processes; the result does not depend on them.")
-@option("--seed", click.IntRange(0), 0, "Seed of the random numbers.")
+@option("--splits", COUNT, 20, "Splits of each participant and budget.")
+@jobs_option()
+@seed_option
 @click.option(
     "-o",
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     default=Path("results") / "demo",
     show_default=True,
     help="Folder for rows, tables, figures and report.html.",
@@ -26,24 +24,28 @@ from crossfade.study._methods import COMPARED
 def demo(splits: int, jobs: int, seed: int, out: Path) -> None:
     """How much calibration does a person need? 36 people at rest and at mental arithmetic.
 
-    Each of them is left out in turn, labels a few windows of EEG, and all methods classify the
-    rest; the others' directions are the crowd.
+    Each of them is left out in turn and labels a few windows of EEG; the other 35 are the crowd.
+    Every method then classifies the remaining windows. The table in the README comes from 100
+    splits: `crossfade demo --splits 100`.
 
     \b
     Examples:
       crossfade demo
       crossfade demo --splits 100
     """
-    from crossfade.cli._reproduce import printed
-    from crossfade.datasets import load_mental_math
+    from crossfade.cli._study import run_study
+    from crossfade.study._methods import COMPARED
+    from crossfade.study._published import mental_math_study
 
+    study = mental_math_study()
     run_study(
-        load_mental_math,
+        study.load,
         out,
-        methods=list(COMPARED),
+        methods=COMPARED,
         n_splits=splits,
         jobs=jobs,
         seed=seed,
         title="Mental Math: how much calibration does a person need?",
-        paper=printed("mental-math"),
+        paper=study.printed,
+        classes=study.classes,
     )

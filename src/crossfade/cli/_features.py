@@ -1,4 +1,4 @@
-"""``crossfade features``: recordings in, a table of tasks out."""
+"""``crossfade features``: turn recordings into a table of tasks."""
 
 from __future__ import annotations
 
@@ -7,68 +7,66 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
-from crossfade.cli._output import option, progress, together
+from crossfade.cli._options import FILE, OUT, jobs_option, option, together
+from crossfade.cli._output import progress
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from crossfade.signals._collect import Collected, Label
 
 _FILES = click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
 )
 _FOLDER = click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-_COUNT = click.IntRange(1)
 _SECONDS = click.FloatRange(0.0, min_open=True)
 
 _out = click.option(
-    "-o",
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    help="Table to write: .parquet or .csv.",
+    "-o", "--out", type=OUT, required=True, help="Table to write: .parquet or .csv."
 )
 # A file that is being read may take 100 MB.
-_jobs = option("--jobs", _COUNT, 2, "Files that are read at the same time.")
+_jobs = jobs_option("Number of files to read at the same time.")
 _kind = option(
     "--features",
     click.Choice(["shares", "powers", "tangent"]),
     "shares",
-    "Shares of the bands, their powers, or tangent vectors of the covariance.",
+    "Relative band powers, absolute band powers, or tangent vectors of the covariance.",
 )
 _labelled = together(
     click.option(
         "--label-from",
         type=click.Choice(["filename", "annotations", "csv"]),
         required=True,
-        help="Where the labels are.",
+        help="Where to find the labels.",
     ),
     click.option(
         "--pattern",
-        help="Regular expression on the name of a file, or else its path, that names "
-        "(?P<task>...), for labels from the filename (?P<label>...), and for several sessions of "
-        "a person (?P<group>...).",
+        help="Regular expression for the name of a file, or for its path. It names (?P<task>...), "
+        "for labels from the filename also (?P<label>...), and for several sessions of a person "
+        "(?P<group>...).",
     ),
     click.option(
         "--labels",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="For labels from csv: a table with the columns file, label and perhaps task, group, "
-        "start and stop (in seconds).",
+        type=FILE,
+        help="For labels from csv: a table with the columns file and label, and optionally task, "
+        "group, start and stop (in seconds).",
     ),
     click.option(
         "--class",
         "classes",
         multiple=True,
         metavar="FOUND[=LABEL]",
-        help="A label that counts, and what to call it; give it twice. Without it all count.",
+        help="A label to keep, and its name in the table; repeat it for each class. All labels are "
+        "kept by default.",
     ),
-    option("--sfreq", _SECONDS, None, "Samples a second of MATLAB files that do not say."),
+    option("--sfreq", _SECONDS, None, "Samples per second of MATLAB files that do not say it."),
 )
 
 
 @click.group()
 def features() -> None:
-    """From recordings to a table of tasks, one row for each window.
+    """Turn EEG or ECG recordings into a table of tasks, with one row for each window.
 
     \b
     Examples:
@@ -81,15 +79,16 @@ def features() -> None:
     """
 
 
-@features.command()
+@features.command(short_help="EEG During Mental Arithmetic Tasks (PhysioNet).")
 @_FOLDER
 @_out
 @_kind
 @_jobs
 def eegmat(folder: Path, out: Path, features: str, jobs: int) -> None:
-    """EEG During Mental Arithmetic Tasks (PhysioNet): FOLDER holds Subject00_1.edf and so on.
+    """Read EEG During Mental Arithmetic Tasks (PhysioNet).
 
-    Label 0 is rest, 1 arithmetic; windows of 2.5 s, as in the paper.
+    FOLDER holds Subject00_1.edf and so on. Label 0 is rest, 1 is arithmetic. Windows have 2.5 s, as
+    in the paper.
 
     \b
     Example:
@@ -103,15 +102,15 @@ def eegmat(folder: Path, out: Path, features: str, jobs: int) -> None:
     )
 
 
-@features.command()
+@features.command(short_help="Wearable Stress and Affect Detection: ECG of the chest.")
 @_FOLDER
 @_out
 @_jobs
 def wesad(folder: Path, out: Path, jobs: int) -> None:
-    """Wearable Stress and Affect Detection: FOLDER holds S2/S2.pkl and so on.
+    """Read Wearable Stress and Affect Detection (WESAD).
 
-    Label 0 is baseline, 1 stress; three features of the heart in windows of 15 s, as in the paper.
-    Nothing that the pickles hold is run.
+    FOLDER holds S2/S2.pkl and so on. Label 0 is baseline, 1 is stress. The table has three features
+    of heart-rate variability in windows of 15 s, as in the paper. No code in the pickles is run.
 
     \b
     Example:
@@ -122,14 +121,16 @@ def wesad(folder: Path, out: Path, jobs: int) -> None:
     _run(out, lambda bar: collect_wesad(folder, n_jobs=jobs, on_progress=bar))
 
 
-@features.command()
+@features.command(short_help="MATB-II: EEG under mental workload.")
 @_FOLDER
 @_out
 @_jobs
 def matb(folder: Path, out: Path, jobs: int) -> None:
-    """MATB-II: FOLDER holds sub01_preprocessed/segmented_session1/*.mat and so on.
+    """Read MATB-II, EEG under mental workload.
 
-    Label 1 is no or low load, 0 medium or high; 24 band shares in windows of 10 s, as in the paper.
+    FOLDER holds sub01_preprocessed/segmented_session1/*.mat and so on. Label 1 is no or low
+    workload, 0 is medium or high. The table has 24 relative band powers in windows of 10 s, as in
+    the paper.
 
     \b
     Example:
@@ -140,13 +141,13 @@ def matb(folder: Path, out: Path, jobs: int) -> None:
     _run(out, lambda bar: collect_matb(folder, n_jobs=jobs, on_progress=bar))
 
 
-@features.command()
+@features.command(short_help="EEG recordings of your own: EDF, BDF, XDF, MATLAB and others.")
 @_FILES
 @_out
 @_labelled
 @_kind
-@click.option("--channels", help="Channels that give features, as Fz,Cz,Pz; all without it.")
-@click.option("--bands", help="Bands, as theta=4-8,alpha=8-12,beta=12-20.")
+@click.option("--channels", help="Channels to use, such as Fz,Cz,Pz. All by default.")
+@click.option("--bands", help="Frequency bands in Hz, such as theta=4-8,alpha=8-12,beta=12-20.")
 @option("--window", _SECONDS, 2.5, "Length of a window, in seconds.")
 @option("--overlap", click.FloatRange(0.0), 0.0, "Overlap of the windows, in seconds.")
 @click.option(
@@ -155,7 +156,7 @@ def matb(folder: Path, out: Path, jobs: int) -> None:
     type=click.FloatRange(0.0),
     default=(0.5, 30.0),
     show_default=True,
-    help="Ends of the band-pass filter, in Hz; 0 0 is no filter.",
+    help="Cut-off frequencies of the band-pass filter, in Hz; 0 0 means no filter.",
 )
 @option("--reference", click.Choice(["average", "none"]), "average", "Reference of the channels.")
 @_jobs
@@ -173,7 +174,9 @@ def eeg(
     sfreq: float | None,
     **labelled: Any,
 ) -> None:
-    """EEG recordings: EDF, BDF, XDF, MATLAB and what else MNE reads. A folder means all in it.
+    """Read EEG recordings: EDF, BDF, XDF, MATLAB, and every other format that MNE reads.
+
+    FILES are recordings, or folders with recordings.
 
     \b
     Examples:
@@ -199,7 +202,7 @@ def eeg(
     _collect(files, out, extract, labelled, sfreq, jobs)
 
 
-@features.command()
+@features.command(short_help="ECG recordings of your own: heart-rate variability.")
 @_FILES
 @_out
 @_labelled
@@ -208,9 +211,9 @@ def eeg(
     "chosen",
     default="pnn20,sdnn_ratio,lf_hf",
     show_default=True,
-    help="Of pnn20, pnn50, sdnn_ratio, rmssd, rate, lf, hf, lf_hf.",
+    help="Any of pnn20, pnn50, sdnn_ratio, rmssd, rate, lf, hf, lf_hf.",
 )
-@click.option("--channel", help="The ECG channel; without it, one that is called so.")
+@click.option("--channel", help="Name of the ECG channel. By default, the channel named ECG.")
 @option("--window", _SECONDS, 15.0, "Length of a window, in seconds.")
 @option("--overlap", click.FloatRange(0.0), 0.0, "Overlap of the windows, in seconds.")
 @_jobs
@@ -225,7 +228,9 @@ def ecg(
     sfreq: float | None,
     **labelled: Any,
 ) -> None:
-    """ECG recordings: beats by Hamilton's detector, then heart-rate variability in windows.
+    """Read ECG recordings: heartbeats by Hamilton's detector, then heart-rate variability.
+
+    FILES are recordings, or folders with recordings.
 
     \b
     Example:
@@ -326,7 +331,9 @@ def _checked(make: Callable[[], Any]) -> Any:
 
 
 def _run(out: Path, work: Callable[[Callable[[int, int], None]], Collected]) -> None:
-    """Show progress, write the table, say what was found, and leave with 1 if a file failed."""
+    """Show progress, write the table, say what was found, and exit with 1 if a file failed."""
+    from rich.console import Console
+
     from crossfade._atomic import write_whole
     from crossfade.tasks._table import check_format, write_frame
 

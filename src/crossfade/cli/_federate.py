@@ -1,4 +1,4 @@
-"""``crossfade federate``: a prior from many sites, none of which shows its tasks."""
+"""``crossfade federate``: one prior from many sites, none of which shows its tasks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from crossfade.cli._output import option, together
-from crossfade.cli._windows import FILE, OUT, plain_messages
+from crossfade.cli._options import COUNT, FILE, OUT, option, together
+from crossfade.cli._output import plain_messages
 
 _scale_option = click.option(
     "--scale",
@@ -22,7 +22,7 @@ _scale_option = click.option(
     help="Table with the columns feature and scale, the same at every site.",
 )
 _shared_options = together(
-    option("--max-tasks", click.IntRange(1), 64, "Most tasks from one site; the same everywhere."),
+    option("--max-tasks", COUNT, 64, "Most tasks of one site; the same number at every site."),
     option("--wait", click.FloatRange(0), 600.0, "Seconds to wait for the others."),
     click.option("--insecure", is_flag=True, help="Plain HTTP beyond loopback; for tests only."),
 )
@@ -30,7 +30,9 @@ _shared_options = together(
 
 @click.group()
 def federate() -> None:
-    """One prior from many sites by a secure sum: the server learns sums, and no direction.
+    """Build one prior from many sites by a secure sum.
+
+    The server learns sums over all sites, and nobody's direction.
 
     \b
     Example, one server and at least three sites:
@@ -40,21 +42,21 @@ def federate() -> None:
     """
 
 
-@federate.command()
+@federate.command(short_help="Propose a scale for all sites.")
 @click.argument("tasks", type=FILE)
-@click.option("-o", "--out", type=OUT, required=True, help="File to write, scale.csv say.")
+@click.option("-o", "--out", type=OUT, required=True, help="File to write, such as scale.csv.")
 def scale(tasks: Path, out: Path) -> None:
-    """Propose a scale for all sites: typical spread of each feature within a class of TASKS.
+    """Propose a scale for all sites: the typical spread of each feature within a class of TASKS.
 
-    Use tasks that may be shown, since these numbers go to every site.
+    Use tasks that may be shown, because these numbers go to every site.
 
     \b
     Example:
       crossfade federate scale public.csv -o scale.csv
     """
     from crossfade.federated import write_scale
-    from crossfade.prior._task_prior import TaskPrior
-    from crossfade.tasks._task import read_tasks
+    from crossfade.prior import TaskPrior
+    from crossfade.tasks import read_tasks
 
     with plain_messages():
         found = read_tasks(tasks)
@@ -63,11 +65,11 @@ def scale(tasks: Path, out: Path) -> None:
     click.echo(f"Written: {out}, {prior.n_features} features. Send it to every site.")
 
 
-@federate.command()
+@federate.command(short_help="Wait for the sites, sum, and write the prior.")
 @click.option("--sites", type=int, required=True, help="Sites to wait for, at least 3.")
 @_scale_option
 @click.option("--classes", nargs=2, required=True, help="The two labels, in sorted order.")
-@click.option("-o", "--out", type=OUT, required=True, help="File for the prior, prior.npz say.")
+@click.option("-o", "--out", type=OUT, required=True, help="File for the prior, such as prior.npz.")
 @option("--address", click.STRING, "127.0.0.1:8000", "Where to listen, as host:port.")
 @click.option("--certificate", type=FILE, help="The server's certificate (PEM).")
 @click.option("--key", type=FILE, help="Private key of the certificate (PEM).")
@@ -90,8 +92,8 @@ def serve(
 ) -> None:
     """Wait for the sites, run one secure sum, and write the prior.
 
-    The server holds no data. It learns how many tasks there are, the sum of their directions and
-    the sum of their outer products.
+    The server holds no data. It learns the number of tasks, the sum of their directions and the
+    sum of their outer products.
 
     \b
     Examples:
@@ -123,7 +125,7 @@ def serve(
     click.echo(f"Written: {out}")
 
 
-@federate.command()
+@federate.command(short_help="Add the tasks of this site to a federation.")
 @click.argument("tasks", type=FILE)
 @_scale_option
 @click.option("--server", "address", required=True, help="Address of the server, as host:port.")
@@ -142,7 +144,7 @@ def join(
     wait: float,
     insecure: bool,
 ) -> None:
-    """Add the tasks of this site to a federation. Neither TASKS nor a direction leaves it.
+    """Add the tasks of this site to a federation. Neither TASKS nor any direction leaves the site.
 
     \b
     Examples:
@@ -152,7 +154,7 @@ def join(
     """
     with plain_messages(), _quiet_flower():
         from crossfade import federated
-        from crossfade.tasks._task import read_tasks
+        from crossfade.tasks import read_tasks
 
         if out is not None:
             _try_out(out)
@@ -177,7 +179,7 @@ def join(
 
 
 def _label(word: str) -> str | int:
-    """Whole numbers are labels as a table of tasks has them."""
+    """Label as a table of tasks has it: a whole number is a number."""
     return int(word) if word.lstrip("-").isdigit() else word
 
 

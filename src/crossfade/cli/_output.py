@@ -1,35 +1,36 @@
-"""What all commands share: progress on standard error, files in a folder, numbers in cells."""
+"""What commands say and write: tables, progress, messages instead of tracebacks, results."""
 
 from __future__ import annotations
 
 import io
 import os
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import pandas as pd
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from crossfade._atomic import write_whole
-from crossfade.report._write import FORMATS
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
+    from rich.console import Console
+    from rich.table import Table
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+Progress = Callable[[int, int], None]
 
-#: A folder to write to, made if need be.
-FOLDER = click.Path(file_okay=False, path_type=Path)
+#: Seconds between two lines of progress in a log.
+_EVERY = 10.0
 
 
 def terminal() -> Console:
-    """Console on standard output; wide enough for the tables where nothing says how wide it is."""
+    """Console on standard output; 100 columns wide where nothing says how wide it is."""
+    from rich.console import Console
+
     console = Console()
     known = console.is_terminal or "COLUMNS" in os.environ
     return console if known else Console(width=100)
@@ -37,57 +38,33 @@ def terminal() -> Console:
 
 def narrow_table(title: str) -> Table:
     """Table without lines between its columns, so that many fit."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
     return Table(
         title=title, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
     )
 
 
-def option(
-    name: str, kind: click.ParamType[Any], default: Any, text: str, **more: Any
-) -> Decorator:
-    """Option that shows its default."""
-    shown = default is not None and default != ()
-    return click.option(name, type=kind, default=default, show_default=shown, help=text, **more)
-
-
-def together(*options: Decorator) -> Decorator:
-    """Several options as one decorator, in this order."""
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for one in reversed(options):
-            command = one(command)
-        return command
-
-    return decorate
-
-
-def repeat_options(default: int) -> Decorator:
-    """Options ``--repeats``, ``--jobs`` and ``--seed``."""
-    return together(
-        option("--repeats", click.IntRange(2), default, "Repeats of each cell."),
-        option("--jobs", click.IntRange(1), 1, "Processes; the result does not depend on them."),
-        option("--seed", click.IntRange(0), 0, "Seed of the random numbers."),
-    )
-
-
-out_options = together(
-    option("--out", FOLDER, Path("results"), "Folder for table and picture; made if need be."),
-    click.option(
-        "--format",
-        "image_format",
-        type=click.Choice(FORMATS),
-        default="png",
-        show_default=True,
-        help="Format of the picture.",
-    ),
-)
+@contextmanager
+def plain_messages() -> Iterator[None]:
+    """Turn what goes wrong into a message, and warnings into notes on standard error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        except (ValueError, TypeError, ImportError, OSError) as reason:
+            raise click.ClickException(str(reason)) from reason
+        finally:
+            for one in caught:
+                click.echo(f"Note: {one.message}", err=True)
 
 
 @contextmanager
 def study_of(
     text: str, out: Path, when_stopped: str = "Nothing was written."
-) -> Iterator[Callable[[int, int], None]]:
-    """Make the folder, show a bar on standard error, and turn what goes wrong into a message.
+) -> Iterator[Progress]:
+    """Make the folder, show progress, and turn what goes wrong into a message.
 
     Yields what to call with the pieces of work finished and their total.
     """
@@ -110,20 +87,54 @@ def study_of(
 
 
 @contextmanager
-def progress(text: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on standard error.
+def progress(
+    text: str, console: Console | None = None, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Progress]:
+    """Show progress on standard error: a bar in a terminal, a line now and then in a log.
 
     Yields what to call with the pieces of work finished and their total.
     """
+    from rich.console import Console
+
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(text, console, clock)
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(text, total=None)
         yield lambda finished, total: bar.update(task, completed=finished, total=total)
+
+
+def _lines(text: str, console: Console, clock: Callable[[], float]) -> Progress:
+    """Progress as lines: none in the first seconds, then one every few, and one at the end."""
+    begun = said = clock()
+
+    def on_progress(finished: int, total: int) -> None:
+        nonlocal said
+        now = clock()
+        is_end = finished == total and said > begun
+        if now - said < _EVERY and not is_end:
+            return
+        said = now
+        share = f"{finished / total:.0%}" if total else "0%"
+        line = f"{text}: {finished} of {total} ({share}) after {now - begun:.0f} s"
+        console.print(line, highlight=False, soft_wrap=True)
+
+    return on_progress
 
 
 def _cannot_write(out: Path, reason: OSError) -> click.ClickException:
@@ -133,13 +144,9 @@ def _cannot_write(out: Path, reason: OSError) -> click.ClickException:
 
 
 def write_results(
-    table: pd.DataFrame,
-    draw: Callable[[], Figure],
-    out: Path,
-    name: str,
-    image_format: str,
+    table: pd.DataFrame, draw: Callable[[], Figure], out: Path, name: str, image_format: str
 ) -> str:
-    """Write the table and the picture; return a line that says where they are."""
+    """Write the table and the figure; return a line that says where they are."""
     written = [out / f"{name}.csv"]
     try:
         write_whole(written[0], table.to_csv(index=False).encode())
@@ -151,7 +158,7 @@ def write_results(
     except ModuleNotFoundError as reason:
         if not (reason.name or "").startswith("matplotlib"):
             raise
-        click.echo("No picture: matplotlib is missing. Install crossfade[plots].", err=True)
+        click.echo("No figure: matplotlib is missing. Install crossfade[plots].", err=True)
     except OSError as reason:
         raise _cannot_write(out, reason) from reason
     return "Written: " + ", ".join(str(path) for path in written)

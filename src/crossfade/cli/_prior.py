@@ -1,4 +1,4 @@
-"""``crossfade prior``: tables of tasks in, a prior to share out; merged, checked, released."""
+"""``crossfade prior``: build a prior from tasks; show, merge, check and release it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 
-from crossfade.cli._windows import FILE, OUT, plain_messages, read_windows
-from crossfade.prior._archive import card_faults
-from crossfade.prior._compatibility import misfits, name_misfits, unit_misfits
+from crossfade.cli._options import FILE, OUT
+from crossfade.cli._output import plain_messages
+from crossfade.cli._windows import read_windows
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
-    from crossfade.prior._task_prior import TaskPrior
+    from crossfade.prior import TaskPrior
 
 _OUT = click.option("-o", "--out", type=OUT, required=True, help="Prior file to write.")
 
 
 @click.group()
 def prior() -> None:
-    """Priors: what many tasks have in common, in a file that holds sums and no recording.
+    """Build, show, merge, check and release priors.
+
+    A prior is what many tasks have in common: a file of sums, without anybody's recordings.
 
     \b
     Examples:
@@ -38,19 +40,19 @@ def prior() -> None:
     """
 
 
-@prior.command()
+@prior.command(short_help="Build a prior from a table of tasks.")
 @click.argument("tasks", type=FILE)
 @_OUT
 @click.option(
     "--scale",
     default="auto",
     show_default=True,
-    help="What features are divided by: auto (learnt from these tasks), none, or a FILE, which is "
-    "another prior or a table with the columns feature and scale. Only priors of one scale can be "
+    help="What to divide the features by: auto (learnt from these tasks), none, or a FILE: another "
+    "prior, or a table with the columns feature and scale. Only priors with the same scale can be "
     "merged.",
 )
 @click.option(
-    "--exclude", multiple=True, metavar="TASK", help="Task to leave out; may be repeated."
+    "--exclude", multiple=True, metavar="TASK", help="Task to leave out; repeat it for several."
 )
 @click.option("--made-by", metavar="TEXT", help="Who made it, for the card.")
 @click.option("--units", metavar="TEXT", help="Units of the features, for the card.")
@@ -58,15 +60,15 @@ def prior() -> None:
 def build(
     tasks: Path, out: Path, scale: str, exclude: tuple[str, ...], **about: str | None
 ) -> None:
-    """Build a prior from the tasks in TASKS: one direction each, of which sums are kept.
+    """Build a prior from the tasks in TASKS: one direction each, of which only sums are kept.
 
     \b
     Examples:
       crossfade prior build tasks.parquet -o prior.npz --units "share of power"
       crossfade prior build ours.csv -o ours.npz --scale lab-a.npz --exclude p07
     """
-    from crossfade.prior._task_prior import TaskPrior
-    from crossfade.tasks._task import read_tasks
+    from crossfade.prior import TaskPrior
+    from crossfade.tasks import read_tasks
 
     with plain_messages():
         found = read_tasks(tasks)
@@ -82,7 +84,7 @@ def build(
     click.echo(f"Written: {out}")
 
 
-@prior.command()
+@prior.command(short_help="Print the card of a prior.")
 @click.argument("file", type=FILE)
 def show(file: Path) -> None:
     """Print the card of the prior in FILE: tasks, features, kappa, who made it, its privacy.
@@ -94,14 +96,14 @@ def show(file: Path) -> None:
     click.echo(_load(file).card(), nl=False)
 
 
-@prior.command()
+@prior.command(short_help="Merge priors into one.")
 @click.argument("files", type=FILE, nargs=-1, required=True)
 @_OUT
 def merge(files: tuple[Path, ...], out: Path) -> None:
-    """Merge the priors in FILES into that of all their tasks.
+    """Merge the priors in FILES into the prior of all their tasks.
 
     Features, classes and scale must be the same; `prior build --scale FILE` takes over a scale.
-    No prior may be given twice, since its tasks would count twice.
+    Give each prior once, or its tasks would count twice.
 
     \b
     Example:
@@ -118,18 +120,21 @@ def merge(files: tuple[Path, ...], out: Path) -> None:
     click.echo(f"Written: {out}")
 
 
-@prior.command()
+@prior.command(short_help="Release a prior under differential privacy.")
 @click.argument("file", metavar="PRIOR", type=FILE)
-@click.option("--epsilon", type=float, required=True, help="Budget; less protects more.")
+@click.option("--epsilon", type=float, required=True, help="Privacy budget; less protects more.")
 @click.option(
-    "--delta", type=float, required=True, help="Chance beyond it; far below 1 over the tasks."
+    "--delta",
+    type=float,
+    required=True,
+    help="Probability that the budget does not hold; far below 1 over the number of tasks.",
 )
 @_OUT
 def release(file: Path, epsilon: float, delta: float, out: Path) -> None:
     """Release the prior in PRIOR under differential privacy, for everybody to read.
 
-    Noise is added to the sums, and what has no bound is left out. Every release of the same tasks
-    costs its epsilon again. Needs crossfade[privacy].
+    Adds noise to the sums and leaves out what has no bound. Every release of the same tasks costs
+    its epsilon again. Needs crossfade[privacy].
 
     \b
     Example:
@@ -143,21 +148,24 @@ def release(file: Path, epsilon: float, delta: float, out: Path) -> None:
     click.echo(f"Written: {out}")
 
 
-@prior.command()
+@prior.command(short_help="Check a prior, and whether it fits a table of windows.")
 @click.argument("file", type=FILE)
 @click.argument("table", type=FILE, required=False)
 @click.pass_context
 def check(ctx: click.Context, file: Path, table: Path | None) -> None:
     """Check that the prior in FILE is whole, and that it fits the windows in TABLE.
 
-    TABLE has a column `label` and the features; `task` may be left out. What does not fit is
-    listed, and the exit code is 1.
+    TABLE has a column `label` and the features; `task` may be left out. If something does not fit,
+    the command lists it and exits with code 1.
 
     \b
     Examples:
       crossfade prior check prior.npz
       crossfade prior check prior.npz few.csv
     """
+    from crossfade.prior._archive import card_faults
+    from crossfade.prior._compatibility import misfits, unit_misfits
+
     found = _load(file)
     with plain_messages():
         wrong = card_faults(file, found)
@@ -173,14 +181,14 @@ def check(ctx: click.Context, file: Path, table: Path | None) -> None:
 
 
 def _load(file: Path) -> TaskPrior:
-    from crossfade.prior._task_prior import TaskPrior
+    from crossfade.prior import TaskPrior
 
     with plain_messages():
         return TaskPrior.load(file)
 
 
 def _refuse_twins(files: tuple[Path, ...], priors: list[TaskPrior]) -> None:
-    """Refuse two priors of the same numbers, whatever is said about them."""
+    """Refuse two priors with the same numbers, whatever their cards say."""
     bare = [replace(one, about={}) for one in priors]
     for (first, one), (second, other) in combinations(zip(files, bare, strict=True), 2):
         if one == other:
@@ -193,6 +201,8 @@ def _refuse_twins(files: tuple[Path, ...], priors: list[TaskPrior]) -> None:
 def _scale_of(scale: str, names: tuple[str, ...]) -> str | NDArray[np.float64] | None:
     if scale in ("auto", "none"):
         return None if scale == "none" else scale
+    from crossfade.prior._compatibility import name_misfits
+
     path = Path(scale)
     if not path.is_file():
         raise ValueError(f"--scale must be auto, none or a file; there is no file {scale!r}.")

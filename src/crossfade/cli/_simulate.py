@@ -1,82 +1,75 @@
-"""``crossfade simulate``: the paper's simulation studies, and one of our own."""
+"""``crossfade simulate``: the paper's two simulation studies, and two of our own."""
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import numpy as np
-import pandas as pd
-from rich.console import Console
-from rich.table import Table
 
-from crossfade.cli._output import (
-    narrow_table,
-    option,
-    out_options,
-    repeat_options,
-    study_of,
-    terminal,
-    write_results,
+from crossfade.cli._options import COUNT, jobs_option, option, out_options, seed_option, together
+from crossfade.cli._output import narrow_table, study_of, terminal, write_results
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+    from rich.table import Table
+
+#: Names of the scenarios, those of :func:`crossfade.simulate.misspecified`.
+_SCENARIOS = (
+    *("as assumed", "wishart", "heavy tails", "unequal"),
+    *("shifted", "correlated", "two clusters", "stranger"),
 )
-from crossfade.simulate._scenarios import SCENARIOS
-
-_FRACTION, _COUNT, _POSITIVE = click.FloatRange(1e-3, 1.0), click.IntRange(1), click.FloatRange(0.0)
-
-_step = option("--step", _FRACTION, 0.1, "Step of the grid of alphas, h in the paper.")
+_step = option(
+    "--step", click.FloatRange(1e-3, 1.0), 0.1, "Step of the grid of alphas, h in the paper."
+)
 _draws = option(
     "--draws", click.IntRange(2), 100, "Draws of Algorithm 1 at each alpha, B in the paper."
 )
-_test_samples = option(
-    "--test-samples", _COUNT, None, "Size of a test sample for the accuracies; exact without it."
+_repeats = together(
+    option("--repeats", click.IntRange(2), 1000, "Repeats of each cell."),
+    jobs_option(),
+    seed_option,
 )
-_features = option("--features", _COUNT, 10, "Features, d.")
-_kappa = option("--kappa", _POSITIVE, 10.0, "Concentration of the directions.")
-_sources = option("--sources", _COUNT, 100, "Source tasks, J.")
-_samples = option("--samples", click.IntRange(4), 20, "Labelled samples, n.")
+_out = out_options(Path("results"), "Folder for the table and the figure.")
 
 
 @click.group()
 def simulate() -> None:
-    """Simulation studies of the paper, and one of our own.
+    """Run the paper's simulations, and two of our own.
 
     \b
     Examples:
-      crossfade simulate figure2 --jobs 2
+      crossfade simulate figure2
       crossfade simulate figure3 --panel n --repeats 200
-      crossfade simulate misspecified --scenario correlated --correlation 0.5
+      crossfade simulate misspecified --scenario correlated
       crossfade simulate newcomers --samples 6
     """
 
 
-@simulate.command()
+@simulate.command(short_help="Figure 2 of the paper: does the theory predict the accuracy?")
 @option(
     "--sources",
-    _COUNT,
+    COUNT,
     (10, 100, 1000),
-    "Source tasks, J; give it again for more.",
+    "Number of source tasks, J; repeat it for several.",
     multiple=True,
 )
 @option(
     "--samples",
     click.IntRange(2),
     (10, 20, 50, 100),
-    "Labelled samples, n; give it again for more.",
+    "Number of labelled samples, n; repeat it for several.",
     multiple=True,
 )
-@_features
-@_kappa
 @_step
-@_test_samples
-@repeat_options(1000)
-@out_options
+@_repeats
+@_out
 def figure2(
     sources: tuple[int, ...],
     samples: tuple[int, ...],
-    features: int,
-    kappa: float,
     step: float,
-    test_samples: int | None,
     repeats: int,
     jobs: int,
     seed: int,
@@ -86,23 +79,20 @@ def figure2(
     """Figure 2 of the paper: does the theory predict the accuracy?
 
     Covariance and half gap are known. Prints the predicted and the true accuracy of each cell,
-    the paper's own two beside them, and how far apart they are.
+    the paper's values of both, and the differences.
 
     \b
     Example:
       crossfade simulate figure2 --sources 10 --samples 20 --samples 50
     """
     from crossfade import plots
-    from crossfade.simulate._figures import figure2 as study
+    from crossfade.simulate import figure2 as study
 
     with study_of("Figure 2", out) as on_progress:
         table = study(
             n_sources=sources,
             n_targets=samples,
-            n_features=features,
-            concentration=kappa,
             step=step,
-            n_test=test_samples,
             n_repeats=repeats,
             n_jobs=jobs,
             random_state=seed,
@@ -111,18 +101,17 @@ def figure2(
     where = write_results(table, lambda: plots.figure2(table), out, "figure2", image_format)
     console = terminal()
     for n_sources, part in table.groupby("n_sources"):
-        title = f"Figure 2, J = {n_sources}, d = {features}, kappa = {kappa:g}, {repeats} repeats"
-        console.print(_predictions(part, title))
+        console.print(_predictions(part, f"Figure 2, J = {n_sources}, {repeats} repeats"))
     accuracies = table[table["quantity"] == "accuracy"]
     for n_sources, part in accuracies.groupby("n_sources"):
         ours = (part["predicted"] - part["true"]).abs().max()
         theirs = (part["analytical"] - part["empirical"]).abs().max()
-        paper = "" if np.isnan(theirs) else f"; in the paper by up to {theirs:.3f}"
+        paper = "" if isnan(theirs) else f"; in the paper by up to {theirs:.3f}"
         console.print(f"J = {n_sources}: predicted and true differ by up to {ours:.3f}{paper}.")
     click.echo(where)
 
 
-@simulate.command()
+@simulate.command(short_help="Figure 3 of the paper: the effect of n, kappa and d.")
 @click.option(
     "--panel",
     "panels",
@@ -130,34 +119,25 @@ def figure2(
     multiple=True,
     default=("n", "kappa", "d"),
     show_default=True,
-    help="Which panels; give it again for more.",
+    help="Panel to compute; repeat it for several.",
 )
 @click.option(
     "--value",
     "values",
     type=float,
     multiple=True,
-    help="Values of the one --panel's parameter, instead of the paper's; give it again for more.",
+    help="Value of the panel's parameter, in place of the paper's; repeat it for several. Needs "
+    "one --panel.",
 )
-@_features
-@_kappa
-@_sources
-@_samples
 @_step
 @_draws
-@_test_samples
-@repeat_options(1000)
-@out_options
+@_repeats
+@_out
 def figure3(
     panels: tuple[str, ...],
     values: tuple[float, ...],
-    features: int,
-    kappa: float,
-    sources: int,
-    samples: int,
     step: float,
     draws: int,
-    test_samples: int | None,
     repeats: int,
     jobs: int,
     seed: int,
@@ -166,27 +146,23 @@ def figure3(
 ) -> None:
     """Figure 3 of the paper: the effect of n, kappa and d.
 
-    Prints the accuracy of each classifier in each cell, the alpha of each blend and, in brackets,
-    how far they are from the paper's own values; then how far the forecasts are from the truth.
+    Prints the accuracy of each classifier in each cell and the alpha of each blend, with the
+    difference from the paper's value in brackets; then how far the forecasts are from the truth.
 
     \b
-    Example:
-      crossfade simulate figure3 --panel kappa --sources 30
+    Examples:
+      crossfade simulate figure3
+      crossfade simulate figure3 --panel kappa --value 5 --value 50
     """
     from crossfade import plots
-    from crossfade.simulate._figures import figure3 as study
+    from crossfade.simulate import figure3 as study
 
     with study_of("Figure 3", out) as on_progress:
         table = study(
             panels=panels,
             values=values or None,
-            n_features=features,
-            concentration=kappa,
-            n_sources=sources,
-            n_target=samples,
             step=step,
             n_draws=draws,
-            n_test=test_samples,
             n_repeats=repeats,
             n_jobs=jobs,
             random_state=seed,
@@ -209,58 +185,20 @@ def figure3(
     click.echo(where)
 
 
-@simulate.command()
+@simulate.command(short_help="What the paper leaves open: which blend survives a wrong model?")
 @click.option(
     "--scenario",
     "scenarios",
-    type=click.Choice(list(SCENARIOS)),
+    type=click.Choice(_SCENARIOS),
     multiple=True,
-    help="Which scenarios; give it again for more. All without it.",
-)
-@_features
-@_kappa
-@_sources
-@_samples
-@option(
-    "--freedom",
-    click.FloatRange(1.0),
-    2.0,
-    "wishart: degrees of freedom over d; the fewer, the odder the covariances.",
-)
-@option(
-    "--tails",
-    click.FloatRange(2.01),
-    3.0,
-    "heavy tails: degrees of freedom of the t distribution.",
-)
-@option(
-    "--ratio",
-    click.FloatRange(0.001),
-    4.0,
-    "unequal: variance of the second class over that of the first.",
-)
-@option("--shift", _POSITIVE, 1.0, "shifted: distance of the midpoint from the origin.")
-@option(
-    "--correlation",
-    click.FloatRange(0.0, 0.999),
-    0.8,
-    "correlated: correlation of neighbouring samples.",
+    help="Scenario to compute; repeat it for several. All by default.",
 )
 @_step
 @_draws
-@repeat_options(1000)
-@out_options
+@_repeats
+@_out
 def misspecified(
     scenarios: tuple[str, ...],
-    features: int,
-    kappa: float,
-    sources: int,
-    samples: int,
-    freedom: float,
-    tails: float,
-    ratio: float,
-    shift: float,
-    correlation: float,
     step: float,
     draws: int,
     repeats: int,
@@ -269,30 +207,22 @@ def misspecified(
     out: Path,
     image_format: str,
 ) -> None:
-    """What the paper leaves to future work: which blend survives what.
+    """What the paper leaves to future work: which blend survives a wrong model?
 
-    The model is wrong in one way at a time. All rules take the midpoint of the labelled samples,
-    but for "paper, origin", which takes the paper's assumption at its word.
+    The model is wrong in one way at a time. All rules put their threshold at the midpoint of the
+    labelled samples, except "paper, origin", which puts it at the origin, as the paper assumes.
 
     \b
     Example:
       crossfade simulate misspecified --scenario wishart --scenario stranger --repeats 200
     """
     from crossfade import plots
-    from crossfade.simulate._figures import misspecified as study
+    from crossfade.simulate import misspecified as study
+    from crossfade.simulate._scenarios import SCENARIOS
 
     with study_of("Misspecified", out) as on_progress:
         table = study(
-            scenarios=tuple(dict.fromkeys(scenarios)) or tuple(SCENARIOS),
-            n_features=features,
-            concentration=kappa,
-            n_sources=sources,
-            n_target=samples,
-            freedom=freedom,
-            tails=tails,
-            ratio=ratio,
-            shift=shift,
-            correlation=correlation,
+            scenarios=tuple(dict.fromkeys(scenarios or _SCENARIOS)),
             step=step,
             n_draws=draws,
             n_repeats=repeats,
@@ -316,28 +246,19 @@ def misspecified(
     click.echo(where)
 
 
-@simulate.command()
-@option("--repeats", click.IntRange(2), 200, "Newcomers.")
-@option("--sources", click.IntRange(1), 100, "Source tasks of the crowd, J.")
+@simulate.command(short_help="Our estimators and scikit-learn's LDA on simulated newcomers.")
+@option("--repeats", click.IntRange(2), 200, "Number of newcomers.")
 @option("--samples", click.IntRange(4), 20, "Labelled samples of a newcomer, n.")
-@option("--features", click.IntRange(2), 10, "Features, d.")
 @option("--kappa", click.FloatRange(0.0), 10.0, "Concentration of the crowd's directions.")
-@option("--seed", click.IntRange(0), 0, "Seed of the random numbers.")
-@out_options
+@seed_option
+@_out
 def newcomers(
-    repeats: int,
-    sources: int,
-    samples: int,
-    features: int,
-    kappa: float,
-    seed: int,
-    out: Path,
-    image_format: str,
+    repeats: int, samples: int, kappa: float, seed: int, out: Path, image_format: str
 ) -> None:
-    """Compare the blends with their rivals on simulated tasks.
+    """Compare our estimators with scikit-learn's LDA on simulated newcomers.
 
-    A crowd of source tasks gives a prior; each newcomer brings a few labelled samples. Accuracies
-    are exact, not counted on a test sample.
+    A crowd of 100 source tasks gives the prior; each newcomer brings a few labelled samples.
+    Accuracies are exact, not counted on a test sample.
 
     \b
     Examples:
@@ -350,9 +271,7 @@ def newcomers(
     with study_of("Newcomers", out) as on_progress:
         rows = study(
             n_newcomers=repeats,
-            n_sources=sources,
             n_target=samples,
-            n_features=features,
             concentration=kappa,
             random_state=seed,
             on_progress=on_progress,
@@ -360,10 +279,8 @@ def newcomers(
     where = write_results(rows, lambda: plots.newcomers(rows), out, "newcomers", image_format)
     accuracy = rows.pivot(index="newcomer", columns="classifier", values="accuracy")
     forecast = rows.groupby("classifier")["expected"].mean()
-    view = Table(
-        title=f"{repeats} newcomers with {samples} labelled samples each, a crowd of {sources}",
-        caption="lda: scikit-learn's LDA with automatic shrinkage; target: ours, without a prior",
-    )
+    view = narrow_table(f"{repeats} newcomers with {samples} labelled samples each")
+    view.caption = "lda: scikit-learn's LDA with automatic shrinkage; target: ours, without a prior"
     view.add_column("classifier")
     for name in ("accuracy", "forecast", "better than lda for"):
         view.add_column(name, justify="right")
@@ -384,7 +301,7 @@ def newcomers(
 
 
 def _predictions(table: pd.DataFrame, title: str) -> Table:
-    """Predicted and true values of one number of sources, and the paper's beside them."""
+    """Predicted and true values for one number of sources, and the paper's beside them."""
     view = narrow_table(title)
     view.add_column("n", justify="right")
     view.add_column("classifier")
@@ -404,14 +321,14 @@ def _predictions(table: pd.DataFrame, title: str) -> Table:
         )
     errors = table[table["quantity"] == "accuracy"]["true_se"]
     view.caption = (
-        "Apart: predicted less true, then ours less the paper's. Standard errors of the true "
-        f"accuracies up to {errors.max():.4f}."
+        "Apart: predicted minus true, then ours minus the paper's. Standard errors of the true "
+        f"accuracies are at most {errors.max():.4f}."
     )
     return view
 
 
 def _beside(ours: float, paper: float) -> tuple[str, str]:
-    return ("", "") if np.isnan(paper) else (f"{paper:.4f}", f"{ours - paper:+.3f}")
+    return ("", "") if isnan(paper) else (f"{paper:.4f}", f"{ours - paper:+.3f}")
 
 
 def _by_cell(
@@ -433,11 +350,11 @@ def _by_cell(
         cells = []
         for row in part.set_index("classifier").loc[classifiers].to_dict("records"):
             text = f"{row[quantity]:.3f}"
-            if compared and not np.isnan(row[reference]):
+            if compared and not isnan(row[reference]):
                 text += f"\n({row[quantity] - row[reference]:+.3f})"
             cells.append(text)
         view.add_row(f"{value:g}" if isinstance(value, float) else str(value), *cells)
-    view.caption = f"Standard errors up to {table[f'{quantity}_se'].max():.4f}."
+    view.caption = f"Standard errors are at most {table[f'{quantity}_se'].max():.4f}."
     if compared:
         view.caption += " In brackets: the difference from the paper's figure."
     return view

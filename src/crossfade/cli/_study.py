@@ -1,4 +1,4 @@
-"""``crossfade study``: a table of tasks in; how accurate each method is after how many labels."""
+"""``crossfade study``: how accurate each method is after how many labels."""
 
 from __future__ import annotations
 
@@ -10,64 +10,74 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-import pandas as pd
-from rich.markup import escape
-from rich.table import Table
 
-from crossfade.cli._output import FOLDER, narrow_table, option, study_of, terminal
-from crossfade.report._write import FORMATS
-from crossfade.study._methods import METHODS
-from crossfade.study._splits import KINDS
+from crossfade.cli._options import COUNT, FILE, jobs_option, option, out_options, seed_option
+from crossfade.cli._output import narrow_table, study_of, terminal
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from rich.table import Table
+
     from crossfade.study import StudyResult
-    from crossfade.tasks._task import TaskSet
+    from crossfade.tasks import TaskSet
+
+
+def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Print the name and the description of each method, and stop."""
+    if not wanted:
+        return
+    from crossfade.study._methods import METHODS
+
+    view = narrow_table("")
+    view.show_header = False
+    view.add_column("name", no_wrap=True)
+    view.add_column("what")
+    for name, method in METHODS.items():
+        view.add_row(name, method.text)
+    terminal().print(view)
+    ctx.exit()
 
 
 @click.command()
-@click.argument("tasks", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "-o",
-    "--out",
-    type=FOLDER,
-    default=Path("study"),
-    show_default=True,
-    help="Folder for rows, tables, figures and report.html; a study that was stopped there goes "
-    "on.",
+@click.argument("tasks", type=FILE)
+@out_options(
+    Path("study"),
+    "Folder for rows, tables, figures and report.html. A study that was stopped there is resumed.",
+    many_formats=True,
 )
 @click.option(
     "--methods",
     default="target,average-source,paper,convex,posterior,lda,oracle",
     show_default=True,
-    help=f"Of {', '.join(METHODS)}.",
+    help="Names of methods, separated by commas; --list-methods lists them all.",
+)
+@click.option(
+    "--list-methods",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_methods,
+    help="List the methods and exit.",
 )
 @click.option(
     "--budgets",
     default="0.05,0.1,0.2,0.5",
     show_default=True,
-    help="What is labelled: proportions of the smallest class, or windows of each class.",
+    help="How much is labelled: proportions of the smallest class, or windows of each class.",
 )
-@option("--splits", click.IntRange(1), 100, "Splits of each task and budget.")
+@option("--splits", COUNT, 100, "Splits of each task and budget.")
 @option(
     "--kind",
-    click.Choice(KINDS),
+    click.Choice(["consecutive", "chronological", "random"]),
     "consecutive",
-    "Which windows are labelled: a run with a random start, the first, or any.",
+    "Which windows are labelled: a run with a random start, the first ones, or any.",
 )
-@option("--jobs", click.IntRange(1), 1, "Processes; the result does not depend on them.")
-@click.option("--dask", metavar="ADDRESS", help="Dask scheduler whose workers do the work.")
-@option("--seed", click.IntRange(0), 0, "Seed of the random numbers.")
-@click.option("--title", help="Title of the report.")
+@jobs_option()
 @click.option(
-    "--format",
-    "formats",
-    type=click.Choice(FORMATS),
-    multiple=True,
-    default=("png",),
-    show_default=True,
-    help="Format of the figures; give it again for more.",
+    "--dask", metavar="ADDRESS", help="Address of a Dask scheduler, to run on its workers instead."
 )
+@seed_option
+@click.option("--title", help="Title of the report.")
 def study(
     tasks: Path,
     out: Path,
@@ -81,19 +91,20 @@ def study(
     title: str | None,
     formats: tuple[str, ...],
 ) -> None:
-    """Leave each participant of TASKS out in turn, label a few windows, and count the errors.
+    """Measure how accurate each method is after how many labels.
 
-    Writes rows, tables, figures and a report to read. What is finished is kept: the same command
-    goes on where it was stopped, and one with more methods computes those alone.
+    Leaves each participant of TASKS out in turn, labels a few windows, and tests on the rest.
+    Writes rows, tables, figures and a report. Finished parts are kept: the same command resumes a
+    study that was stopped, and with more methods it computes only the new ones.
 
     \b
     Examples:
-      crossfade study tasks.parquet --jobs 2
+      crossfade study tasks.parquet
       crossfade study tasks.csv -o few --budgets 1,2,4,8 --methods lda,posterior
       crossfade study three.csv --methods pairwise,lda --budgets 2,4,8
       crossfade study tasks.parquet --kind chronological --dask tcp://10.0.0.1:8786
     """
-    from crossfade.tasks._task import read_tasks
+    from crossfade.tasks import read_tasks
 
     run_study(
         lambda: read_tasks(tasks),
@@ -119,22 +130,25 @@ def run_study(
     budgets: str = "0.05,0.1,0.2,0.5",
     n_splits: int = 100,
     kind: str = "consecutive",
-    jobs: int = 1,
+    jobs: int = 2,
     dask: str | None = None,
     seed: int = 0,
     paper: pd.DataFrame | None = None,
+    classes: Mapping[int, str] | None = None,
     formats: Sequence[str] = ("png",),
 ) -> StudyResult:
     """Run a study in a folder, write its report, print its table and say where the report is."""
     from crossfade.report import write_report
-    from crossfade.study import CalibrationStudy
-    from crossfade.study._verdict import verdict
+    from crossfade.report._write import require_jinja
+    from crossfade.study import CalibrationStudy, verdict
 
     new = [folder for folder in (out, *out.parents) if not os.path.exists(folder)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
-            with study_of("Study", out, "The same command goes on from here.") as on_progress:
+            with study_of("Study", out, "Run the same command to resume.") as on_progress:
+                # Better now than after the study.
+                require_jinja()
                 tasks = load()
                 plan = CalibrationStudy(
                     tasks,
@@ -148,19 +162,21 @@ def run_study(
         finally:
             for one in caught:
                 click.echo(f"Note: {one.message}", err=True)
-            # A study that was refused has put nothing there.
+            # A study that was refused has written nothing: its empty folders go.
             for folder in new:
                 with suppress(OSError):
                     folder.rmdir()
-    about = {"seed": seed, "splits": kind}
+    about = {"seed": seed, "splits": kind, "classes": classes}
     try:
         written = write_report(
             result, tasks, out, title=title, formats=formats, paper=paper, about=about
         )
     except OSError as reason:
         raise click.ClickException(f"Cannot write to {out}: {reason.strerror}.") from reason
-    terminal().print(accuracies(result, paper))
-    click.echo(verdict(result.rows))
+    view, notes = _accuracies(result, paper)
+    click.echo("Mean balanced accuracy")
+    terminal().print(view)
+    click.echo("\n".join([*notes, verdict(result.rows)]))
     click.echo(f"Report: {written[-1]}")
     return result
 
@@ -170,12 +186,17 @@ def _budget(text: str) -> float:
         return float(text) if "." in text else int(text)
     except ValueError:
         raise ValueError(
-            f"A budget is a proportion, as 0.1 is, or a whole number, as 4 is; got {text!r}."
+            f"A budget is a proportion, such as 0.1, or a whole number, such as 4; got {text!r}."
         ) from None
 
 
-def accuracies(result: StudyResult, paper: pd.DataFrame | None = None) -> Table:
-    """Mean balanced accuracy by budget and method; the paper's values in brackets."""
+def _accuracies(result: StudyResult, paper: pd.DataFrame | None) -> tuple[Table, list[str]]:
+    """Mean balanced accuracy by budget and method, the paper's in brackets; and notes to it."""
+    from math import nan
+
+    from rich.markup import escape
+
+    from crossfade.plots._methods import method_of
     from crossfade.study._published import published
     from crossfade.study.statistics import summarise
 
@@ -183,11 +204,12 @@ def accuracies(result: StudyResult, paper: pd.DataFrame | None = None) -> Table:
     printed = published(paper).set_index(["classifier", "proportion"])["value"].to_dict()
     budgets = list(dict.fromkeys(table["budget"]))
     found = {(one["method"], one["budget"]): one for one in table.to_dict("records")}
-    # The oracle has seen the answers, and means over fewer tasks are of something else.
-    fair = table[(table["method"] != "oracle") & (table["n_left_out"] == 0)]
+    # Methods that see test windows do not compete, nor do means over fewer tasks.
+    seeing = {name for name in table["method"] if method_of(name).given}
+    fair = table[~table["method"].isin(seeing) & (table["n_left_out"] == 0)]
     best = fair.groupby("budget")["mean"].max().to_dict()
     has_stars = any(map(_has_star, found.values()))
-    view = narrow_table("Mean balanced accuracy")
+    view = narrow_table("")
     view.add_column("labelled")
     for budget in budgets:
         view.add_column(f"{budget:.0%}" if budget < 1.0 else f"{budget:.0f} each", justify="right")
@@ -195,26 +217,26 @@ def accuracies(result: StudyResult, paper: pd.DataFrame | None = None) -> Table:
         cells = []
         for budget in budgets:
             one = found.get((method, budget))
-            text = _cell(one, best.get(budget, np.nan))
+            text = _cell(one, nan if method in seeing else best.get(budget, nan))
             # Digits stand below digits.
             text += "*" if one and _has_star(one) else " " * has_stars
             if printed:
-                value = printed.get((method, budget), np.nan)
-                text += "        " if np.isnan(value) else f" ({value:.3f})"
+                value = printed.get((method, budget))
+                text += "        " if value is None else f" ({value:.3f})"
             cells.append(text)
         view.add_row(escape(method), *cells)
-    view.caption = _caption(table, result.rows["split"].nunique())
+    notes = [_counts(table, result.rows["split"].nunique())]
     if printed:
-        view.caption += " In brackets: the paper's."
+        notes[0] += " In brackets: the paper's."
     if has_stars:
-        view.caption += "\n* Over fewer tasks or splits than others: on the rest it failed."
-    if "posterior-unlabelled" in set(table["method"]):
-        view.caption += "\nposterior-unlabelled sees the test windows, too, without labels."
-    return view
+        notes.append("* Over fewer tasks or splits than the others; on the rest it failed.")
+    names = [name for name in dict.fromkeys(table["method"]) if name in seeing]
+    notes += [f"{name} {method_of(name).given}, so it does not compete." for name in names]
+    return view, notes
 
 
 def _cell(one: Mapping[Hashable, Any] | None, best: float) -> str:
-    """A mean, bold if it is the best."""
+    """Mean, bold if it is the best."""
     if one is None or not one["n_tasks"]:
         return "–"
     text = f"{one['mean']:.3f}"
@@ -227,7 +249,7 @@ def _has_star(one: Mapping[Hashable, Any]) -> bool:
     return bool(one["n_tasks"] and (one["n_left_out"] or one["n_failed"]))
 
 
-def _caption(table: pd.DataFrame, n_splits: int) -> str:
+def _counts(table: pd.DataFrame, n_splits: int) -> str:
     n_tasks = table.groupby("budget")["n_tasks"].max()
     least, most = int(n_tasks.min()), int(n_tasks.max())
     count = f"{most}" if least == most else f"{least} to {most}"

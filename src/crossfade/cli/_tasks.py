@@ -1,26 +1,30 @@
-"""``crossfade tasks``: what is in a table of tasks."""
+"""``crossfade tasks``: what a table of tasks holds, and whether its tasks agree."""
 
 from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import numpy as np
-import pandas as pd
-from rich.markup import escape
-from rich.table import Table
 
+from crossfade.cli._options import FILE
 from crossfade.cli._output import narrow_table, terminal
-from crossfade.tasks._table import RESERVED, read_frame, suffix_of, tasks_of
-from crossfade.tasks._task import Task, TaskSet
+from crossfade.cli._windows import first_row_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.table import Table
+
+    from crossfade.prior import TaskPrior
+    from crossfade.tasks import Task, TaskSet
 
 _SHOWN = 50
 
 
 @click.group()
 def tasks() -> None:
-    """Tables of tasks: one row for each window.
+    """Show what a table of tasks holds. Such a table has one row for each window.
 
     \b
     Example:
@@ -28,24 +32,27 @@ def tasks() -> None:
     """
 
 
-@tasks.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@tasks.command(short_help="List the tasks of a table, and say whether they agree.")
+@click.argument("file", type=FILE)
 def show(file: Path) -> None:
-    """Say what is in FILE: participants, windows of each class, features, missing values, kappa.
+    """List the tasks in FILE, with windows, features and missing values, and say if they agree.
 
-    Kappa is the concentration of the tasks' directions: near 0 they have nothing in common, and
-    a crowd is of no use to a newcomer; at 17 (the paper's MATB study) it is of much use.
+    Kappa is the concentration of the tasks' directions: near 0 they have nothing in common, and a
+    prior does not help a newcomer; at 17 (the paper's MATB study) it helps a lot.
 
     \b
     Example:
       crossfade tasks show tasks.parquet
     """
+    from crossfade.tasks import TaskSet
+    from crossfade.tasks._table import read_frame, tasks_of
+
     try:
         frame = read_frame(file)
         with warnings.catch_warnings():
             # What is missing is counted below.
             warnings.simplefilter("ignore", UserWarning)
-            found = TaskSet(tasks_of(frame, "drop", str(file), 2 * (suffix_of(file) == ".csv")))
+            found = TaskSet(tasks_of(frame, "drop", str(file), first_row_of(file)))
     except (ValueError, OSError, ImportError) as reason:
         raise click.ClickException(str(reason)) from reason
     console = terminal()
@@ -55,6 +62,10 @@ def show(file: Path) -> None:
 
 
 def _by_task(frame: pd.DataFrame, found: TaskSet, labels: list[object]) -> Table:
+    from rich.markup import escape
+
+    from crossfade.tasks._table import RESERVED
+
     features = [name for name in frame.columns if name not in RESERVED]
     view = narrow_table("")
     view.add_column("task")
@@ -77,6 +88,10 @@ def _by_task(frame: pd.DataFrame, found: TaskSet, labels: list[object]) -> Table
 
 
 def _in_all(frame: pd.DataFrame, found: TaskSet, labels: list[object], name: str) -> Table:
+    from rich.markup import escape
+
+    from crossfade.tasks._table import RESERVED
+
     features = [column for column in frame.columns if column not in RESERVED]
     absent = frame[features].isna()
     lines = {
@@ -99,9 +114,9 @@ def _in_all(frame: pd.DataFrame, found: TaskSet, labels: list[object], name: str
 
 
 def _concentrations(found: TaskSet) -> dict[str, str]:
-    """Kappa of the tasks that have two classes, as the paper has it and in common units."""
-    from crossfade.fisher._discriminant import FisherDiscriminant
-    from crossfade.prior._task_prior import TaskPrior
+    """Kappa of the tasks with two classes, in our units and the paper's, and what it means."""
+    from crossfade.fisher import FisherDiscriminant
+    from crossfade.prior import TaskPrior
 
     able = [task for task in found if _has_direction(task)]
     left_out = "" if len(able) == len(found) else f" ({len(able)} tasks with two classes)"
@@ -112,10 +127,24 @@ def _concentrations(found: TaskSet) -> dict[str, str]:
     return {
         "kappa": f"{ours.concentration:.2f}, shrunk, features in common units{left_out}",
         "kappa, paper's": f"{paper.concentration:.2f}, pseudo-inverse, raw units{left_out}",
+        "agreement": _agreement(ours),
     }
 
 
+def _agreement(prior: TaskPrior) -> str:
+    """Whether the directions have more in common than unrelated ones, whose E R^2 is 1 / J."""
+    compared = (
+        f"R is {prior.resultant_length:.2f}; unrelated tasks would have about "
+        f"{prior.n_tasks**-0.5:.2f}"
+    )
+    if prior.cancels:
+        return f"none: {compared}, so a prior cannot help a newcomer"
+    return f"yes: {compared}, so a prior can help a newcomer"
+
+
 def _has_direction(task: Task) -> bool:
+    import numpy as np
+
     X, y = np.asarray(task.X), np.asarray(task.y)
     means = [X[y == label].mean(0) for label in task.classes]
     return len(means) == 2 and bool((means[0] != means[1]).any())

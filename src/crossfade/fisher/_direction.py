@@ -5,30 +5,30 @@
     \\left[(\\nu^T\\omega) S_s^{-1} + \\omega\\omega^T\\right], \\quad
     c = \\frac14\\left(\\frac1{n_0} + \\frac1{n_1}\\right)
 
-with nu half the gap between the class means, S_s the covariance within the classes, shrunk by r, and
-f its degrees of freedom (equations 2 to 5). For a unit vector divide by the squared length of omega
-and project off omega.
+with nu half the gap between the class means, S_s the covariance within the classes, shrunk by r,
+and f its degrees of freedom (equations 2 to 5). For a unit vector divide by the squared length of
+omega and project off omega. Windows in a row are worth fewer independent ones: with correlations
+rho_1, rho_2, ... of windows 1, 2, ... apart, n of them say as much about their mean as n / c, where
+c = 1 + 2 sum_k (1 - k / n) rho_k (equation 48).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crossfade._typing import Array, Places
 from crossfade.fisher import _spectrum
-from crossfade.fisher._correlation import Worth, worth_of_runs
 from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._shrinkage import ledoit_wolf, oas
-from crossfade.fisher._spectrum import Spectrum
+from crossfade.fisher._spectrum import Spectrum, rank_of, shrink
 
 #: Forms of the covariance of the direction: equation 5, projected off the direction; or the paper's
 #: raw formula (equation 6), with its printed sign or the right one.
 NOISE_FORMS = ("unit", "minus", "plus")
-_INDEPENDENT = Worth(np.ones(2), 1.0, 1.0)
+_SIGNS = np.array([[-1.0], [1.0]])
 
 
 class Direction(NamedTuple):
@@ -38,24 +38,56 @@ class Direction(NamedTuple):
 
     .. math:: \Sigma_\omega = a S^{-1} + g\,w w^T + h\,(w v^T + v w^T), \quad v = S^{-1} w
 
-    Leading axes are those of a batch: of splits, of targets, or of pairs of classes.
+    Leading axes are those of a batch: of splits, of people, or of pairs of classes.
+
+    Attributes
+    ----------
+    omega : ndarray of shape (..., n_features)
+        Unit direction w.
+    length : ndarray of shape (...)
+        Its length before it was scaled.
+    noise : ndarray of shape (...)
+        The number a: before it is projected off the direction, the covariance is this number times
+        the inverse of `sigma`.
+    radial, cross : ndarray of shape (...)
+        The numbers g and h.
+    nu : ndarray of shape (..., n_features)
+        Half the gap between the class means.
+    sigma : Spectrum
+        Covariance within the classes, shrunk.
+    shrinkage : ndarray of shape (...)
+        Weight r of the identity in `sigma`.
+    counts : ndarray of shape (..., 2)
+        How many independent samples those of each class are worth.
+    dof : ndarray of shape (...)
+        How many independent degrees of freedom the covariance is worth.
+    rank : ndarray of shape (...)
+        Rank of the covariance.
+    means : ndarray of shape (..., 2, n_features)
+        Class means, in the user's units.
+    scale : ndarray of shape (..., n_features)
+        What features were divided by.
+    own_scale : bool
+        Whether `scale` was learnt from the same samples.
+    correlation : ndarray of shape (n_lags,) or None
+        Correlation of samples that follow each other.
     """
 
-    omega: Array  # (..., d): unit direction w
-    length: Array  # (...): its length before it was scaled
-    noise: Array  # (...): a, and so the whole covariance for who does not project off omega
-    radial: Array  # (...): g
-    cross: Array  # (...): h
-    nu: Array  # (..., d): half the gap between the class means
-    sigma: Spectrum  # covariance within the classes, shrunk
-    shrinkage: Array  # (...): r
-    counts: Array  # (..., 2): how many independent samples those of each class are worth
-    dof: Array  # (...): how many independent degrees of freedom the covariance is worth
-    rank: Array  # (...): rank of the covariance
-    means: Array  # (..., 2, d): class means, in the user's units
-    scale: Array  # (..., d): what features were divided by
-    own_scale: bool  # whether `scale` was learnt from the same samples
-    correlation: Array | None  # (n_lags,): that of samples that follow each other
+    omega: Array
+    length: Array
+    noise: Array
+    radial: Array
+    cross: Array
+    nu: Array
+    sigma: Spectrum
+    shrinkage: Array
+    counts: Array
+    dof: Array
+    rank: Array
+    means: Array
+    scale: Array
+    own_scale: bool
+    correlation: Array | None
 
     @property
     def midpoint(self) -> Array:
@@ -64,11 +96,11 @@ class Direction(NamedTuple):
         return middle
 
     @property
-    def spent(self) -> Array:
+    def covariance_dof(self) -> Array:
         """Degrees of freedom that the covariance takes from the samples, of shape (...)."""
         above = np.maximum(self.sigma.values - self.sigma.floor[..., None], 0.0)
-        spent: Array = (above * _spectrum.invert(self.sigma.values)).sum(-1)
-        return np.where(self.shrinkage < 1.0, spent, 0.0)
+        dof: Array = (above * _spectrum.invert(self.sigma.values)).sum(-1)
+        return np.where(self.shrinkage < 1.0, dof, 0.0)
 
     @property
     def mean_noise(self) -> Array:
@@ -109,33 +141,45 @@ def direction_of(
     `counts` are the samples of each class, `dof` the degrees of freedom of the covariance; None if
     it comes from these samples alone. The paper's forms are for data scaled to a half gap of one.
     """
+    of_means = mean_noise(counts)
+    # In the eigenvectors of the covariance: S^-1 nu, its length, and nu'S^-1 nu.
     inverse = sigma.inverse()
-    raw = inverse.apply(nu)
-    length = np.sqrt(np.vecdot(raw, raw))
+    inside = np.matvec(sigma.basis.mT, nu)
+    solved = inside * inverse.values
+    raw = np.matvec(sigma.basis, solved)
+    square, separation = np.vecdot(solved, solved), np.vecdot(inside, solved)
+    bent = np.vecdot(solved * inverse.values, solved)
+    if inside.shape[-1] < nu.shape[-1]:
+        rest = nu - np.matvec(sigma.basis, inside)
+        beyond, floor = np.vecdot(rest, rest), inverse.floor
+        raw = raw + floor[..., None] * rest
+        square, separation = square + beyond * floor**2, separation + beyond * floor
+        bent = bent + beyond * floor**3
+    length = np.sqrt(square)
     safe = np.where(length > 0.0, length, 1.0)
     omega = raw / safe[..., None]
-    separation = np.vecdot(nu, raw)
     if dof is None:
         dof = np.maximum(counts.sum(-1) - 2.0, 1.0)
     r = np.asarray(shrinkage)
     if form == "unit":
-        noise = (mean_noise(counts) + (1.0 - r) ** 2 / dof * separation) / safe**2
-        radial, cross = noise * np.vecdot(omega, inverse.apply(omega)), -noise
+        noise = (of_means + (1.0 - r) ** 2 / dof * separation) / safe**2
+        radial, cross = noise * bent / safe**2, -noise
     else:
         gap = np.vecdot(nu, nu) / counts.sum(-1)
         noise = (1.0 + separation) * gap
         radial = (-1.0 if form == "minus" else 1.0) * length**2 * gap
         cross = np.zeros_like(gap)
-    known: dict[str, Any] = {
-        "rank": np.full(length.shape, sigma.n_features),
-        "means": np.stack([-nu, nu], -2),
-        "scale": np.ones(sigma.n_features),
-        "own_scale": False,
-        "correlation": None,
-    }
-    return Direction(
-        omega, length, noise, radial, cross, nu, sigma, r, counts, np.asarray(dof), **known | more
-    )
+    if not more:
+        # Known rather than learnt: about the origin, in raw units.
+        more = {
+            "rank": np.broadcast_to(np.asarray(sigma.n_features), length.shape),
+            "means": nu[..., None, :] * _SIGNS,
+            "scale": np.ones(sigma.n_features),
+            "own_scale": False,
+            "correlation": None,
+        }
+    freedom = np.asarray(dof)
+    return Direction(omega, length, noise, radial, cross, nu, sigma, r, counts, freedom, **more)
 
 
 def learn_direction(
@@ -147,42 +191,62 @@ def learn_direction(
     form: str = "unit",
     correlation: Array | None = None,
 ) -> Direction:
-    """Direction from the moments of labelled samples; further classes count for the covariance.
+    """Direction from the moments of labelled samples (equations 2 to 5).
 
-    `scale` is what features are divided by, None for their own deviation within the classes.
-    `fallback` is the covariance where the samples allow no estimate, None for the identity.
-    `correlation` is that of samples 1, 2, ... apart, if those of a class follow each other.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments of two classes; further ones count for the covariance only.
+    shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
+        How to shrink the covariance; None for the pseudo-inverse of the plain one.
+    scale : ndarray of shape (n_features,) or None, default=None
+        What features are divided by; None for their own deviation within the classes.
+    fallback : Spectrum or None, default=None
+        Covariance where the samples allow no estimate; None for the identity.
+    form : {"unit", "minus", "plus"}, default="unit"
+        Form of the covariance of the direction: ours, or the paper's with either sign.
+    correlation : ndarray of shape (n_lags,) or None, default=None
+        Correlation of samples 1, 2, ... apart, if those of a class follow each other.
+
+    Returns
+    -------
+    Direction
+        What a blend needs of the person.
     """
     deviation = moments.deviation()
     varies = deviation > 0.0
     own_scale = scale is None
     if scale is None:
         scale = np.where(varies, deviation, 1.0)
-    worth = _worth(moments, correlation)
-    counts = moments.counts[..., :2] / worth.crowding[:2]
-    dof = np.maximum(moments.dof * worth.dof, 1.0)
     nu = moments.gap() / (2.0 * scale)
-    about = {"means": moments.means[..., :2, :], "scale": scale, "correlation": correlation}
+    counts, dof, shown = moments.counts[..., :2], moments.dof, 1.0
+    if correlation is not None and correlation.size:
+        worth = _worth(moments, correlation)
+        counts, shown = counts / worth.crowding[:2], worth.shown
+        dof = np.maximum(dof * worth.dof, 1.0)
     if np.all(moments.left >= 1.0) and varies.any():
-        plain = _covariance(moments, scale, varies)
-        sigma = plain.map(plain.values / worth.shown, plain.floor)
-        size = varying_dimension(sigma, nu, dof, fallback)
-        fourth = np.zeros(())
+        unit = scale if varies.all() else np.where(varies, scale, np.inf)
+        plain, fourth = moments.spectrum(unit), None
         if shrinkage == "ledoit_wolf":
-            fourth = moments.mean_fourth_power(np.where(varies, scale, np.inf))
-            fourth = fourth * (dof / (moments.dof * worth.shown)) ** 2
-        sigma, r = _shrunk(sigma, shrinkage, size, dof, moments.counts.sum(-1), fourth)
+            fourth = _fourth(moments, unit, dof, shown)
+        sigma, r, rank = shrink(plain, shrinkage, nu, dof, fallback, shown, fourth)
     else:
         sigma = _spectrum.identity(nu.shape) if fallback is None else fallback
-        r, size = np.ones(nu.shape[:-1]), np.full(nu.shape[:-1], nu.shape[-1])
+        r, rank = np.ones(nu.shape[:-1]), rank_of(sigma)
         own_scale = False
-    found = direction_of(sigma, nu, counts, r, form, dof, own_scale=own_scale, **about)
+    about: dict[str, Any] = {
+        "rank": rank,
+        "means": moments.means[..., :2, :],
+        "scale": scale,
+        "own_scale": own_scale,
+        "correlation": correlation,
+    }
+    found = direction_of(sigma, nu, counts, r, form, dof, **about)
     if nu.ndim == 1 and not found.length and nu.any():
         # The classes differ only where nothing varies: the gap itself is the direction.
-        sigma, size = _spectrum.identity(nu.shape), np.full((), nu.size)
-        one = np.ones(())
-        found = direction_of(sigma, nu, counts, one, form, dof, own_scale=own_scale, **about)
-    return found._replace(rank=np.minimum(_rank(sigma), size))
+        sigma, about["rank"] = _spectrum.identity(nu.shape), np.full((), nu.size)
+        found = direction_of(sigma, nu, counts, np.ones(()), form, dof, **about)
+    return found
 
 
 def learn_pairs(
@@ -212,84 +276,70 @@ def learn_pairs(
     dof = np.maximum(moments.dof * np.array([worth.dof for worth in worths]), 1.0)
     shown = np.array([worth.shown for worth in worths])
     nu = moments.gap(first, second) / (2.0 * scale)
-    plain = _covariance(moments, scale, varies)
-    sigma = plain.map(plain.values / shown[:, None], plain.floor / shown)
-    size = varying_dimension(sigma, nu, dof)
-    for place, known in enumerate(fallbacks):
-        if known is not None and not known.values.all():
-            size[place] = min(size[place], varying_dimension(known, nu[place], np.inf, known))
-    fourth = np.zeros(())
-    if shrinkage == "ledoit_wolf":
-        fourth = moments.mean_fourth_power(np.where(varies, scale, np.inf))
-        fourth = fourth * (dof / (moments.dof * shown)) ** 2
-    sigma, r = _shrunk(sigma, shrinkage, size, dof, moments.counts.sum(-1), fourth)
+    unit = scale if varies.all() else np.where(varies, scale, np.inf)
+    fourth = _fourth(moments, unit, dof, shown) if shrinkage == "ledoit_wolf" else None
+    sigma, r, rank = shrink(moments.spectrum(unit), shrinkage, nu, dof, fallbacks, shown, fourth)
     means = np.stack([moments.means[first], moments.means[second]], -2)
     about = {"means": means, "scale": scale, "own_scale": own_scale, "correlation": None}
-    found = direction_of(sigma, nu, counts, r, "unit", dof, **about)
-    return found._replace(rank=np.minimum(_rank(sigma), size))
+    return direction_of(sigma, nu, counts, r, "unit", dof, rank=rank, **about)
+
+
+def _fourth(
+    moments: ClassMoments, scale: Array, dof: Array, shown: Array | float
+) -> tuple[Array, Array]:
+    """What Ledoit and Wolf need beside the covariance: mean fourth power of lengths, and n."""
+    fourth = moments.mean_fourth_power(scale) * (dof / (moments.dof * shown)) ** 2
+    return fourth, moments.counts.sum(-1)
+
+
+# -- windows that follow each other ----------------------------------------------------------------
+
+
+class Worth(NamedTuple):
+    """What runs of neighbouring samples are worth beside independent ones (equation 48)."""
+
+    crowding: Array  # (n_classes,): how many neighbours say as much of a mean as one sample
+    shown: float  # proportion of the variance that shows in deviations from the means of the runs
+    dof: float  # proportion of the degrees of freedom that is left
+
+
+def worth_of_runs(correlation: Array, sizes: Places) -> Worth:
+    """Worth of runs of `sizes` samples; ratios are one where nothing is correlated."""
+    key = correlation.tobytes()
+    runs = [_run(key, size) for size in sizes.tolist()]
+    totals = np.array([total for total, _ in runs])
+    within = float((sizes - totals / sizes).sum())
+    left = max(float(sizes.sum() - sizes.size), 1.0)
+    if within <= 0.0:
+        return Worth(totals / sizes, 1.0, 1.0)
+    square = sum(square for _, square in runs)
+    return Worth(totals / sizes, within / left, within**2 / square / left)
+
+
+@lru_cache(maxsize=4096)
+def _run(correlation: bytes, size: int) -> tuple[float, float]:
+    """Sum of all entries of the correlation matrix R of a run, and tr((C R)^2), C centring.
+
+    tr((C R)^2) = tr R^2 - 2 |R 1|^2 / n + (1' R 1)^2 / n^2. Rows far from both ends have the same
+    sum, so that the cost does not grow with the run.
+    """
+    rho = np.frombuffer(correlation)
+    # Sum of the correlations up to each distance.
+    summed = np.concatenate([[0.0], np.cumsum(rho)])
+    edge = min(size, 2 * rho.size)
+    before = np.minimum(np.arange(edge), rho.size)
+    sums = 1.0 + summed[before] + summed[before[::-1]]
+    inner, middle = size - edge, 1.0 + 2.0 * summed[-1]
+    total = float(sums.sum()) + inner * middle
+    squared_sums = float(sums @ sums) + inner * middle**2
+    reach = rho[: size - 1]
+    squares = size + 2.0 * float((size - np.arange(1, reach.size + 1)) @ reach**2)
+    return total, squares - 2.0 * squared_sums / size + (total / size) ** 2
 
 
 def _worth(moments: ClassMoments, correlation: Array | None) -> Worth:
     """What the samples of each class are worth, if they follow each other."""
     if correlation is None or not correlation.size:
-        return _INDEPENDENT._replace(crowding=np.ones(moments.counts.shape[-1]))
+        return Worth(np.ones(moments.counts.shape[-1]), 1.0, 1.0)
     sizes = np.maximum(np.rint(moments.counts), 1.0).astype(np.intp)
     return worth_of_runs(correlation, sizes)
-
-
-def _covariance(moments: ClassMoments, scale: Array, varies: NDArray[np.bool_]) -> Spectrum:
-    """Plain covariance within the classes, in features divided by `scale`."""
-    return moments.spectrum(np.where(varies, scale, np.inf))
-
-
-def _rank(sigma: Spectrum) -> Places:
-    rank: Places = (sigma.values > 0.0).sum(-1) + sigma.n_outside * (sigma.floor > 0.0)
-    return rank
-
-
-def varying_dimension(
-    sigma: Spectrum, nu: Array, dof: Array | float, fallback: Spectrum | None = None
-) -> Places:
-    """Dimension d of the space in which features vary: less than their number if some are tied.
-
-    Shares that sum to one vary in fewer directions than there are. A covariance shows it if it has
-    more degrees of freedom than directions, and the gap of the classes lies within these.
-    """
-    whole = np.full(nu.shape[:-1], sigma.n_features)
-    for known, enough in ((sigma, dof), (fallback, np.inf)):
-        if known is None or known.floor.any():
-            continue
-        inside = known.values > 0.0
-        rank = inside.sum(-1)
-        if (rank >= whole).all():
-            continue
-        beyond = nu - np.matvec(known.basis, inside * np.matvec(known.basis.mT, nu))
-        tied = (np.abs(beyond) <= 1e-8 * np.abs(nu).max(-1, keepdims=True)).all(-1)
-        whole = np.where(tied & (rank < enough) & (rank > 0), np.minimum(rank, whole), whole)
-    return whole
-
-
-def _shrunk(
-    sigma: Spectrum,
-    shrinkage: str | float | None,
-    n_features: Places,
-    dof: Array,
-    n_samples: Array,
-    fourth: Array,
-) -> tuple[Spectrum, Array]:
-    """Covariance shrunk towards a multiple of the identity (equation 2), and by how much."""
-    trace = sigma.trace()
-    if shrinkage is None:
-        return sigma, np.zeros_like(trace)
-    square = (sigma.values**2).sum(-1)
-    if shrinkage == "oas":
-        r = oas(trace, square, n_features, dof)
-    elif shrinkage == "ledoit_wolf":
-        # Over n, as published: over the degrees of freedom it is zero for two samples a class.
-        smaller = dof / n_samples
-        r = ledoit_wolf(trace * smaller, square * smaller**2, fourth, n_features, n_samples)
-    else:
-        r = np.full_like(trace, shrinkage)
-    level = r * trace / n_features
-    values = (1.0 - r)[..., None] * sigma.values + level[..., None]
-    return sigma.map(values, level), r

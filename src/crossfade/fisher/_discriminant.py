@@ -11,9 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 from crossfade._typing import Array
 from crossfade._validate import check_finite, check_scale
 from crossfade.fisher._direction import Direction, learn_direction
-from crossfade.fisher._linear import FLATTEST, LinearRule, Rule, check_both_classes, encode
+from crossfade.fisher._linear import (
+    FLATTEST,
+    LinearRule,
+    Rule,
+    check_both_classes,
+    encode,
+    slope_of,
+)
 from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._shrinkage import check_shrinkage
+from crossfade.fisher._spectrum import check_shrinkage
 
 
 class FisherDiscriminant(LinearRule):
@@ -73,6 +80,7 @@ class FisherDiscriminant(LinearRule):
     """
 
     _person: Direction
+    _slope: float
 
     def __init__(
         self,
@@ -121,7 +129,8 @@ class FisherDiscriminant(LinearRule):
         omega = person.omega
         gap = float(np.vecdot(omega, person.nu))
         variance = float(np.vecdot(omega, person.sigma.apply(omega)))
-        rule = Rule.through(self.midpoint_, omega, person.scale, gap, variance)
+        rule = Rule.through(self.midpoint_, omega, person.scale)
+        self._slope = slope_of(gap, variance)
         if priors[0] != priors[1]:
             # Equation 20; without a gap every sample has the probabilities given.
             odds = float(np.log(priors[0]) - np.log(priors[1]))
@@ -129,6 +138,9 @@ class FisherDiscriminant(LinearRule):
             rule = rule._replace(intercept=rule.intercept - moved)
         self._set_rule(rule)
         return self
+
+    def _log_odds_slope(self) -> float:
+        return self._slope
 
     @property
     def covariance_(self) -> Array:

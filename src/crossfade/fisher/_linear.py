@@ -44,18 +44,19 @@ class Rule(NamedTuple):
     projection: Array  # (d,): unit direction, in scaled units
     coef: Array  # (1, d)
     intercept: Array  # (1,)
-    slope: float  # of the log odds in the scores
 
     @classmethod
-    def through(
-        cls, midpoint: Array, projection: Array, scale: Array, gap: float, variance: float
-    ) -> Rule:
-        """Rule with its threshold at `midpoint`, for classes of such a gap along `projection`."""
+    def through(cls, midpoint: Array, projection: Array, scale: Array) -> Rule:
+        """Rule along `projection` with its threshold at `midpoint`."""
         coef = (projection / scale)[None, :]
-        certain = STEEPEST if gap > 0.0 else 0.0
-        slope = 2.0 * gap / variance if variance > 0.0 else certain
-        slope = min(max(slope, FLATTEST), STEEPEST)
-        return cls(projection, coef, -(coef @ midpoint), slope)
+        return cls(projection, coef, -(coef @ midpoint))
+
+
+def slope_of(gap: float, variance: float) -> float:
+    """Slope of the log odds for classes of half such a distance, and such a variance (27)."""
+    certain = STEEPEST if gap > 0.0 else 0.0
+    slope = 2.0 * gap / variance if variance > 0.0 else certain
+    return min(max(slope, FLATTEST), STEEPEST)
 
 
 class LabelledClassifier(ClassifierMixin, BaseEstimator):
@@ -140,7 +141,6 @@ class LinearRule(LabelledClassifier):
     projection_: Array
     coef_: Array
     intercept_: Array
-    _slope: float
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -162,8 +162,9 @@ class LinearRule(LabelledClassifier):
         """
         if "coef_" in self.__dict__ and self._plain(X, reset=False):
             coef = self.coef_[0]
-            with np.errstate(over="ignore", invalid="ignore"):
-                scores: Array = X.dot(coef) + self.intercept_[0]
+            # What is not finite is refused below, in words; numpy need not warn of it too.
+            with np.errstate(invalid="ignore", over="ignore"):
+                scores: Array = np.asarray(X) @ coef + self.intercept_[0]
                 total = scores.sum()
             # A finite score proves a finite row only where no coefficient is zero.
             if math.isfinite(total) and (coef.all() or np.isfinite(X).all()):
@@ -204,14 +205,18 @@ class LinearRule(LabelledClassifier):
             Probabilities.
         """
         scores = self.decision_function(X)
-        second = expit(self._slope * scores)
+        second = expit(self._log_odds_slope() * scores)
         return np.column_stack([1.0 - second, second])
+
+    def _log_odds_slope(self) -> float:
+        """Slope of the log odds in the scores."""
+        raise NotImplementedError
 
     def _not_fitted(self) -> str:
         return "This %(name)s is not fitted yet; call fit with labelled samples first."
 
     def _set_rule(self, rule: Rule) -> None:
-        self.projection_, self.coef_, self.intercept_, self._slope = rule
+        self.projection_, self.coef_, self.intercept_ = rule
 
 
 def encode(labels: NDArray[Any], most: int = 2) -> tuple[NDArray[Any], Places]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,15 +50,34 @@ class Quartic(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ClassMoments:
-    """Counts, means and scatter of K classes that share a covariance, with leading batch axes."""
+    """Counts, means and scatter of K classes that share a covariance, with leading batch axes.
 
-    counts: Array  # (..., K): sums of the weights
-    means: Array  # (..., K, d)
-    scatter: Array  # (..., d, d), or a root of shape (..., m, d) where `rooted`
+    Attributes
+    ----------
+    counts : ndarray of shape (..., n_classes)
+        Sums of the weights.
+    means : ndarray of shape (..., n_classes, n_features)
+        Class means.
+    scatter : ndarray of shape (..., n_features, n_features)
+        Sum over all classes of the outer products of centred samples; where `rooted`, rows of
+        shape (..., n_rows, n_features) whose outer products add up to it.
+    rooted : bool
+        Whether `scatter` is a root.
+    largest : ndarray of shape (..., n_features)
+        Largest absolute value of each feature.
+    quartic : Quartic or None
+        Sums of third and fourth order, where Ledoit and Wolf's shrinkage will need them.
+    n_varying : ndarray of shape (...) or None
+        Dimension of the space in which features vary, where it is known.
+    """
+
+    counts: Array
+    means: Array
+    scatter: Array
     rooted: bool
-    largest: Array  # (..., d): largest absolute value of each feature
+    largest: Array
     quartic: Quartic | None = None
-    n_varying: Places | None = None  # (...): dimension in which features vary, where it is known
+    n_varying: Places | None = None
 
     @classmethod
     def of(
@@ -69,7 +89,26 @@ class ClassMoments:
         n_classes: int = 2,
         quartic: bool = False,
     ) -> ClassMoments:
-        """Moments of samples (..., n, d) with labels 0 to K - 1 (n,) and positive weights (n,)."""
+        """Moments of samples.
+
+        Parameters
+        ----------
+        X : ndarray of shape (..., n_samples, n_features)
+            Features in the user's units.
+        label : ndarray of shape (n_samples,)
+            Place of the class of each sample, from 0.
+        weight : ndarray of shape (n_samples,) or None, default=None
+            How often each sample counts; positive.
+        n_classes : int, default=2
+            Number of classes; some may have no sample.
+        quartic : bool, default=False
+            Whether to take sums of fourth order too, for Ledoit and Wolf.
+
+        Returns
+        -------
+        ClassMoments
+            Moments, which add up by ``+``.
+        """
         n_samples, n_features = X.shape[-2:]
         member = (label == np.arange(n_classes)[:, None]).astype(np.float64)
         if weight is not None:
@@ -95,12 +134,12 @@ class ClassMoments:
         """Number of features, d."""
         return int(self.means.shape[-1])
 
-    @property
+    @cached_property
     def dof(self) -> Array:
         """Degrees of freedom of the scatter, at least one, of shape (...)."""
         return np.maximum(self.left, 1.0)
 
-    @property
+    @cached_property
     def left(self) -> Array:
         """Windows less classes, of shape (...)."""
         left: Array = self.counts.sum(-1) - self.counts.shape[-1]
@@ -213,7 +252,11 @@ def _compressed(rows: Array, n_samples: float) -> Array:
     """Root with no more rows than samples."""
     if rows.shape[-2] <= n_samples or rows.ndim > 2:
         return rows
-    spectrum = from_rows(rows)
+    # In units of each feature's own size: what is rounding beside a large feature is all there is
+    # of a small one.
+    size = np.linalg.vector_norm(rows, axis=0)
+    unit = np.where(size > 0.0, size, 1.0)
+    spectrum = from_rows(rows / unit)
     kept = spectrum.values > 0.0
-    root: Array = (np.sqrt(spectrum.values) * spectrum.basis)[:, kept].T
+    root: Array = (np.sqrt(spectrum.values) * spectrum.basis)[:, kept].T * unit
     return root

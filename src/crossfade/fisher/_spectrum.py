@@ -1,20 +1,29 @@
-"""Covariances by their eigenvectors: powers, products and inverses at the cost of the rank.
+"""Covariances by their eigenvectors, plain or shrunk: everything at the cost of the rank.
 
 .. math:: S = V \\operatorname{diag}(\\lambda) V^T + \\lambda_0 (I - V V^T)
 
 With fewer samples than features a shrunk covariance has this form with as many columns in V as
-there are samples, so that nothing of size (n_features, n_features) is ever needed.
+there are samples, so that nothing of size (n_features, n_features) is ever needed. It is shrunk
+towards a multiple of the identity (equation 2),
+
+.. math:: S_s = (1 - r) S + r (\\operatorname{tr} S / d) I
+
+with the weight r of oracle approximating shrinkage (Chen, Wiesel, Eldar and Hero 2010) or of Ledoit
+and Wolf (2004).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from crossfade._typing import Array
+from crossfade._typing import Array, Places
+from crossfade._validate import check_number
 
 ROUNDING = float(np.finfo(np.float64).eps)
+SHRINKAGES = ("oas", "ledoit_wolf")
 
 
 class Spectrum(NamedTuple):
@@ -151,3 +160,129 @@ def joint_basis(sigma: Spectrum, *vectors: Array) -> tuple[Array, Array]:
     floor = np.broadcast_to(sigma.floor[..., None], (*batch, len(vectors)))
     values = np.broadcast_to(values, (*batch, values.shape[-1]))
     return basis, np.concatenate([values, floor], -1)
+
+
+# -- shrinkage -------------------------------------------------------------------------------------
+
+
+def oas(
+    trace: Array, trace_of_square: Array, n_features: int | Places, dof: float | Array
+) -> Array:
+    """Weight of the oracle approximating shrinkage (equation 3), from 0 to 1, of shape (...)."""
+    uneven = trace_of_square - trace**2 / n_features
+    above = (1.0 - 2.0 / n_features) * trace_of_square + trace**2
+    below = (dof + 1.0 - 2.0 / n_features) * uneven
+    # On one axis both are zero but for rounding, which must not decide.
+    certain = (below <= above) | (np.asarray(n_features) == 1)
+    weight: Array = np.where(certain, 1.0, above / np.where(certain, 1.0, below))
+    return weight
+
+
+def ledoit_wolf(
+    trace: Array,
+    trace_of_square: Array,
+    fourth: Array,
+    n_features: int | Places,
+    n_samples: float | Array,
+) -> Array:
+    """Weight of Ledoit and Wolf (equation 4), from 0 to 1, of shape (...).
+
+    The traces are those of the sum of outer products over `n_samples`, and of its square;
+    `fourth` is the mean over samples of the fourth power of their length.
+    """
+    uneven = trace_of_square - trace**2 / n_features
+    noise = (fourth - trace_of_square) / n_samples
+    certain = uneven <= noise
+    weight: Array = np.where(certain, 1.0, noise / np.where(certain, 1.0, uneven))
+    return np.maximum(weight, 0.0)
+
+
+def check_shrinkage(shrinkage: object) -> str | float | None:
+    """Return `shrinkage` if it is None, one of the allowed words or a number from 0 to 1."""
+    if shrinkage is None or (isinstance(shrinkage, str) and shrinkage in SHRINKAGES):
+        return shrinkage
+    words = ", ".join(repr(word) for word in (*SHRINKAGES, None))
+    return check_number("shrinkage", shrinkage, 0.0, 1.0, or_words=words)
+
+
+def shrunk_dense(scatter: Array, n_features: int, dof: Any, least: Any = 0.0) -> Array:
+    """Covariances of shape (..., d, d), shrunk by OAS towards a level of at least `least`."""
+    trace = np.trace(scatter, axis1=-2, axis2=-1)
+    weight = oas(trace, (scatter**2).sum((-2, -1)), n_features, dof)
+    level = np.maximum(weight * trace / n_features, least)
+    shrunk: Array = (1.0 - weight)[..., None, None] * scatter
+    shrunk += level[..., None, None] * np.eye(n_features)
+    return shrunk
+
+
+def shrink(
+    plain: Spectrum,
+    shrinkage: str | float | None,
+    nu: Array,
+    dof: Array,
+    fallback: Spectrum | Sequence[Spectrum | None] | None = None,
+    shown: Array | float = 1.0,
+    fourth: tuple[Array, Array] | None = None,
+) -> tuple[Spectrum, Array, Places]:
+    """Covariance shrunk towards a multiple of the identity (equation 2), its weight and its rank.
+
+    `plain` shows a proportion `shown` of the variance. `nu` (..., d) is half the gap between the
+    classes; it tells, with the plain covariance and the crowd's (`fallback`, for a batch one each),
+    in how many dimensions features vary. `fourth` and a number of samples are for Ledoit and Wolf.
+    """
+    shown = np.asarray(shown)
+    sigma = plain.map(plain.values / shown[..., None], plain.floor / shown)
+    if isinstance(fallback, Spectrum) or fallback is None:
+        size = varying_dimension(sigma, nu, dof, fallback)
+    else:
+        size = varying_dimension(sigma, nu, dof)
+        for place, known in enumerate(fallback):
+            if known is not None and not known.values.all():
+                tied = varying_dimension(known, nu[place], np.inf, known)
+                size[place] = min(size[place], tied)
+    if shrinkage is None:
+        return sigma, np.zeros(sigma.values.shape[:-1]), np.minimum(rank_of(sigma), size)
+    trace, square = sigma.trace(), (sigma.values**2).sum(-1)
+    if shrinkage == "oas":
+        r = oas(trace, square, size, dof)
+    elif fourth is not None:
+        # Over n, as published: over the degrees of freedom it is zero for two samples a class.
+        power, n_samples = fourth
+        smaller = dof / n_samples
+        r = ledoit_wolf(trace * smaller, square * smaller**2, power, size, n_samples)
+    else:
+        r = np.full_like(trace, shrinkage)
+    level = r * trace / size
+    values = (1.0 - r)[..., None] * sigma.values + level[..., None]
+    shrunk = sigma.map(values, level)
+    return shrunk, r, np.minimum(rank_of(shrunk), size)
+
+
+def varying_dimension(
+    sigma: Spectrum, nu: Array, dof: Array | float, fallback: Spectrum | None = None
+) -> Places:
+    """Dimension d of the space in which features vary: less than their number if some are tied.
+
+    Shares that sum to one vary in fewer directions than there are. A covariance shows it if it has
+    more degrees of freedom than directions, and the gap of the classes lies within these.
+    """
+    whole = np.full(nu.shape[:-1], sigma.n_features)
+    if not sigma.n_outside and sigma.values.all() and (fallback is None or fallback.values.all()):
+        return whole
+    for known, enough in ((sigma, dof), (fallback, np.inf)):
+        if known is None or known.floor.any():
+            continue
+        inside = known.values > 0.0
+        rank = inside.sum(-1)
+        if (rank >= whole).all():
+            continue
+        beyond = nu - np.matvec(known.basis, inside * np.matvec(known.basis.mT, nu))
+        tied = (np.abs(beyond) <= 1e-8 * np.abs(nu).max(-1, keepdims=True)).all(-1)
+        whole = np.where(tied & (rank < enough) & (rank > 0), np.minimum(rank, whole), whole)
+    return whole
+
+
+def rank_of(sigma: Spectrum) -> Places:
+    """Number of directions in which there is any variance, of shape (...)."""
+    rank: Places = (sigma.values > 0.0).sum(-1) + sigma.n_outside * (sigma.floor > 0.0)
+    return rank

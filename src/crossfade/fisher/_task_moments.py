@@ -15,14 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._typing import Array, Places
-from crossfade.fisher._correlation import autocorrelation
-from crossfade.fisher._direction import learn_direction, varying_dimension
+from crossfade.fisher._direction import learn_direction
 from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._shrinkage import oas
-from crossfade.fisher._spectrum import ROUNDING, from_dense
+from crossfade.fisher._spectrum import ROUNDING, from_dense, oas, varying_dimension
 
 #: Numbers that one array of a chunk of tasks may hold.
 _CHUNK = 500_000
+#: How far apart samples are compared, and the fewest pairs of them that tell how alike they are.
+N_LAGS, _FEWEST_PAIRS = 30, 5
+#: Correlations from the first that is below this on are taken for none; above that for less.
+_LEAST, _MOST = 0.02, 0.95
 
 
 class Block(NamedTuple):
@@ -186,3 +188,35 @@ def _neighbours(moments: ClassMoments, X: Array, label: Places) -> Array:
     return autocorrelation(
         [(rows[:, label == name], in_units[:, label == name]) for name in (0, 1)]
     )
+
+
+def autocorrelation(runs: list[tuple[Array, Array]]) -> Array:
+    """Correlation of samples of one class, 1, 2, ... apart, of shape (..., n_lags) (equation 47).
+
+    `runs` has for each class the centred samples of shape (..., n, d), in the order of time, and
+    the same times the inverse of their covariance: so every direction counts alike. Zero where
+    there are too few samples to tell.
+    """
+    batch = runs[0][0].shape[:-2]
+    alike, pairs = np.zeros((*batch, N_LAGS + 1)), np.zeros(N_LAGS + 1)
+    for rows, in_units in runs:
+        size = rows.shape[-2]
+        for lag in range(min(size, N_LAGS + 1)):
+            products = np.vecdot(rows[..., : size - lag, :], in_units[..., lag:, :])
+            alike[..., lag] += products.sum(-1)
+            pairs[lag] += size - lag
+    whole = alike[..., :1] / pairs[0]
+    told = (pairs[1:] >= _FEWEST_PAIRS) & (whole > 0.0)
+    correlation: Array = np.where(
+        told,
+        alike[..., 1:] / np.maximum(pairs[1:], 1.0) / np.where(whole > 0.0, whole, 1.0),
+        0.0,
+    )
+    return correlation
+
+
+def cut_off(correlation: Array) -> Array:
+    """Correlations of neighbours up to the last that cannot be an accident, all positive."""
+    below = np.flatnonzero(correlation < _LEAST)
+    kept: Array = np.minimum(correlation[: below[0] if below.size else None], _MOST)
+    return kept

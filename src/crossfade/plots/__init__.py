@@ -1,4 +1,4 @@
-"""Rows in, figures out; matplotlib is loaded when the first one is drawn."""
+"""Figures of studies, simulations and directions; matplotlib is loaded when the first is drawn."""
 
 from crossfade.plots._simulation import figure2, figure3, misspecified, newcomers
 from crossfade.plots._study import (

@@ -1,39 +1,33 @@
-"""Tables of the simulation studies in, figures in the paper's layout out."""
+"""Figures of the simulation studies, in the paper's layout and with its values overlaid."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from crossfade.plots._methods import looks, method_of
+from crossfade.plots._style import (
+    LETTERS,
+    PAPER,
+    SMALL_LETTERS,
+    TWO_COLUMNS,
+    chance_line,
+    legend_below,
+    log_axis,
+    panels,
+)
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Colours that also differ in grey and for colour-blind readers.
-COLOURS = {
-    "target": "#d55e00",
-    "average-source": "#0072b2",
-    "optimal": "#009e73",
-    "paper": "#009e73",
-    "paper, origin": "#8fd3bf",
-    "target-shrunk": "#e69f00",
-    "convex": "#56b4e9",
-    "posterior": "#000000",
-    "lda": "#cc79a7",
-}
-
-
-def _figure(
-    n_rows: int, n_columns: int, width: float, height: float, *, sharey: bool = True
-) -> tuple[Figure, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(
-        n_rows, n_columns, squeeze=False, sharey="row" if sharey else False
-    )
+#: Width of one panel and height of one row, in inches.
+_WIDE, _HIGH = 2.1, 1.9
+#: How the paper's simulated values are drawn, beside its predicted ones.
+_EMPIRICAL: dict[str, Any] = PAPER | {"marker": "x", "markersize": 5}
 
 
 def figure2(table: pd.DataFrame) -> Figure:
@@ -42,7 +36,7 @@ def figure2(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        What :func:`crossfade.simulate._figures.figure2` returns.
+        What :func:`crossfade.simulate.figure2` returns.
 
     Returns
     -------
@@ -50,35 +44,45 @@ def figure2(table: pd.DataFrame) -> Figure:
         Accuracies above, alphas below, one column for each number of sources.
     """
     sources = list(dict.fromkeys(table["n_sources"]))
-    figure, axes = _figure(2, len(sources), 4.0 * len(sources) + 0.5, 6.5)
-    for column, n_sources in enumerate(sources):
+    figure, top, bottom = _two_rows(len(sources))
+    for above, below, n_sources in zip(top, bottom, sources, strict=True):
         part = table[table["n_sources"] == n_sources]
-        for row, quantity in enumerate(("accuracy", "alpha")):
-            ax = axes[row, column]
+        for ax, quantity in ((above, "accuracy"), (below, "alpha")):
             for name, line in part[part["quantity"] == quantity].groupby("classifier", sort=False):
                 _four_lines(ax, line, str(name))
-            ax.set_xscale("log")
-            ax.set_xticks(sorted(set(part["n_target"])), sorted(set(part["n_target"])))
-            ax.minorticks_off()
-            ax.set_xlabel("labelled samples n")
-            if row == 0:
-                ax.set_title(f"J = {n_sources}")
-    axes[0, 0].set_ylabel("expected accuracy")
-    axes[1, 0].set_ylabel("optimal alpha")
-    _legend(figure, axes[0, 0])
+            _log_axis(ax, part["n_target"], "labelled samples n")
+        chance_line(above, 0.5)
+        above.set_title(f"J = {n_sources}", size=LETTERS)
+    top[0].set_ylabel("expected accuracy", size=LETTERS)
+    bottom[0].set_ylabel("optimal alpha", size=LETTERS)
+    if table["analytical"].notna().any():
+        top[0].plot([], [], **PAPER, color="grey", label="in the paper, analytical")
+        top[0].plot([], [], **_EMPIRICAL, color="grey", label="in the paper, empirical")
+    legend_below(figure, top[0])
     return figure
 
 
+def _two_rows(n_columns: int) -> tuple[Figure, list[Axes], list[Axes]]:
+    width = max(_WIDE * n_columns, 0.5 * TWO_COLUMNS)
+    figure, axes = panels(2 * n_columns, width, _HIGH, n_columns=n_columns, sharey="row")
+    return figure, axes[:n_columns], axes[n_columns:]
+
+
+def _log_axis(ax: Axes, x: Sequence[float] | pd.Series[float], label: str) -> None:
+    at = sorted(set(x))
+    log_axis(ax, at, [f"{one:g}" for one in at], _WIDE - 0.4)
+    ax.set_xlabel(label, size=LETTERS)
+
+
 def _four_lines(ax: Axes, line: pd.DataFrame, name: str) -> None:
-    colour = COLOURS[name]
+    look = method_of(name)
     x = line["n_target"]
-    ax.plot(x, line["predicted"], color=colour, label=f"{name}, predicted")
-    ax.plot(x, line["true"], color=colour, linestyle="--", label=f"{name}, true")
-    shape: dict[str, Any] = {"color": colour, "linestyle": "none", "markersize": 6}
+    style: dict[str, Any] = {"color": look.colour, "linewidth": 1.1}
+    ax.plot(x, line["predicted"], label=f"{look.label}, predicted", **style)
+    ax.plot(x, line["true"], linestyle="--", label=f"{look.label}, true", **style)
     if line["analytical"].notna().any():
-        label = "paper, analytical"
-        ax.plot(x, line["analytical"], marker="o", fillstyle="none", label=label, **shape)
-        ax.plot(x, line["empirical"], marker="x", label="paper, empirical", **shape)
+        ax.plot(x, line["analytical"], **PAPER, color=look.colour)
+        ax.plot(x, line["empirical"], **_EMPIRICAL, color=look.colour)
 
 
 def figure3(table: pd.DataFrame) -> Figure:
@@ -87,47 +91,43 @@ def figure3(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        What :func:`crossfade.simulate._figures.figure3` returns.
+        What :func:`crossfade.simulate.figure3` returns.
 
     Returns
     -------
     Figure
         Accuracies above, alphas below, one column for each panel and kind of covariance.
     """
-    panels = list(dict.fromkeys(zip(table["panel"], table["covariance"], strict=True)))
-    figure, axes = _figure(2, len(panels), 3.6 * len(panels) + 1.0, 7.0)
-    for column, (panel, covariance) in enumerate(panels):
+    kinds = list(dict.fromkeys(zip(table["panel"], table["covariance"], strict=True)))
+    figure, top, bottom = _two_rows(len(kinds))
+    names = {"n": "labelled samples n", "kappa": "concentration κ", "d": "features d"}
+    for above, below, (panel, covariance) in zip(top, bottom, kinds, strict=True):
         part = table[(table["panel"] == panel) & (table["covariance"] == covariance)]
-        for row, quantity in enumerate(("accuracy", "alpha")):
-            ax = axes[row, column]
+        for ax, quantity in ((above, "accuracy"), (below, "alpha")):
             for name, line in part.groupby("classifier", sort=False):
                 if quantity == "alpha" and line["alpha"].isin([0.0, 1.0]).all():
                     continue
-                colour = COLOURS[str(name)]
-                ax.plot(line["x"], line[quantity], color=colour, marker=".", label=name)
+                look = method_of(str(name))
                 ax.plot(
-                    line["x"],
-                    line[f"reference_{quantity}"],
-                    color=colour,
-                    linestyle="none",
-                    marker="o",
-                    fillstyle="none",
-                    markersize=8,
-                    label="as in the paper's figure",
+                    *(line["x"], line[quantity]),
+                    color=look.colour,
+                    marker=look.marker,
+                    markersize=3,
+                    linewidth=1.1,
+                    label=look.label,
                 )
-            ax.set_xscale("log")
-            ax.set_xticks(
-                list(dict.fromkeys(part["x"])), [f"{x:g}" for x in dict.fromkeys(part["x"])]
-            )
-            ax.minorticks_off()
-            ax.set_xlabel(
-                {"n": "labelled samples n", "kappa": "concentration κ"}.get(panel, "features d")
-            )
-            if row == 0:
-                ax.set_title(f"covariance {'known' if covariance == 'known' else 'estimated'}")
-    axes[0, 0].set_ylabel("accuracy")
-    axes[1, 0].set_ylabel("alpha (posterior: effective)")
-    _legend(figure, axes[0, 0])
+                reference = line[f"reference_{quantity}"]
+                ax.plot(line["x"], reference, **PAPER, color=look.colour)
+            _log_axis(ax, part["x"], names[panel])
+        chance_line(above, 0.5)
+        above.set_title(
+            f"covariance {'known' if covariance == 'known' else 'estimated'}", size=LETTERS
+        )
+    top[0].set_ylabel("accuracy", size=LETTERS)
+    bottom[0].set_ylabel("alpha (posterior: effective)", size=LETTERS)
+    if table["reference_accuracy"].notna().any():
+        top[0].plot([], [], **PAPER, color="grey", label="in the paper")
+    legend_below(figure, top[0])
     return figure
 
 
@@ -137,7 +137,7 @@ def misspecified(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        What :func:`crossfade.simulate._figures.misspecified` returns.
+        What :func:`crossfade.simulate.misspecified` returns.
 
     Returns
     -------
@@ -145,27 +145,27 @@ def misspecified(table: pd.DataFrame) -> Figure:
         One line for each scenario.
     """
     scenarios = list(dict.fromkeys(table["scenario"]))
-    figure, axes = _figure(1, 1, 8.0, 1.5 + 0.45 * len(scenarios))
-    ax = axes[0, 0]
-    classifiers = list(dict.fromkeys(table["classifier"]))
-    for place, name in enumerate(classifiers):
+    figure, [ax] = panels(1, 0.75 * TWO_COLUMNS, 0.8 + 0.45 * len(scenarios))
+    rules = looks(list(dict.fromkeys(table["classifier"])))
+    for place, (name, look) in enumerate(rules.items()):
         part = table[table["classifier"] == name].set_index("scenario").loc[scenarios]
-        height = np.arange(len(scenarios)) + 0.55 * (place / max(len(classifiers) - 1, 1) - 0.5)
+        height = np.arange(len(scenarios)) + 0.55 * (place / max(len(rules) - 1, 1) - 0.5)
         ax.errorbar(
-            part["accuracy"],
-            height,
+            *(part["accuracy"], height),
             xerr=part["accuracy_se"],
-            color=COLOURS[str(name)],
-            marker="D" if name == "posterior" else "o",
-            markersize=5,
+            color=look.colour,
+            marker=look.marker,
+            markersize=4,
+            elinewidth=0.9,
             linestyle="none",
-            label=name,
+            label=look.label,
         )
     ax.set_yticks(range(len(scenarios)), scenarios)
     ax.invert_yaxis()
-    ax.set_xlabel("accuracy")
-    ax.grid(axis="x", alpha=0.3)
-    _legend(figure, ax)
+    ax.set_xlabel("accuracy; bars are standard errors", size=LETTERS)
+    ax.grid(axis="x", alpha=0.25)
+    chance_line(ax, 0.5, upright=True)
+    legend_below(figure, ax)
     return figure
 
 
@@ -175,46 +175,39 @@ def newcomers(rows: pd.DataFrame) -> Figure:
     Parameters
     ----------
     rows : DataFrame
-        What :func:`crossfade.simulate._figures.newcomers` returns.
+        What :func:`crossfade.simulate.newcomers` returns.
 
     Returns
     -------
     Figure
         Accuracies on the left, the gain over scikit-learn's LDA on the right.
     """
-    figure, axes = _figure(1, 2, 9.5, 3.8, sharey=False)
     accuracy = rows.pivot(index="newcomer", columns="classifier", values="accuracy")
-    names = list(dict.fromkeys(rows["classifier"]))
-    left, right = axes[0]
+    rules = looks(list(dict.fromkeys(rows["classifier"])))
+    figure, [left, right] = panels(2, TWO_COLUMNS, 2.4)
     boxes = left.boxplot(
-        [accuracy[name] for name in names],
+        [accuracy[name] for name in rules],
         orientation="horizontal",
-        tick_labels=names,
+        tick_labels=[look.label for look in rules.values()],
         showmeans=True,
         meanprops={"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black"},
         medianprops={"color": "black"},
         flierprops={"marker": ".", "markersize": 4, "alpha": 0.5},
         patch_artist=True,
     )
-    for box, name in zip(boxes["boxes"], names, strict=True):
-        box.set(facecolor=COLOURS[name], alpha=0.45)
+    for box, look in zip(boxes["boxes"], rules.values(), strict=True):
+        box.set(facecolor=look.colour, alpha=0.45)
     left.invert_yaxis()
-    left.set_xlabel("accuracy on new samples (diamond: mean)")
+    left.set_xlabel("accuracy on new samples (diamond: mean)", size=LETTERS)
+    chance_line(left, 0.5, upright=True)
+    ours, theirs = rules["posterior"], rules["lda"]
     gain = accuracy["posterior"] - accuracy["lda"]
-    right.hist(gain, bins=25, color=COLOURS["posterior"], alpha=0.6)
-    right.axvline(0.0, color="grey", linestyle="--")
-    right.set_xlabel("accuracy of posterior less that of lda")
-    right.set_ylabel("newcomers")
+    right.hist(gain, bins=25, color=ours.colour, alpha=0.6)
+    right.axvline(0.0, color="grey", linestyle="--", linewidth=0.9)
+    right.set_xlabel(f"gain of {ours.label} over {theirs.label}", size=LETTERS)
+    right.set_ylabel("newcomers", size=LETTERS)
     right.set_title(
-        f"better for {(gain > 0).sum()} of {len(gain)}, by {gain.mean():+.3f} on average"
+        f"better for {(gain > 0).sum()} of {len(gain)}, by {gain.mean():+.3f} on average",
+        size=SMALL_LETTERS,
     )
     return figure
-
-
-def _legend(figure: Figure, ax: Axes) -> None:
-    """One legend beside the panels, with each label once."""
-    handles, labels = ax.get_legend_handles_labels()
-    unique = dict(zip(labels, handles, strict=True))
-    for label in [label for label in unique if "paper" in label and label not in COLOURS]:
-        unique[label] = unique.pop(label)
-    figure.legend(unique.values(), unique.keys(), loc="outside right upper", frameon=False)

@@ -1,7 +1,7 @@
-"""Rows of a study in, figures in the paper's layout out.
+"""Figures of a study: accuracies, gains, labels saved, alphas, forecasts.
 
-What belongs to a method has the id ``series:METHOD`` in an SVG file. Single points and bars have
-``tip:TEXT`` with a text that begins with the method and a comma.
+What belongs to a method has the id ``series:METHOD`` in an SVG file; single points and bars have an
+id with the text that the page shows for them.
 """
 
 from __future__ import annotations
@@ -13,32 +13,40 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from crossfade.plots._simulation import COLOURS
+from crossfade.plots._methods import looks, method_of
 from crossfade.plots._style import (
     LETTERS,
+    LINE_MARKERS,
     ONE_COLUMN,
+    PAPER,
     SMALL_LETTERS,
     TWO_COLUMNS,
     budget_label,
+    chance_line,
     legend_below,
-    looks,
+    log_axis,
     panels,
     records,
     shades_of,
-    spaced,
-    tip,
+    tip_id,
+    tips,
 )
 from crossfade.study._published import published
 from crossfade.study.statistics import by_task, compare, forecast_errors, p_text, summarise
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
 
-def accuracy_by_budget(rows: pd.DataFrame, *, reference: pd.DataFrame | None = None) -> Figure:
+def accuracy_by_budget(
+    rows: pd.DataFrame,
+    *,
+    reference: pd.DataFrame | None = None,
+    chance: float = 0.5,
+    legend: bool = True,
+) -> Figure:
     """Mean balanced accuracy over tasks against what is labelled, one line for each method.
 
     Bars are 95 % intervals over participants, where there are five or more.
@@ -50,6 +58,10 @@ def accuracy_by_budget(rows: pd.DataFrame, *, reference: pd.DataFrame | None = N
     reference : DataFrame or None, default=None
         Values to overlay as open markers, with the columns `proportion`, `classifier` and `value`;
         the paper's "optimal" is our "paper". What the rows do not have is left out.
+    chance : float, default=0.5
+        Accuracy of guessing, drawn as a dotted line: one over the number of classes.
+    legend : bool, default=True
+        Whether to name the methods below the figure.
 
     Returns
     -------
@@ -73,7 +85,7 @@ def accuracy_by_budget(rows: pd.DataFrame, *, reference: pd.DataFrame | None = N
             marker=look.marker,
             markersize=4,
             linewidth=1.1,
-            label=name,
+            label=look.label,
             gid=f"series:{name}",
         )
         ax.vlines(
@@ -83,30 +95,34 @@ def accuracy_by_budget(rows: pd.DataFrame, *, reference: pd.DataFrame | None = N
             alpha=0.6,
             gid=f"series:{name}",
         )
-        for at, one in zip(x, records(line), strict=True):
-            what = f"{name}, {budget_label(one.budget, one.n_labelled)}: {one.mean:.3f}"
-            if not np.isnan(one.low):
-                what += f" ({one.low:.2f} to {one.high:.2f})"
-            tip(ax, at, one.mean, what, color=look.colour, marker=look.marker, markersize=4)
+        said = [f"{look.label}, {_accuracy(one)}" for one in records(line)]
+        tips(ax, x, mean, said, name, color=look.colour, marker=look.marker, markersize=4)
         values = printed[printed["classifier"] == name].set_index("proportion")["value"]
         ax.plot(
             *(x, values.reindex(line["budget"]).to_numpy()),
             color=look.colour,
-            marker="o",
-            fillstyle="none",
-            markersize=7,
             markeredgewidth=0.7,
-            linestyle="none",
             gid=f"series:{name}",
+            **PAPER,
         )
     if printed["classifier"].isin(names).any():
-        ax.plot([], [], "o", color="grey", fillstyle="none", markersize=7, label="in the paper")
-    _log_ticks(ax, table)
+        ax.plot([], [], color="grey", label="in the paper", **PAPER)
+    at = sorted(set(table["x"]))
+    ticks = [f"{100.0 * one:.3g} %" if one < 1.0 else f"{one:g}" for one in at]
+    log_axis(ax, at, ticks, ONE_COLUMN - 0.55)
     ax.set_xlabel(_labelled(by_share), size=LETTERS)
     ax.set_ylabel("balanced accuracy", size=LETTERS)
     ax.grid(axis="y", alpha=0.25)
-    legend_below(figure, ax)
+    chance_line(ax, chance)
+    if legend:
+        legend_below(figure, ax)
     return figure
+
+
+def _accuracy(one: Any) -> str:
+    """Budget and mean of one line of a summary, with the interval if there is one."""
+    interval = "" if np.isnan(one.low) else f" ({one.low:.2f} to {one.high:.2f})"
+    return f"{budget_label(one.budget, one.n_labelled)}: {one.mean:.3f}{interval}"
 
 
 def _by_share(table: pd.DataFrame) -> bool:
@@ -122,21 +138,6 @@ def _dodge(x: Array, n_lines: int) -> float:
     """Step in the logarithm by which lines stand apart, all of them in half a gap."""
     gaps = np.diff(np.log(np.unique(x)))
     return float(0.5 * min(gaps.min(initial=np.inf), 0.7) / n_lines)
-
-
-def _log_ticks(ax: Axes, table: pd.DataFrame) -> None:
-    """Ticks at the budgets, on a logarithmic axis, with as many labels as there is room for."""
-    one_each = table.drop_duplicates("x").sort_values("x")
-    x = one_each["x"].to_numpy()
-    margin = 1.35 if x.size > 1 else 2.0
-    ax.set_xscale("log")
-    ax.set_xlim(x[0] / margin, x[-1] * margin)
-    labels = [""] * x.size
-    names = [f"{100.0 * at:.3g} %" if at < 1.0 else f"{at:g}" for at in x]
-    for index in spaced(np.log(x), 0.1 * np.log(x[-1] / x[0])):
-        labels[index] = names[index]
-    ax.set_xticks(x, labels)
-    ax.minorticks_off()
 
 
 def alphas(rows: pd.DataFrame, methods: Sequence[str] = ("paper", "oracle")) -> Figure:
@@ -163,7 +164,7 @@ def alphas(rows: pd.DataFrame, methods: Sequence[str] = ("paper", "oracle")) -> 
     room = 0.25 + 0.19 * len(methods)
     width = float(np.clip(0.6 + room * len(budgets), ONE_COLUMN, TWO_COLUMNS))
     figure, [ax] = panels(1, width, 2.4)
-    for place, (name, look) in enumerate(looks(methods).items()):
+    for place, (name, look) in enumerate(looks(list(methods)).items()):
         offset = 0.8 * ((place + 0.5) / len(methods) - 0.5)
         for at, (budget, label) in enumerate(budgets.items()):
             part = means[(means["method"] == name) & (means["budget"] == budget)]
@@ -174,16 +175,19 @@ def alphas(rows: pd.DataFrame, methods: Sequence[str] = ("paper", "oracle")) -> 
                 + offset
                 + 0.56 / len(methods) * ((np.arange(values.size) * 0.618 + 0.5) % 1.0 - 0.5)
             )
-            for task, one, value in zip(part["task"], x, values, strict=True):
-                tip(
-                    *(ax, one, value, f"{name}, {label}, {task}: {value:.2f}"),
-                    color=look.colour,
-                    marker=look.marker,
-                    markersize=3,
-                    alpha=0.55,
-                    markeredgewidth=0.7 if look.marker in "x+" else 0.0,
-                    zorder=3,
-                )
+            said = [
+                f"{look.label}, {label}, {task}: {value:.2f}"
+                for task, value in zip(part["task"], values, strict=True)
+            ]
+            tips(
+                *(ax, x, values, said, name),
+                color=look.colour,
+                marker=look.marker,
+                markersize=3,
+                alpha=0.55,
+                markeredgewidth=0.7 if look.marker in LINE_MARKERS else 0.0,
+                zorder=3,
+            )
             if values.size > 1:
                 half = 0.36 / len(methods)
                 ax.hlines(
@@ -192,7 +196,7 @@ def alphas(rows: pd.DataFrame, methods: Sequence[str] = ("paper", "oracle")) -> 
                     linewidth=1.6,
                     gid=f"series:{name}",
                 )
-        ax.plot([], [], look.marker, color=look.colour, markersize=4, label=name)
+        ax.plot([], [], look.marker, color=look.colour, markersize=4, label=look.label)
     ax.plot([], [], color="black", linewidth=1.6, label="median")
     by_share = _by_share(means)
     ticks = [label if by_share else label.removesuffix(" windows") for label in budgets.values()]
@@ -230,15 +234,22 @@ def differences(rows: pd.DataFrame, method: str, against: str) -> Figure:
     rows : DataFrame
         Rows of a study.
     method, against : str
-        What is compared; the difference is that of the first less that of the second.
+        What is compared; the difference is that of the first minus that of the second.
 
     Returns
     -------
     Figure
-        One panel for each budget, with the tasks on which the first is better and the p-value of
-        Wilcoxon's signed-rank test, one-sided, after Holm's correction if there are several.
+        One panel for each budget at which some task has both, with the tasks on which the first is
+        better and the p-value of Wilcoxon's signed-rank test, one-sided, after Holm's correction if
+        there are several.
     """
     table = compare(rows, against, [method])
+    table = table[table["n_tasks"] > 0]
+    if table.empty:
+        raise ValueError(
+            f"There is nothing to draw: no task has an accuracy of both {method!r} and {against!r} "
+            "at the same budget."
+        )
     same = ["task", "group", "budget"]
     means = by_task(rows).set_index(same)
     own, other = (
@@ -246,6 +257,7 @@ def differences(rows: pd.DataFrame, method: str, against: str) -> Figure:
     )
     both = (own - other).dropna()
     shades = looks([method, against])
+    names = [shades[name].label for name in (method, against)]
     edges = _edges(both.to_numpy())
     corrected = " (Holm)" if table["p_holm"].notna().sum() > 1 else ""
     width = max(ONE_COLUMN, 1.8 * min(len(table), 4))
@@ -260,7 +272,8 @@ def differences(rows: pd.DataFrame, method: str, against: str) -> Figure:
         for bar, low, high, count in zip(bars, edges, edges[1:], counts, strict=False):
             better = low > -1e-9
             bar.set(facecolor=shades[method if better else against].colour, alpha=0.8)
-            bar.set_gid(f"tip:{method}, {label}: {low:+.3g} to {high:+.3g}, {_tasks(count)}")
+            text = f"{names[0]}, {label}: {low:+.3g} to {high:+.3g}, {_tasks(count)}"
+            bar.set_gid(tip_id(text, owner=method))
         ax.axvline(0.0, color="black", linestyle="--", linewidth=0.9)
         title = f"{label}\nbetter for {line.wins} of {line.n_tasks}"
         if not np.isnan(line.p_holm):
@@ -268,7 +281,7 @@ def differences(rows: pd.DataFrame, method: str, against: str) -> Figure:
         ax.set_title(title, size=SMALL_LETTERS)
         ax.locator_params(axis="x", nbins=5)
         ax.locator_params(axis="y", integer=True)
-    figure.supxlabel(f"balanced accuracy of {method} less that of {against}", size=LETTERS)
+    figure.supxlabel(f"gain of {names[0]} over {names[1]}", size=LETTERS)
     figure.supylabel("tasks", size=LETTERS)
     return figure
 
@@ -309,6 +322,7 @@ def labels_saved(table: pd.DataFrame) -> Figure:
         )
     method, against = table["method"].iloc[0], table["against"].iloc[0]
     shades = looks([method, against])
+    names = [shades[name].label for name in (method, against)]
     figure, [ax] = panels(1, ONE_COLUMN, max(1.5, 0.75 + 0.3 * len(table)))
     for place, line in enumerate(records(table)):
         label = budget_label(line.budget, line.n_labelled)
@@ -319,30 +333,22 @@ def labels_saved(table: pd.DataFrame) -> Figure:
         ax.hlines(place, *ends, color=shades[method].colour, linewidth=1.0, gid=f"series:{method}")
         marker = {"<=": "<", ">": ">"}.get(line.bound, shades[method].marker)
         sign = {"<=": "at most ", ">": "more than "}.get(line.bound, "")
-        text = f"{method}, {label}: {sign}{line.needed:.3g} windows for {line.accuracy:.3f}"
-        tip(ax, line.needed, place, text, color=shades[method].colour, marker=marker, markersize=4)
-        text = f"{against}, {label}: {line.n_labelled:g} windows for {line.accuracy:.3f}"
-        tip(
-            *(ax, line.n_labelled, place, text),
-            color=shades[against].colour,
-            marker=shades[against].marker,
-            markersize=8,
-            fillstyle="none",
-        )
-        if line.bound == ">":
-            saved = "none"
-        else:
-            sign = "≥ " if line.bound == "<=" else ""
-            saved = f"{sign}{100.0 * line.share_saved:.0f} %".replace("-", "−")
+        text = f"{names[0]}, {label}: {sign}{line.needed:.3g} windows for {line.accuracy:.3f}"
+        look: dict[str, Any] = {"color": shades[method].colour, "marker": marker, "markersize": 4}
+        tips(ax, [line.needed], [place], [text], method, **look)
+        text = f"{names[1]}, {label}: {line.n_labelled:g} windows for {line.accuracy:.3f}"
+        look = {"color": shades[against].colour, "marker": shades[against].marker}
+        look |= {"markersize": 8, "fillstyle": "none"}
+        tips(ax, [line.n_labelled], [place], [text], against, **look)
         ax.annotate(
-            *(saved, (1.02, place)),
+            *(share_saved(line.bound, line.share_saved), (1.02, place)),
             xycoords=("axes fraction", "data"),
             size=SMALL_LETTERS,
             va="center",
         )
     for name, size, fill in ((method, 4, "full"), (against, 8, "none")):
-        colour, marker = shades[name]
-        ax.plot([], [], marker, color=colour, markersize=size, fillstyle=fill, label=name)
+        look = {"color": shades[name].colour, "markersize": size, "fillstyle": fill}
+        ax.plot([], [], shades[name].marker, label=shades[name].label, **look)
     ax.set_yticks(range(len(table)), [f"{value:.3f}" for value in table["accuracy"]])
     ax.set_ylim(len(table) - 0.4, -0.6)
     ax.annotate("saved", (1.02, 1.0), xycoords="axes fraction", size=SMALL_LETTERS, va="bottom")
@@ -351,6 +357,16 @@ def labels_saved(table: pd.DataFrame) -> Figure:
     ax.set_ylabel("balanced accuracy", size=LETTERS)
     legend_below(figure, ax)
     return figure
+
+
+def share_saved(bound: str, share: float) -> str:
+    """Share of labels saved, in words; a dash where fewer labels than enough were not tried."""
+    percent = round(100.0 * share)
+    if bound == ">" or (bound == "=" and percent <= 0):
+        return "none"
+    if bound == "<=":
+        return f"≥ {percent} %" if percent > 0 else "–"
+    return f"{percent} %"
 
 
 def forecast(rows: pd.DataFrame) -> Figure:
@@ -381,37 +397,45 @@ def forecast(rows: pd.DataFrame) -> Figure:
     figure, axes = panels(len(names), width, height, n_columns=n_columns, sharex=True, sharey=True)
     low = min(means["expected_accuracy"].min(), means["balanced_accuracy"].min(), 0.5) - 0.02
     for ax, name in zip(axes, names, strict=True):
+        called = method_of(name).label
         ax.axline((1.0, 1.0), slope=1.0, color="grey", linewidth=0.8, linestyle="--")
         for (budget, label), shade in zip(budgets.items(), shades, strict=True):
             part = means[(means["method"] == name) & (means["budget"] == budget)]
-            for one in records(part):
-                tip(
-                    *(ax, one.expected_accuracy, one.balanced_accuracy),
-                    f"{name}, {label}, {one.task}: forecast {one.expected_accuracy:.3f}, "
-                    f"outcome {one.balanced_accuracy:.3f}",
-                    color=shade,
-                    marker=".",
-                    markersize=4,
-                    alpha=0.6,
-                )
-            for one in records(table[(table["method"] == name) & (table["budget"] == budget)]):
-                tip(
-                    *(ax, one.forecast, one.outcome),
-                    f"{name}, {label}: forecast {one.forecast:.3f}, outcome {one.outcome:.3f}",
-                    color=shade,
-                    marker="o",
-                    markersize=8,
-                    markeredgecolor="white",
-                    zorder=4,
-                )
+            own = table[(table["method"] == name) & (table["budget"] == budget)]
+            tips(
+                *(ax, part["expected_accuracy"], part["balanced_accuracy"]),
+                [
+                    f"{called}, {label}, {one.task}: forecast {one.expected_accuracy:.3f}, "
+                    f"outcome {one.balanced_accuracy:.3f}"
+                    for one in records(part)
+                ],
+                name,
+                color=shade,
+                marker=".",
+                markersize=4,
+                alpha=0.6,
+            )
+            tips(
+                *(ax, own["forecast"], own["outcome"]),
+                [
+                    f"{called}, {label}: forecast {one.forecast:.3f}, outcome {one.outcome:.3f}"
+                    for one in records(own)
+                ],
+                name,
+                color=shade,
+                marker="o",
+                markersize=8,
+                markeredgecolor="white",
+                zorder=4,
+            )
             axes[0].plot([], [], "o", color=shade, markersize=5, label=label)
         ax.set(xlim=(low, 1.01), ylim=(low, 1.01))
         ax.locator_params(nbins=5)
-        ax.set_title(name, size=LETTERS)
+        ax.set_title(called, size=LETTERS)
         ax.set_xlabel("forecast of the accuracy", size=LETTERS)
         ax.set_ylabel("balanced accuracy", size=LETTERS)
         ax.label_outer()
-    legend_below(figure, axes[0], 4)
+    legend_below(figure, axes[0])
     return figure
 
 
@@ -421,7 +445,7 @@ def effect_of_b(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        What :func:`crossfade.study._effect_of_b.effect_of_b` returns.
+        What :func:`crossfade.study.effect_of_b` returns.
 
     Returns
     -------
@@ -430,7 +454,7 @@ def effect_of_b(table: pd.DataFrame) -> Figure:
         found without draws.
     """
     figure, [ax] = panels(1, ONE_COLUMN, 2.4)
-    colours = [COLOURS[name] for name in ("target", "average-source", "optimal")]
+    colours = [method_of(name).colour for name in ("target", "average-source", "paper")]
     proportions = list(dict.fromkeys(table["proportion"]))
     shades = colours if len(proportions) <= 3 else shades_of(len(proportions))
     # The many draws that the others are compared with have no error of their own.
@@ -447,9 +471,8 @@ def effect_of_b(table: pd.DataFrame) -> Figure:
             gid="series:paper",
             **look,
         )
-        for one in records(line):
-            text = f"paper, {label}, {one.n_draws} draws: {one.error:.3f}"
-            tip(ax, one.n_draws, one.error, text, markersize=3.5, **look)
+        said = [f"{label}, {one.n_draws} draws: {one.error:.3f}" for one in records(line)]
+        tips(ax, line["n_draws"], line["error"], said, "paper", markersize=3.5, **look)
         ax.plot(
             *(line["n_draws"], line["reference"]),
             fillstyle="none",

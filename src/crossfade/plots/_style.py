@@ -1,14 +1,12 @@
-"""Methods and budgets in, their looks out: the same in all figures of a study."""
+"""One style for all figures: sizes, panels, legends, ticks, and points that say what they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-
-from crossfade.plots._simulation import COLOURS
+from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,76 +17,18 @@ if TYPE_CHECKING:
 ONE_COLUMN, TWO_COLUMNS = 3.5, 7.2
 #: Sizes of letters, in points.
 LETTERS, SMALL_LETTERS = 8.0, 7.0
-
-_MORE = {
-    "oracle": "#7f7f7f",
-    "random-alpha": "#b0a08a",
-    "posterior-unlabelled": "#332288",
-    "pooled": "#882255",
-    "mixture": "#0b6e4f",
-    "convex-mixture": "#c07a00",
-    "per-task": "#b3446c",
-    "private": "#4b4b9a",
-    "posterior-proportions": "#6f8faf",
-    "pairwise": "#1b7837",
-    "one-vs-rest": "#8c510a",
-}
-_MARKERS = {
-    "target": "v",
-    "average-source": "^",
-    "paper": "s",
-    "oracle": "x",
-    "random-alpha": "+",
-    "target-shrunk": "<",
-    "convex": "D",
-    "posterior": "o",
-    "posterior-unlabelled": "p",
-    "lda": "P",
-    "pooled": "*",
-    "mixture": "1",
-    "convex-mixture": "2",
-    "per-task": "3",
-    "private": "4",
-    "posterior-proportions": "|",
-    "pairwise": "X",
-    "one-vs-rest": ">",
-}
-#: For methods of the user's own, and for whatever else has to differ.
-_SPARE = ("#a65628", "#999933", "#44aa99", "#aa4499", "#661100", "#117733")
-_SPARE_MARKERS = ("h", "X", "d", "8", ">", "H")
-
-
-class Look(NamedTuple):
-    """Colour and marker of a method."""
-
-    colour: str
-    marker: str
-
-
-def looks(methods: Iterable[str]) -> dict[str, Look]:
-    """A look for each method; our own always have the same."""
-    known = COLOURS | _MORE
-    found: dict[str, Look] = {}
-    for method in methods:
-        place = sum(name not in _MARKERS for name in found)
-        spare = Look(
-            _SPARE[place % len(_SPARE)],
-            # With another number of markers than of colours, pairs repeat late.
-            _SPARE_MARKERS[(place + place // len(_SPARE)) % len(_SPARE_MARKERS)],
-        )
-        found[method] = Look(known[method], _MARKERS[method]) if method in _MARKERS else spare
-    return found
-
-
-def budget_label(budget: float, n_labelled: float) -> str:
-    """What a budget is called: a share of the smallest class, or windows of all."""
-    return f"{100.0 * budget:.3g} %" if budget < 1.0 else f"{n_labelled:g} windows"
+#: Markers that are lines, and would vanish without an edge.
+LINE_MARKERS = "x+|1234"
+#: How values of the paper are drawn.
+PAPER: dict[str, Any] = {"marker": "o", "fillstyle": "none", "markersize": 7, "linestyle": "none"}
+#: In the id of points: between their method and what they say, and between two of them.
+_OWNER, _NEXT = "\u241f", "\u241e"
 
 
 def panels(
     n_panels: int, width: float, height: float, *, n_columns: int = 4, **options: Any
 ) -> tuple[Figure, list[Axes]]:
-    """Figure with so many panels in rows, the height being that of one row."""
+    """Figure with `n_panels` in rows of `n_columns`; `height` is that of one row, in inches."""
     from matplotlib.figure import Figure
 
     n_columns = min(n_panels, n_columns)
@@ -103,18 +43,24 @@ def panels(
     return figure, list(grid[:n_panels])
 
 
-def legend_below(figure: Figure, ax: Axes, n_columns: int = 3) -> None:
-    """Legend under the panels, each label once; the figure grows by what it takes."""
-    handles, labels = ax.get_legend_handles_labels()
-    unique = dict(zip(labels, handles, strict=True))
+def legend_below(figure: Figure, *axes: Axes) -> None:
+    """Legend under the panels, each label once, in as many columns as fit; the figure grows."""
+    unique: dict[str, Any] = {}
+    for ax in axes:
+        handles, labels = ax.get_legend_handles_labels()
+        unique |= {one: handle for handle, one in zip(handles, labels, strict=True)}
+    if not unique:
+        return
+    # A letter is half as wide as high; handle and gaps take another half inch.
+    column = 0.52 * SMALL_LETTERS / 72.0 * max(map(len, unique)) + 0.45
+    n_columns = int(np.clip(figure.get_figwidth() // column, 1, len(unique)))
     n_rows = -(-len(unique) // n_columns)
-    n_columns = -(-len(unique) // n_rows)
     figure.set_figheight(figure.get_figheight() + 0.16 * n_rows + 0.1)
     figure.legend(
         unique.values(),
         unique.keys(),
         loc="outside lower center",
-        ncols=n_columns,
+        ncols=-(-len(unique) // n_rows),
         fontsize=SMALL_LETTERS,
         frameon=False,
         handlelength=1.6,
@@ -122,23 +68,69 @@ def legend_below(figure: Figure, ax: Axes, n_columns: int = 3) -> None:
     )
 
 
+def chance_line(ax: Axes, chance: float, *, upright: bool = False) -> None:
+    """Dotted line at the accuracy of guessing, with its name; upright where accuracy is x."""
+    look: dict[str, Any] = {"color": "grey", "linestyle": ":", "linewidth": 0.9, "zorder": 0}
+    name: dict[str, Any] = {"color": "grey", "size": SMALL_LETTERS - 1.0}
+    if upright:
+        ax.axvline(chance, gid="chance", **look)
+        at = ax.get_xaxis_transform()
+        ax.text(chance, 1.0, "chance", transform=at, ha="center", va="bottom", **name)
+    else:
+        ax.axhline(chance, gid="chance", **look)
+        at = ax.get_yaxis_transform()
+        ax.text(1.0, chance, "chance", transform=at, ha="right", va="bottom", **name)
+
+
+def log_axis(ax: Axes, x: Sequence[float], labels: Sequence[str], width: float) -> None:
+    """Logarithmic axis, `width` inches wide, with a label at each x; where two would touch, one."""
+    at, names = np.asarray(x, dtype=np.float64), list(labels)
+    margin = max(1.35, (at[-1] / at[0]) ** 0.07) if at.size > 1 else 2.0
+    ax.set_xscale("log")
+    ax.set_xlim(at[0] / margin, at[-1] * margin)
+    ends = np.log([at[0] / margin, at[-1] * margin])
+    places = 72.0 * width * (np.log(at) - ends[0]) / (ends[1] - ends[0])
+    # Half the width of each label, in points, and half a gap.
+    room = np.array([0.3 * SMALL_LETTERS * len(name) + 1.5 for name in names])
+    kept: list[int] = []
+    for place in range(at.size):
+        if not kept or places[place] - places[kept[-1]] >= room[place] + room[kept[-1]]:
+            kept.append(place)
+    ax.set_xticks(at[kept], [names[place] for place in kept])
+    ax.set_xticks([one for place, one in enumerate(at) if place not in kept], minor=True)
+    ax.xaxis.set_minor_formatter("")
+
+
+def budget_label(budget: float, n_labelled: float) -> str:
+    """What a budget is called: a share of the smallest class, or windows of all."""
+    return f"{100.0 * budget:.3g} %" if budget < 1.0 else f"{n_labelled:g} windows"
+
+
 def records(table: pd.DataFrame) -> list[Any]:
     """Rows of a table, with its columns as attributes."""
     return list(table.itertuples())
 
 
-def spaced(places: NDArray[np.float64], least: float) -> list[int]:
-    """Which of the ascending places can have a label, being so far apart or more."""
-    kept: list[int] = []
-    for index, place in enumerate(places):
-        if not kept or place - places[kept[-1]] >= least:
-            kept.append(index)
-    return kept
+def tip_id(*texts: str, owner: str = "") -> str:
+    """Id of an artist whose points say something, on behalf of a method if there is an owner."""
+    return f"tip:{owner}{_OWNER}{_NEXT.join(texts)}"
 
 
-def tip(ax: Axes, x: float, y: float, text: str, **look: Any) -> None:
-    """One point, drawn as an artist of its own so that it can say what it is."""
-    ax.plot([x], [y], linestyle="none", gid=f"tip:{text}", **look)
+def told_by(gid: str) -> tuple[str, list[str]]:
+    """Owner and texts of an id that :func:`tip_id` made."""
+    owner, _, texts = gid.removeprefix("tip:").rpartition(_OWNER)
+    return owner, texts.split(_NEXT)
+
+
+def tips(
+    ax: Axes, x: ArrayLike, y: ArrayLike, texts: Sequence[str], owner: str = "", **look: Any
+) -> None:
+    """Points of one look, one artist, that say what they are; those that are NaN are left out."""
+    at = np.stack([np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)])
+    there = np.flatnonzero(np.isfinite(at).all(0))
+    if there.size:
+        said = [texts[place] for place in there.tolist()]
+        ax.plot(*at[:, there], linestyle="none", gid=tip_id(*said, owner=owner), **look)
 
 
 def shades_of(count: int) -> list[Any]:

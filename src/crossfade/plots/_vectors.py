@@ -1,4 +1,4 @@
-"""Directions of tasks in, figures of where they point out."""
+"""Figures of directions: where those of many tasks point, and what lies between two."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from crossfade._validate import check_directions
-from crossfade.fisher._discriminant import FisherDiscriminant
-from crossfade.plots._simulation import COLOURS
+from crossfade.fisher import FisherDiscriminant
+from crossfade.plots._methods import method_of
 from crossfade.plots._style import (
     LETTERS,
     ONE_COLUMN,
     SMALL_LETTERS,
     legend_below,
     panels,
-    records,
+    tip_id,
+    tips,
 )
-from crossfade.prior._task_prior import TaskPrior
-from crossfade.tasks._task import TaskSet
+from crossfade.prior import TaskPrior
+from crossfade.tasks import TaskSet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,10 +44,10 @@ def embed_directions(directions: ArrayLike | TaskSet) -> pd.DataFrame:
     """Points that stand for directions, and the clusters that they form.
 
     The points are the spectral embedding of the affinity ``(cosine + 1) / 2`` with a zero diagonal:
-    its two leading eigenvectors, each times the root of its eigenvalue. Of three features they are
-    the directions themselves. The clusters are those of a Gaussian mixture of the embedding, of one
-    to five components, as many as the Bayesian information criterion prefers. Unit vectors embed as
-    curved bundles, so that one wide bundle may well be told as several clusters.
+    its two leading eigenvectors, each times the root of its eigenvalue. With three features they
+    are the directions themselves. The clusters are those of a Gaussian mixture of the embedding,
+    with one to five components by the Bayesian information criterion. Unit vectors embed as curved
+    bundles, so one wide bundle may be split into several clusters.
 
     Parameters
     ----------
@@ -57,7 +58,8 @@ def embed_directions(directions: ArrayLike | TaskSet) -> pd.DataFrame:
     -------
     DataFrame
         For each `task` its `x`, `y`, in three dimensions also `z`, and `cluster`, from 1 for the
-        largest.
+        largest. Its ``attrs["explained"]`` has, for each component of an embedding, the share of
+        the squared affinities that it explains.
 
     Examples
     --------
@@ -68,11 +70,14 @@ def embed_directions(directions: ArrayLike | TaskSet) -> pd.DataFrame:
     1  task 2  0.0  0.6  0.8        1
     """
     W = _directions(directions)
-    embedding = _spectral_embedding(W)
+    embedding, explained = _spectral_embedding(W)
     points = W if W.shape[1] == 3 else embedding
     table = pd.DataFrame(points, columns=list("xyz")[: points.shape[1]])
     table.insert(0, "task", _names(directions, len(table)))
-    return table.assign(cluster=_clusters(embedding) + 1)
+    table["cluster"] = _clusters(embedding) + 1
+    if points is embedding:
+        table.attrs["explained"] = explained
+    return table
 
 
 def _directions(directions: ArrayLike | TaskSet) -> Array:
@@ -83,7 +88,8 @@ def _directions(directions: ArrayLike | TaskSet) -> Array:
     return np.stack([clone(template).fit(task.X, task.y).projection_ for task in directions])
 
 
-def _spectral_embedding(W: Array) -> Array:
+def _spectral_embedding(W: Array) -> tuple[Array, list[float]]:
+    """Embedding (n_tasks, 2), and the share of ``|affinity|^2`` that each component explains."""
     affinity = (W @ W.T + 1.0) / 2.0
     np.fill_diagonal(affinity, 0.0)
     values, vectors = np.linalg.eigh(affinity)
@@ -92,8 +98,12 @@ def _spectral_embedding(W: Array) -> Array:
     points[:, :n_leading] = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1][:, :n_leading]
     # Eigenvectors have no sign of their own: the largest entry is made positive.
     largest = np.take_along_axis(points, np.abs(points).argmax(0)[None], 0)
-    embedding: Array = points * np.where(largest < 0.0, -1.0, 1.0)
-    return embedding
+    # |affinity|^2 is the sum of the squared eigenvalues; components with a negative one are empty.
+    squares = np.maximum(values, 0.0)[::-1][:n_leading] ** 2
+    total = float((values**2).sum())
+    return points * np.where(largest < 0.0, -1.0, 1.0), [
+        float(one) / total if total else 0.0 for one in squares
+    ]
 
 
 def _clusters(points: Array) -> NDArray[np.intp]:
@@ -101,7 +111,7 @@ def _clusters(points: Array) -> NDArray[np.intp]:
     from sklearn.mixture import GaussianMixture
 
     n_points, n_axes = points.shape
-    # A component has to have a covariance: fewer points would be a cluster for nothing.
+    # A component needs a covariance: fewer points would be a cluster for nothing.
     most = min(5, len(np.unique(points.round(9), axis=0)) // (n_axes + 1))
     if most < 2:
         return np.zeros(n_points, dtype=np.intp)
@@ -128,12 +138,12 @@ def projection_vectors(directions: ArrayLike | TaskSet | pd.DataFrame) -> Figure
     Parameters
     ----------
     directions : array-like of shape (n_tasks, n_features), TaskSet or DataFrame
-        Unit vectors, or tasks, as in :func:`embed_directions`, or what that returns of them.
+        Unit vectors, or tasks, as in :func:`embed_directions`, or what it returns for them.
 
     Returns
     -------
     Figure
-        One panel; of three features it is a sphere.
+        One panel with equal axes; with three features it is a sphere.
     """
     if isinstance(directions, pd.DataFrame) and "cluster" in directions:
         table = directions
@@ -143,23 +153,24 @@ def projection_vectors(directions: ArrayLike | TaskSet | pd.DataFrame) -> Figure
         W = table[["x", "y", "z"]].to_numpy()
         figure, ax = _sphere(W.mean(0), np.linalg.svd(W - W.mean(0))[2][0])
     else:
-        figure, [ax] = panels(1, ONE_COLUMN, 2.8)
-        ax.set_xlabel("first component", size=LETTERS)
-        ax.set_ylabel("second component", size=LETTERS)
-    for one in records(table):
-        colour, marker = _CLUSTERS[one.cluster - 1]
-        gid = f"tip:{one.task}: cluster {one.cluster}"
-        if "z" in table:
-            _arrow(ax, np.array([one.x, one.y, one.z]), colour, gid=gid)
-        else:
-            ax.plot(
-                [one.x], [one.y], marker, color=colour, markersize=4.5, alpha=0.75, mew=0, gid=gid
-            )
-    for cluster, size in table["cluster"].value_counts().sort_index().items():
+        figure, [ax] = panels(1, ONE_COLUMN, 3.2)
+        shares = [f" ({100.0 * one:.0f} %)" for one in table.attrs.get("explained", [])]
+        first, second = [*shares, "", ""][:2]
+        ax.set_xlabel(f"first component{first}", size=LETTERS)
+        ax.set_ylabel(f"second component{second}", size=LETTERS)
+        # Distances mean something: one unit is as long in both directions.
+        ax.set_aspect("equal", adjustable="datalim")
+    for cluster, part in table.groupby("cluster"):
         colour, marker = _CLUSTERS[int(str(cluster)) - 1]
+        said = [f"{task}: cluster {cluster}" for task in part["task"]]
+        look: dict[str, Any] = {"color": colour, "markersize": 4.5}
+        if "z" in table:
+            for text, direction in zip(said, part[["x", "y", "z"]].to_numpy(), strict=True):
+                _arrow(ax, direction, colour, gid=tip_id(text))
+        else:
+            tips(ax, part["x"], part["y"], said, marker=marker, alpha=0.75, mew=0, **look)
         style = "-" if "z" in table else marker
-        label = f"cluster {cluster} ({size})"
-        ax.plot([], [], style, color=colour, markersize=4.5, label=label)
+        ax.plot([], [], style, label=f"cluster {cluster} ({len(part)})", **look)
     legend_below(figure, ax)
     return figure
 
@@ -196,23 +207,21 @@ def blend_geometry(target: ArrayLike, source: ArrayLike) -> Figure:
     figure, ax = _sphere(omega + mu, omega - mu)
     if len(crowd) > 1:
         for place, direction in enumerate(crowd):
-            _arrow(ax, direction, "#999999", gid=f"tip:source {place + 1}", linewidth=0.7)
+            _arrow(ax, direction, "#999999", gid=tip_id(f"source {place + 1}"), linewidth=0.7)
         ax.plot([], [], color="#999999", linewidth=0.7, label="sources")
     weights = np.linspace(0.0, 1.0, 101)[:, None]
     blends = weights * omega + (1.0 - weights) * mu
     lengths = np.linalg.norm(blends, axis=1, keepdims=True)
-    for colour, direction, name in (
-        (COLOURS["average-source"], mu, "average-source"),
-        (COLOURS["target"], omega, "target"),
-    ):
-        _arrow(ax, direction, colour, gid=f"series:{name}", linewidth=1.8)
-        ax.plot([], [], color=colour, linewidth=1.8, label=name)
-    look: dict[str, Any] = {"color": COLOURS["optimal"], "gid": "series:blend"}
-    ax.plot(*blends.T, linewidth=1.8, label="blends", **look)
+    for name, direction in (("average-source", mu), ("target", omega)):
+        one = method_of(name)
+        _arrow(ax, direction, one.colour, gid=f"series:{name}", linewidth=1.8)
+        ax.plot([], [], color=one.colour, linewidth=1.8, label=one.label)
+    blend: dict[str, Any] = {"color": method_of("paper").colour, "gid": "series:blend"}
+    ax.plot(*blends.T, linewidth=1.8, label="blends", **blend)
     # Opposite directions have no arc between them.
     if lengths.min() > 1e-6:
         arc = blends / lengths
-        ax.plot(*arc.T, linewidth=1.0, linestyle=":", label="their directions", **look)
+        ax.plot(*arc.T, linewidth=1.0, linestyle=":", label="their directions", **blend)
     legend_below(figure, ax)
     return figure
 

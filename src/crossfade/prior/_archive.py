@@ -1,170 +1,198 @@
-"""Files of priors: a checksummed archive of arrays (``docs/prior-file.md``)."""
+"""Files of priors: one checksummed archive of arrays for all kinds (``docs/prior-file.md``)."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import json
+import math
 import os
+import re
 import zipfile
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from crossfade._atomic import write_whole
+from crossfade.prior._card import cards_of, field_faults
 
 if TYPE_CHECKING:
-    from crossfade.prior._mixture import MixturePrior
     from crossfade.prior._task_prior import TaskPrior
 
+#: Fields of a prior by name: arrays, values that JSON can hold, and the fields of priors inside it.
+Fields = dict[str, Any]
+
+
+class Archived(Protocol):
+    """A prior as its file sees it."""
+
+    @property
+    def _metadata(self) -> Mapping[str, Any]: ...
+    def _file_fields(self) -> Fields: ...
+    @classmethod
+    def _of_file_fields(cls, fields: Fields) -> Self: ...
+
+
+P = TypeVar("P", bound=Archived)
+
 FORMAT = "crossfade-prior"
-#: Version 1 had neither a card nor anything said about the prior. The words of the card belong to
-#: the version: other words want a new one.
-VERSION = 2
-#: Who reads which format.
-_READERS = {
+#: The words of the card belong to the version: other words want a new one.
+VERSION = 3
+#: Who reads which format: before version 3 every kind of prior had one of its own.
+_FORMATS = {
     FORMAT: "TaskPrior",
     "crossfade-mixture-prior": "MixturePrior",
     "crossfade-multiclass-prior": "MulticlassPrior",
 }
-_ARRAYS = (
-    "direction_sum",
-    "outer_sum",
-    "feature_scale",
-    "within_covariance",
-    "half_gap",
-    "directions",
-    "autocorrelation",
-)
+_KINDS = tuple(_FORMATS.values())
+_MEMBER = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*\.npy")
+#: By how much unpacking may enlarge a file. Ours are not compressed.
+_LARGEST_RATIO = 10
 
 
-def write_prior(path: str | os.PathLike[str], prior: TaskPrior) -> None:
-    """Write a prior beside its name, then rename the file into place."""
+def write(path: str | os.PathLike[str], prior: Archived) -> None:
+    """Write a prior of any kind beside its name, then rename the file into place."""
     write_whole(path, content_of(prior))
 
 
-def content_of(prior: TaskPrior) -> bytes:
+def content_of(prior: Archived) -> bytes:
     """Bytes of the file of a prior; the same for the same prior."""
-    fields = {name: getattr(prior, name) for name in prior.__dataclass_fields__}
-    arrays = {name: fields[name] for name in _ARRAYS if fields[name] is not None}
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "n_tasks": fields["n_tasks"],
-        "classes": fields["classes"],
-        "feature_names": fields["feature_names"],
-        "about": dict(fields["about"]),
-        "scale_learnt": fields["scale_learnt"],
-        "direction_noise": fields["direction_noise"],
-        "summarised": fields["summarised"],
-        "release": None if fields["release"] is None else asdict(fields["release"]),
-    }
-    return pack(header, arrays | cards_of(prior))
+    header, arrays = _split(prior._file_fields())
+    kind = {"format": FORMAT, "version": VERSION, "kind": _kind(type(prior))}
+    return pack(header | kind | {"metadata": dict(prior._metadata)}, arrays)
 
 
-def cards_of(prior: TaskPrior | MixturePrior) -> dict[str, Any]:
-    """Both cards of a prior, as its file holds them."""
-    data = prior.card_data()
+def read(path: str | os.PathLike[str], kind: type[P]) -> P:
+    """Read a prior; refuse what is none of this kind, was altered, or is of a newer version."""
+    header, arrays = unpack(path, Path(path).read_bytes(), _kind(kind))
+    metadata = header.pop("metadata", {})
     try:
-        card = json.dumps(data, sort_keys=True, allow_nan=False)
-    except TypeError as reason:
+        if not isinstance(metadata, dict):
+            raise TypeError(f"metadata must be an object; got {type(metadata).__name__}.")
+        prior = kind._of_file_fields(_joined(path, header, arrays))
+    except (KeyError, TypeError, ValueError, OverflowError) as reason:
+        why = f"the field {reason} is missing." if isinstance(reason, KeyError) else reason
         raise ValueError(
-            f"classes must be text, numbers or booleans to be saved; got {data['classes']!r}."
+            f"{path} holds no valid prior: {why} Ask for a file that {_kind(kind)}.save wrote."
         ) from reason
-    texts = {"card_json": card, "card_md": prior.card()}
-    return {name: np.frombuffer(text.encode(), dtype=np.uint8) for name, text in texts.items()}
+    object.__setattr__(prior, "_metadata", metadata)
+    return prior
+
+
+def _kind(kind: type) -> str:
+    """Which of the kinds a class is, or is derived from."""
+    return next(one.__name__ for one in kind.__mro__ if one.__name__ in _KINDS)
+
+
+def _split(fields: Fields, prefix: str = "") -> tuple[Fields, Fields]:
+    """What JSON can hold, and arrays by dotted names; what is None is left out."""
+    plain: Fields = {}
+    arrays: Fields = {}
+    for name, value in fields.items():
+        if isinstance(value, np.ndarray):
+            arrays[prefix + name] = value
+        elif isinstance(value, dict):
+            plain[name], inside = _split(value, f"{prefix}{name}.")
+            arrays |= inside
+        elif value is not None:
+            plain[name] = value
+    return plain, arrays
+
+
+def _joined(path: object, header: Fields, arrays: Fields) -> Fields:
+    """Fields from header and arrays of any version: the inverse of :func:`_split`."""
+    if header["version"] < VERSION:
+        header, arrays = _upgraded(path, header, arrays)
+    for name, array in arrays.items():
+        *inside, last = name.split(".")
+        place = header
+        for step in inside:
+            place = place.setdefault(step, {})
+            if not isinstance(place, dict):
+                raise TypeError(f"{step} must be an object; got {type(place).__name__}.")
+        place[last] = array
+    return header
+
+
+def _upgraded(path: object, header: Fields, arrays: Fields) -> tuple[Fields, Fields]:
+    """Header and arrays of an older file; archives inside it become fields."""
+
+    def inner(name: str) -> Fields:
+        content = arrays.pop(name, np.empty(0)).tobytes()
+        return _joined(path, *unpack(path, content, "TaskPrior"))
+
+    kind = _FORMATS[header["format"]]
+    if kind == "MixturePrior":
+        return header | {"pooled": inner("pooled")}, arrays
+    if kind == "MulticlassPrior":
+        places = range(len(header["pairs"]))
+        return header | {"priors": {str(place): inner(f"pair_{place}") for place in places}}, arrays
+    # What is not in raw units was most likely learnt, and a summary has no outer products.
+    unsaid = {
+        "about": {},
+        "scale_learnt": bool(np.any(arrays.get("feature_scale") != 1.0)),
+        "summarised": "outer_sum" not in arrays,
+    }
+    return unsaid | header, arrays
 
 
 def card_faults(path: str | os.PathLike[str], prior: TaskPrior) -> list[str]:
     """What is wrong with the cards in a file: every byte of them must follow from its numbers."""
-    header, stored = unpack(path, Path(path).read_bytes(), FORMAT, VERSION)
-    written = cards_of(prior) if header["version"] > 1 else {}
+    header, stored = unpack(path, Path(path).read_bytes(), "TaskPrior")
+    version = header["version"]
+    written = cards_of(prior) if version > 1 else {}
     faults = []
     for name in ("card_json", "card_md"):
         if (name in stored) != (name in written):
             faults.append(f"{name} is {'missing' if written else 'there, but not in version 1'}.")
         elif written and stored[name].tobytes() != written[name].tobytes():
             if name == "card_json":
-                faults += _field_faults(stored[name].tobytes(), prior.card_data())
-            else:
+                faults += field_faults(stored[name].tobytes(), prior.card_data())
+            elif version == VERSION:  # Older ones had other words.
                 faults.append("The card in Markdown is not what the numbers say.")
     return faults
 
 
-def _field_faults(stored: bytes, computed: dict[str, Any]) -> list[str]:
-    """In what a card in JSON that was altered differs."""
-    try:
-        found = json.loads(stored)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        return ["The card in JSON cannot be read."]
-    keys = sorted(found.keys() | computed.keys())
-    differ = [key for key in keys if (key, found.get(key)) not in computed.items()]
-    if not differ:
-        return ["The card in JSON is not written as Crossfade writes it."]
-    return [f"The card's {key!r} is not what the numbers say." for key in differ]
-
-
-def pack(header: dict[str, Any], arrays: dict[str, Any]) -> bytes:
+def pack(header: Fields, arrays: Fields) -> bytes:
     """Bytes of an archive of arrays, with a header and a checksum over both."""
     text = json.dumps(header, sort_keys=True)
+    arrays = {
+        name: np.ascontiguousarray(array, dtype="|u1" if array.dtype == np.uint8 else "<f8")
+        for name, array in arrays.items()
+    }
+    checksum = _digest(text, arrays, header["version"] >= 3)
     content = io.BytesIO()
     np.savez(
         content,
         allow_pickle=False,
         header=np.frombuffer(text.encode(), dtype=np.uint8),
-        sha256=np.frombuffer(_digest(text, arrays), dtype=np.uint8),
+        sha256=np.frombuffer(checksum, dtype=np.uint8),
         **arrays,
     )
     return content.getvalue()
 
 
-def read_prior(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the fields of a prior; refuse what is not one, was altered, or is of a newer version."""
-    return fields_of(path, Path(path).read_bytes())
-
-
-def fields_of(path: object, content: bytes) -> dict[str, Any]:
-    """Fields of a prior from the bytes of its file."""
-    header, arrays = unpack(path, content, FORMAT, VERSION)
-    classes, names = header.get("classes"), header.get("feature_names")
-    return {
-        "n_tasks": header.get("n_tasks"),
-        "classes": tuple(classes) if isinstance(classes, list) else classes,
-        "feature_names": tuple(names) if isinstance(names, list) else names,
-        "about": header.get("about", {}),
-        # Version 1 did not say; what is not in raw units was most likely learnt.
-        "scale_learnt": header.get(
-            "scale_learnt", bool(np.any(arrays.get("feature_scale") != 1.0))
-        ),
-        "release": header.get("release"),
-        "direction_noise": header.get("direction_noise"),
-        # Older files did not say, and a summary has no outer products.
-        "summarised": header.get("summarised", "outer_sum" not in arrays),
-        **{name: arrays.get(name) for name in _ARRAYS},
-    }
-
-
-def unpack(
-    path: object, content: bytes, format_name: str, newest: int
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and arrays of an archive; refuse what is not one, was altered, or is newer."""
-    if not zipfile.is_zipfile(io.BytesIO(content)):
-        kind = "is truncated or damaged" if content[:2] == b"PK" else "is not a prior file"
+def unpack(path: object, content: bytes, kind: str) -> tuple[Fields, Fields]:
+    """Header and arrays of an archive; refuse what is none of this kind, was altered, or newer."""
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(content))
+    except Exception as reason:  # zipfile and numpy raise a dozen kinds
+        what = "is truncated or damaged" if content[:2] == b"PK" else "is not a prior file"
         raise ValueError(
-            f"{path} {kind}; nothing in it was run or unpickled. Ask for a file that "
-            "TaskPrior.save wrote, and copy it again."
+            f"{path} {what}; nothing in it was run or unpickled. Ask for a file that "
+            f"{kind}.save wrote, and copy it again."
+        ) from reason
+    size = sum(member.file_size for member in archive.infolist())
+    if size > _LARGEST_RATIO * len(content):
+        raise ValueError(
+            f"{path} has {len(content)} bytes and would unpack to {size}; nothing in it was read. "
+            f"Ask for a file that {kind}.save wrote: those are not compressed."
         )
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        for name, array in arrays.items():
-            if not isinstance(array, np.ndarray):
-                raise ValueError(f"{name} is no array")
-    except Exception as reason:  # zipfile and numpy raise a dozen kinds
+        arrays = _members(archive)
+    except Exception as reason:
         raise ValueError(
             f"{path} is damaged or holds something other than numbers ({reason}); nothing in it "
             "was run or unpickled. Copy the file again."
@@ -175,15 +203,12 @@ def unpack(
     checksum = arrays.pop("sha256").tobytes()
     try:
         header = json.loads(text)
-    except ValueError as reason:
+    except (ValueError, RecursionError) as reason:
         raise ValueError(f"{path} was altered: its header cannot be read.") from reason
     found = header.get("format") if isinstance(header, dict) else None
-    if found != format_name:
-        reader = _READERS.get(found) if isinstance(found, str) else None
-        kind = "not a prior file" if reader is None else f"the file of a {reader}"
-        remedy = "" if reader is None else f" Read it with {reader}.load."
-        raise ValueError(f"{path} is {kind}: its format is not {format_name!r}.{remedy}")
-    version = header.get("version")
+    if not isinstance(found, str) or found not in _FORMATS:
+        raise ValueError(f"{path} is not a prior file: its format is not {FORMAT!r}.")
+    version, newest = header.get("version"), VERSION if found == FORMAT else 1
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ValueError(f"{path} was altered: its format version is {version!r}.")
     if version > newest:
@@ -191,21 +216,59 @@ def unpack(
             f"{path} is of format version {version}; this Crossfade reads up to {newest}. "
             "Update Crossfade."
         )
-    numbers = all(array.dtype == np.uint8 or array.dtype.kind == "f" for array in arrays.values())
-    if not numbers or checksum != _digest(text, arrays):
+    if checksum != _digest(text, arrays, version >= 3):
         raise ValueError(
             f"{path} was altered after it was saved: its checksum does not match. Copy it again "
             "from where it was made."
         )
+    mine = header.get("kind") if version == VERSION else _FORMATS[found]
+    if mine not in _KINDS:
+        raise ValueError(
+            f"{path} is of the kind {mine!r}, which this Crossfade does not know. Update Crossfade."
+        )
+    if mine != kind:
+        raise ValueError(
+            f"{path} is the file of a {mine}: its kind is not {kind!r}. Read it with {mine}.load."
+        )
     return header, arrays
 
 
-def _digest(text: str, arrays: dict[str, Any]) -> bytes:
-    """SHA-256 over the header and every array with its name and shape."""
+def _members(archive: zipfile.ZipFile) -> Fields:
+    """Arrays of an archive by name; nothing is read that was not announced."""
+    arrays: Fields = {}
+    for member in archive.infolist():
+        name = member.filename.removesuffix(".npy")
+        if _MEMBER.fullmatch(member.filename) is None:
+            raise ValueError(f"{member.filename!r} is no array")
+        if name in arrays:
+            raise ValueError(f"{name} is there twice")
+        # Of other methods zipfile unpacks more than it is asked for.
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{name} is compressed in a way that numpy does not use")
+        with archive.open(member) as stream:
+            arrays[name] = _array(name, stream.read(member.file_size))
+    return arrays
+
+
+def _array(name: str, content: bytes) -> Any:
+    """One array of floats or bytes from the bytes of its ``.npy``; nothing else is looked at."""
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError(f"{name} is not in version 1.0 of numpy's format")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    if dtype.str not in ("<f8", "|u1"):
+        raise ValueError(f"{name} is of type {dtype.str!r}, neither '<f8' nor '|u1'")
+    start = stream.tell()
+    if math.prod(shape) * dtype.itemsize != len(content) - start:
+        raise ValueError(f"{name} does not have the numbers of its shape {shape}")
+    return np.frombuffer(content, dtype, offset=start).reshape(shape, order="F" if fortran else "C")
+
+
+def _digest(text: str, arrays: Fields, typed: bool = False) -> bytes:
+    """SHA-256 over the header and every array with its name, shape and, since version 3, type."""
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
-        kind = "u1" if arrays[name].dtype == np.uint8 else "<f8"
-        array = np.ascontiguousarray(arrays[name], dtype=kind)
-        digest.update(f"{name}{array.shape}".encode())
-        digest.update(array.tobytes())
+        dtype = arrays[name].dtype.str if typed else ""
+        digest.update(f"{name}{dtype}{arrays[name].shape}".encode())
+        digest.update(arrays[name].tobytes())
     return digest.digest()

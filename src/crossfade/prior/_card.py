@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -138,6 +139,34 @@ def text_of(data: dict[str, Any]) -> str:
     if len(data["features"]) > _LISTED:
         lines.append(f"\n... and {len(data['features']) - _LISTED} features more.")
     return "\n".join(lines) + "\n"
+
+
+def cards_of(prior: TaskPrior | MixturePrior) -> dict[str, Any]:
+    """Both cards of a prior, as its file holds them."""
+    data = prior.card_data()
+    try:
+        card = json.dumps(data, sort_keys=True, allow_nan=False)
+    except TypeError as reason:
+        raise ValueError(
+            f"classes must be text, numbers or booleans to be saved; got {data['classes']!r}."
+        ) from reason
+    texts = {"card_json": card, "card_md": prior.card()}
+    return {name: np.frombuffer(text.encode(), dtype=np.uint8) for name, text in texts.items()}
+
+
+def field_faults(stored: bytes, computed: dict[str, Any]) -> list[str]:
+    """In what a card in JSON that was altered differs."""
+    try:
+        found = json.loads(stored)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        return ["The card in JSON cannot be read."]
+    keys = sorted(found.keys() | computed.keys())
+    differ = [key for key in keys if (key, found.get(key)) not in computed.items()]
+    if not differ:
+        return ["The card in JSON is not written as Crossfade writes it."]
+    return [f"The card's {key!r} is not what the numbers say." for key in differ]
 
 
 def _origin_of_scale(prior: TaskPrior) -> str:

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crossfade._typing import Array
-from crossfade.fisher._shrinkage import shrunk_dense
-from crossfade.fisher._spectrum import Spectrum
+from crossfade.fisher._spectrum import Spectrum, shrunk_dense
 from crossfade.prior._vmf import concentration_formula, concentration_mle
 
 PSI_FORMS = ("tangent", "authors", "printed")
@@ -37,17 +36,39 @@ class Psi(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """Directions of a crowd, of one for each target, or of several: leading axes are a batch."""
+    """What a blend asks of the directions of many people; leading axes are a batch.
 
-    n_tasks: float | Array  # J, (...); a component of a mixture may have a fraction
-    mean: Array  # (..., d): mean of the directions; shorter where a release makes it unsure
-    mean_direction: Array  # (..., d): its unit vector; zero where directions cancel altogether
-    resultant_length: Array  # (...): R, that of the mean before it was made shorter
-    mean_square: Array  # (...): mean of the squared cosines with the mean direction
-    moment: Array | None = None  # (..., d, d): mean of outer products; None if not kept
-    release_noise: float = 0.0  # deviation of what a release added to each feature of the mean
-    direction_noise: float | None = None  # average squared error of the directions
-    sway: Array | float = 0.0  # degrees of freedom by which the mean direction follows the person
+    Attributes
+    ----------
+    n_tasks : float or ndarray of shape (...)
+        Number of people J; a component of a mixture may have a fraction.
+    mean : ndarray of shape (..., n_features)
+        Mean of the directions; shorter where a release makes it unsure.
+    mean_direction : ndarray of shape (..., n_features)
+        Its unit vector mu; zero where directions cancel altogether.
+    resultant_length : ndarray of shape (...)
+        Length R of the mean, before it was made shorter.
+    mean_square : ndarray of shape (...)
+        Mean of the squared cosines of the directions with mu.
+    moment : ndarray of shape (..., n_features, n_features) or None
+        Mean of outer products; None if it was not kept.
+    release_noise : float
+        Standard deviation of what a release added to each feature of the mean.
+    direction_noise : float or None
+        Average squared error of the directions.
+    sway : float or ndarray of shape (...)
+        Degrees of freedom by which the mean direction follows the person's own.
+    """
+
+    n_tasks: float | Array
+    mean: Array
+    mean_direction: Array
+    resultant_length: Array
+    mean_square: Array
+    moment: Array | None = None
+    release_noise: float = 0.0
+    direction_noise: float | None = None
+    sway: Array | float = 0.0
 
     @classmethod
     def from_sums(
@@ -110,6 +131,11 @@ class Crowd:
         """Number of features, d."""
         return int(self.mean.shape[-1])
 
+    @cached_property
+    def isotropic(self) -> bool:
+        """Whether the scatter is a multiple of the identity."""
+        return bool(self.scatter.n_outside)
+
     @property
     def trusted_length(self) -> Array:
         """How far directions surely agree: R, or less by the noise of a release (equation 31)."""
@@ -155,6 +181,12 @@ class Crowd:
             return np.asarray(np.sqrt(scatter.floor)[..., None, None] * np.eye(self.n_features))
         root: Array = scatter.basis * np.sqrt(scatter.values)[..., None, :]
         return root
+
+    @cached_property
+    def variances(self) -> Array:
+        """Squared lengths of the columns of the root, of shape (..., d)."""
+        variances: Array = (self.root**2).sum(-2)
+        return variances
 
     @cached_property
     def dense_scatter(self) -> Array:

@@ -6,13 +6,12 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crossfade._atomic import write_whole
 from crossfade._typing import RandomState
 from crossfade._validate import (
     as_generator,
@@ -23,8 +22,8 @@ from crossfade._validate import (
     check_spectrum,
 )
 from crossfade.fisher._spectrum import Spectrum
-from crossfade.prior._archive import cards_of, content_of, fields_of, pack, unpack
-from crossfade.prior._card import data_of_mixture, text_of
+from crossfade.prior._archive import read, write
+from crossfade.prior._card import cards_of, data_of_mixture, text_of
 from crossfade.prior._crowd import Crowd
 from crossfade.prior._task_prior import TaskPrior, frozen
 from crossfade.prior._vmf import corrected_concentration
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-FORMAT, VERSION = "crossfade-mixture-prior", 1
 _SUMS = ("counts", "direction_sums", "outer_sums")
 
 
@@ -76,6 +74,8 @@ class MixturePrior:
     counts: Array
     direction_sums: Array
     outer_sums: Array | None
+    #: What else the file said that the prior came from, which is written again.
+    _metadata = MappingProxyType[str, Any]({})
 
     def __post_init__(self) -> None:
         if not isinstance(self.pooled, TaskPrior):
@@ -392,7 +392,8 @@ class MixturePrior:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the fields, so that a copy is made anew, and as unchangeable."""
-        return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__)
+        values = tuple(getattr(self, name) for name in self.__dataclass_fields__)
+        return type(self), values, {"_metadata": dict(self._metadata)}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """The prior itself: it never changes, so that cloning an estimator is cheap."""
@@ -408,10 +409,7 @@ class MixturePrior:
         path : str or path-like
             Where to; by custom it ends in ``.npz``.
         """
-        arrays = {name: getattr(self, name) for name in _SUMS if getattr(self, name) is not None}
-        arrays["pooled"] = np.frombuffer(content_of(self.pooled), dtype=np.uint8)
-        arrays |= cards_of(self)
-        write_whole(path, pack({"format": FORMAT, "version": VERSION}, arrays))
+        write(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -427,21 +425,23 @@ class MixturePrior:
         MixturePrior
             The prior, equal to the one that was saved.
         """
-        _, arrays = unpack(path, Path(path).read_bytes(), FORMAT, VERSION)
-        try:
-            content = arrays.pop("pooled", np.empty(0)).tobytes()
-            pooled = TaskPrior._of_file(path, fields_of(path, content))
-            sums: list[Any] = [arrays.get(name) for name in _SUMS]
-            prior = cls(pooled, *sums)
-            if prior.outer_sums is not None:
-                check_covariance("outer_sums", prior.outer_sums, prior.n_features)
-                check_spectrum("outer_sums", np.linalg.eigvalsh(prior.outer_sums))
-            return prior
-        except (TypeError, ValueError) as reason:
-            raise ValueError(
-                f"{path} holds no valid prior: {reason} Ask for a file that MixturePrior.save "
-                "wrote."
-            ) from reason
+        return read(path, cls)
+
+    def _file_fields(self) -> dict[str, Any]:
+        """What a file holds of the prior."""
+        sums = {name: getattr(self, name) for name in _SUMS}
+        return {"pooled": self.pooled._file_fields()} | sums | cards_of(self)
+
+    @classmethod
+    def _of_file_fields(cls, fields: dict[str, Any]) -> Self:
+        """Prior from what a file holds, every number of it checked."""
+        pooled = TaskPrior._of_file_fields(fields["pooled"])
+        outer_sums = fields.get("outer_sums")
+        prior = cls(pooled, fields["counts"], fields["direction_sums"], outer_sums)
+        if prior.outer_sums is not None:
+            check_covariance("outer_sums", prior.outer_sums, prior.n_features)
+            check_spectrum("outer_sums", np.linalg.eigvalsh(prior.outer_sums))
+        return prior
 
 
 #: What a blend takes for its crowd.

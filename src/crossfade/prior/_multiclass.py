@@ -7,18 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crossfade._atomic import write_whole
 from crossfade._typing import Array
 from crossfade._validate import check_choice
 from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale
-from crossfade.prior._archive import content_of, fields_of, pack, unpack
+from crossfade.prior._archive import read, write
 from crossfade.prior._compatibility import spread_of
 from crossfade.prior._crowd import Crowd
 from crossfade.prior._task_prior import TaskPrior
@@ -27,8 +25,6 @@ from crossfade.tasks._task import Task, TaskSet
 Pair = tuple[Any, Any]
 
 STRATEGIES = ("pairwise", "one-vs-rest")
-FORMAT = "crossfade-multiclass-prior"
-VERSION = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,6 +62,8 @@ class MulticlassPrior:
     strategy: str
     classes: tuple[Any, ...]
     priors: Mapping[Pair, TaskPrior]
+    #: What else the file said that the prior came from, which is written again.
+    _metadata = MappingProxyType[str, Any]({})
 
     def __post_init__(self) -> None:
         check_choice("strategy", self.strategy, STRATEGIES)
@@ -156,7 +154,7 @@ class MulticlassPrior:
                     "one. Leave it out, or use strategy='pairwise'."
                 )
         scale = resolve_scale(feature_scale, np.shape(sources[0].X)[1])
-        if scale is None:
+        if scale is None and len(classes) > 2:
             scale = spread_of(sources)
         priors = {}
         for pair in pairs_of(classes, strategy):
@@ -169,7 +167,7 @@ class MulticlassPrior:
                 prior = TaskPrior.from_tasks(
                     able,
                     discriminant,
-                    scale,
+                    "auto" if scale is None else scale,
                     isotropic=isotropic,
                     keep_directions=keep_directions,
                 )
@@ -234,7 +232,18 @@ class MulticlassPrior:
         return tuple(self.priors)
 
     def crowd_of_pairs(self, pairs: Sequence[Pair]) -> Crowd:
-        """Crowds of several pairs as one, with a first axis for the pairs."""
+        """Crowds of several pairs as one, with a first axis for the pairs.
+
+        Parameters
+        ----------
+        pairs : sequence of pairs
+            Pairs that the prior has.
+
+        Returns
+        -------
+        Crowd
+            What a blend asks of them.
+        """
         key = tuple(pairs)
         if key not in self._stacks:
             self._stacks[key] = Crowd.stack([self[pair].crowd for pair in key])
@@ -284,34 +293,22 @@ class MulticlassPrior:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the fields, so that a copy is made anew, and as unchangeable."""
-        return type(self), (self.strategy, self.classes, dict(self.priors))
+        values = (self.strategy, self.classes, dict(self.priors))
+        return type(self), values, {"_metadata": dict(self._metadata)}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """The prior itself: it never changes, so that cloning an estimator is cheap."""
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the prior to a file, whole or not at all.
-
-        It is an archive of numpy's that holds the file of each pair's :class:`TaskPrior`.
+        """Write the prior to a file, whole or not at all (``docs/prior-file.md``).
 
         Parameters
         ----------
         path : str or path-like
             Where to; by custom it ends in ``.npz``.
         """
-        header = {
-            "format": FORMAT,
-            "version": VERSION,
-            "strategy": self.strategy,
-            "classes": self.classes,
-            "pairs": self.pairs,
-        }
-        files = {
-            f"pair_{place}": np.frombuffer(content_of(prior), dtype=np.uint8)
-            for place, prior in enumerate(self.priors.values())
-        }
-        write_whole(path, pack(header, files))
+        write(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -327,18 +324,27 @@ class MulticlassPrior:
         MulticlassPrior
             The prior, equal to the one that was saved.
         """
-        header, files = unpack(path, Path(path).read_bytes(), FORMAT, VERSION)
-        try:
-            priors = {}
-            for place, pair in enumerate(header["pairs"]):
-                content = files[f"pair_{place}"].tobytes()
-                priors[tuple(pair)] = TaskPrior._of_file(path, fields_of(path, content))
-            return cls(header["strategy"], tuple(header["classes"]), priors)
-        except (KeyError, TypeError, ValueError) as reason:
-            raise ValueError(
-                f"{path} holds no valid prior: {reason} Ask for a file that MulticlassPrior.save "
-                "wrote."
-            ) from reason
+        return read(path, cls)
+
+    def _file_fields(self) -> dict[str, Any]:
+        """What a file holds of the prior."""
+        return {
+            "strategy": self.strategy,
+            "classes": self.classes,
+            "pairs": self.pairs,
+            "priors": {
+                str(place): self[pair]._file_fields() for place, pair in enumerate(self.pairs)
+            },
+        }
+
+    @classmethod
+    def _of_file_fields(cls, fields: dict[str, Any]) -> Self:
+        """Prior from what a file holds, every number of it checked."""
+        priors = {
+            tuple(pair): TaskPrior._of_file_fields(fields["priors"][str(place)])
+            for place, pair in enumerate(fields["pairs"])
+        }
+        return cls(fields["strategy"], tuple(fields["classes"]), priors)
 
 
 def _sorted_labels(labels: Iterable[Any]) -> tuple[Any, ...]:

@@ -93,7 +93,7 @@ def check_flag(name: str, value: object) -> None:
 
 
 def check_release(release: object, scale_learnt: object) -> Release | None:
-    """Return how a prior was released, from a mapping too, as files hold it; None for exact sums."""
+    """How a prior was released, from a mapping too, as files hold it; None for exact sums."""
     check_flag("scale_learnt", scale_learnt)
     if isinstance(release, Mapping):
         release = Release(**release)
@@ -192,7 +192,7 @@ def noisy_sums(
 def repaired(
     direction_sum: Array, outer_sum: Array | None, n_tasks: int, noise: float
 ) -> tuple[Array, Array | None]:
-    """Noisy sums as unit directions can have them, freed of what they owe to noise (equation 31)."""
+    """Noisy sums as unit directions can have them, without the bias of the noise (31)."""
     n_features = direction_sum.shape[-1]
     spread = noise / n_tasks
     mean = direction_sum / n_tasks
@@ -207,13 +207,13 @@ def repaired(
     level = (1.0 - np.vecdot(trusted, trusted)) / n_features
     uneven = outer_sum / n_tasks - crossed
     uneven = uneven - np.trace(uneven, axis1=-2, axis2=-1)[..., None, None] / n_features * identity
-    owed = (n_features * (n_features + 1) / 2.0 - 1.0) * spread**2
+    added = (n_features * (n_features + 1) / 2.0 - 1.0) * spread**2
     energy = np.maximum((uneven**2).sum((-2, -1)), _TINY)
     # A variance below the noise cannot be told from none, and none would be certainty.
     room = np.maximum(level - spread, 0.0)
     least = np.minimum(np.linalg.eigvalsh(uneven)[..., 0], -_TINY)
-    share = np.clip(np.minimum(1.0 - owed / energy, room / -least), 0.0, 1.0)
-    moment = share[..., None, None] * uneven + level[..., None, None] * identity + crossed
+    kept_part = np.clip(np.minimum(1.0 - added / energy, room / -least), 0.0, 1.0)
+    moment = kept_part[..., None, None] * uneven + level[..., None, None] * identity + crossed
     return n_tasks * mean, n_tasks * moment
 
 

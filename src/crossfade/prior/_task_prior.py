@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -25,15 +26,14 @@ from crossfade._validate import (
     check_spectrum,
 )
 from crossfade.exceptions import NoDirectionError
-from crossfade.fisher._correlation import N_LAGS, cut_off
-from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale
-from crossfade.fisher._shrinkage import check_shrinkage, oas
-from crossfade.fisher._spectrum import Spectrum, from_dense
-from crossfade.fisher._task_moments import Block, TaskMoments, unit_directions
-from crossfade.prior._archive import read_prior, write_prior
-from crossfade.prior._card import check_about, data_of, describe, joined_about, text_of
-from crossfade.prior._compatibility import check_same_space, typical_deviation
+from crossfade.fisher._discriminant import FisherDiscriminant
+from crossfade.fisher._spectrum import Spectrum, check_shrinkage, from_dense, oas
+from crossfade.fisher._task_moments import N_LAGS, TaskMoments, cut_off
+from crossfade.prior._archive import read, write
+from crossfade.prior._card import cards_of, check_about, data_of, describe, joined_about, text_of
+from crossfade.prior._compatibility import check_same_space
 from crossfade.prior._crowd import PSI_FORMS, Crowd
+from crossfade.prior._learn import check_sources, learn_sums
 from crossfade.prior._release import (
     Release,
     check_flag,
@@ -42,7 +42,7 @@ from crossfade.prior._release import (
     released_fields,
 )
 from crossfade.prior._summary import sum_of_summary
-from crossfade.tasks._task import Task, TaskSet
+from crossfade.tasks._task import Task
 
 #: Averages over tasks: merging weighs them by the number of tasks.
 _AVERAGES = ("within_covariance", "half_gap", "autocorrelation", "direction_noise")
@@ -117,6 +117,10 @@ class TaskPrior:
     autocorrelation: Array | None = None
     direction_noise: float | None = None
     summarised: bool = False
+    #: Proportions of the crowds in the tasks; here there is one crowd.
+    shares = None
+    #: What else the file said that the prior came from, which is written again.
+    _metadata = MappingProxyType[str, Any]({})
 
     def __post_init__(self) -> None:
         n_features = np.size(self.direction_sum)
@@ -249,7 +253,7 @@ class TaskPrior:
             raise TypeError(
                 f"discriminant must be a FisherDiscriminant; got {type(discriminant).__name__}."
             )
-        names = _check_sources(sources)
+        names = check_sources(sources)
         shrinkage = "oas" if discriminant is None else check_shrinkage(discriminant.shrinkage)
         classes = sources[0].classes
         samples = [
@@ -257,15 +261,17 @@ class TaskPrior:
             for task in sources
         ]
         moments = TaskMoments.of(samples, quartic=shrinkage == "ledoit_wolf")
-        return cls.from_moments(
-            moments,
-            shrinkage,
-            feature_scale,
-            isotropic=isotropic,
-            keep_directions=keep_directions,
-            classes=classes.tolist(),
-            feature_names=names,
-            called=lambda place: repr(sources[place]),
+        return cls(
+            **learn_sums(
+                moments,
+                shrinkage,
+                feature_scale,
+                isotropic=isotropic,
+                keep_directions=keep_directions,
+                classes=classes.tolist(),
+                feature_names=names,
+                called=lambda place: repr(sources[place]),
+            )
         )
 
     @classmethod
@@ -279,47 +285,35 @@ class TaskPrior:
         keep_directions: bool = False,
         classes: Sequence[Any] | None = None,
         feature_names: Sequence[str] | None = None,
-        called: Callable[[int], str] = "Task {}".format,
     ) -> Self:
-        """Prior from the moments of tasks, as :meth:`from_tasks` takes them."""
-        n_features = moments.blocks[0].whole.n_features
-        scale = resolve_scale(feature_scale, n_features)
-        if scale is None:
-            scale = typical_deviation(
-                moments.gather(lambda one: one.whole.variance()),
-                moments.gather(lambda one: one.whole.largest),
-                moments.gather(lambda one: np.broadcast_to(one.whole.left, one.places.shape)),
-            )
+        """Prior from the moments of tasks: ``moments[groups != group]`` leaves one person out.
 
-        def halves(place: int) -> Any:
-            def part(block: Block) -> Array:
-                if block.halves is None:
-                    return np.zeros((len(block.places), n_features))
-                return unit_directions(block.halves[place], scale, shrinkage)
+        Parameters
+        ----------
+        moments : TaskMoments
+            Moments of tasks of two classes, with their windows in the order of time.
+        shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
+            Shrinkage of each task's covariance, see :class:`FisherDiscriminant`.
+        feature_scale, isotropic, keep_directions : optional
+            As in :meth:`from_tasks`.
+        classes, feature_names : optional
+            As in :meth:`from_projections`.
 
-            return part
-
-        directions = moments.gather(lambda one: unit_directions(one.whole, scale, shrinkage))
-        if not directions.any(1).all():
-            place = int((~directions.any(1)).argmax())
-            raise NoDirectionError(
-                f"{called(place)} has no direction: its classes do not differ in any feature. Leave "
-                "it out."
-            )
-        half_gap = moments.gather(lambda one: one.whole.gap() / (2.0 * scale)).mean(0)
+        Returns
+        -------
+        TaskPrior
+            The prior, equal to that of :meth:`from_tasks`.
+        """
         return cls(
-            n_tasks=len(directions),
-            direction_sum=directions.sum(0),
-            outer_sum=None if isotropic else directions.T @ directions,
-            feature_scale=scale,
-            scale_learnt=isinstance(feature_scale, str),
-            classes=check_classes(classes),
-            feature_names=check_names(feature_names, n_features),
-            within_covariance=None if isotropic else _average_covariance(moments, scale),
-            half_gap=half_gap,
-            autocorrelation=moments.gather(lambda one: one.autocorrelation).mean(0),
-            direction_noise=direction_noise(moments.gather(halves(0)), moments.gather(halves(1))),
-            directions=directions if keep_directions else None,
+            **learn_sums(
+                moments,
+                shrinkage,
+                feature_scale,
+                isotropic=isotropic,
+                keep_directions=keep_directions,
+                classes=classes,
+                feature_names=feature_names,
+            )
         )
 
     @classmethod
@@ -473,17 +467,12 @@ class TaskPrior:
             direction_noise=self.direction_noise,
         )
 
-    @property
+    @cached_property
     def crowds(self) -> tuple[Crowd, ...]:
         """The crowds of which a person may be a member: here one."""
         return (self.crowd,)
 
-    @property
-    def shares(self) -> None:
-        """Proportions of the crowds in the tasks; None for a single one."""
-        return None
-
-    @property
+    @cached_property
     def n_features(self) -> int:
         """Number of features."""
         return self.direction_sum.size
@@ -663,7 +652,8 @@ class TaskPrior:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the fields, so that a copy is made anew, and as unchangeable."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return type(self), tuple((fields | {"about": dict(self.about)}).values())
+        values = tuple((fields | {"about": dict(self.about)}).values())
+        return type(self), values, {"_metadata": dict(self._metadata)}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """The prior itself: it never changes, so that cloning an estimator is cheap."""
@@ -679,7 +669,7 @@ class TaskPrior:
         path : str or path-like
             Where to; by custom it ends in ``.npz``.
         """
-        write_prior(path, self)
+        write(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -695,67 +685,28 @@ class TaskPrior:
         TaskPrior
             The prior, equal to the one that was saved.
         """
-        return cls._of_file(path, read_prior(path))
+        return read(path, cls)
+
+    def _file_fields(self) -> dict[str, Any]:
+        """What a file holds of the prior."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        release = None if self.release is None else asdict(self.release)
+        return fields | {"about": dict(self.about), "release": release} | cards_of(self)
 
     @classmethod
-    def _of_file(cls, path: object, fields: dict[str, Any]) -> Self:
+    def _of_file_fields(cls, fields: dict[str, Any]) -> Self:
         """Prior from what a file holds, every number of it checked."""
-        try:
-            prior = cls(**fields)
-            for name in ("outer_sum", "within_covariance"):
-                matrix = getattr(prior, name)
-                if matrix is not None:
-                    check_covariance(name, matrix, prior.n_features)
-                    check_spectrum(name, np.linalg.eigvalsh(matrix))
-            return prior
-        except (TypeError, ValueError) as reason:
-            raise ValueError(
-                f"{path} holds no valid prior: {reason} Ask for a file that TaskPrior.save wrote."
-            ) from reason
-
-
-def _check_sources(tasks: list[Task]) -> tuple[str, ...] | None:
-    """Names of the features; refuses tasks of other features, or of other than two classes."""
-    if not tasks:
-        raise ValueError("A prior needs at least one task; got none.")
-    names = TaskSet(tasks).feature_names
-    first = tasks[0]
-    for task in tasks:
-        if len(task.classes) != 2:
-            raise ValueError(
-                f"{task!r} has {len(task.classes)} classes, {task.classes.tolist()[:5]}; a source "
-                "needs samples of two. Leave it out, or keep two classes."
-            )
-        if not np.array_equal(task.classes, first.classes):
-            raise ValueError(
-                f"All tasks must have the same classes; {task!r} has {task.classes.tolist()}, "
-                f"{first!r} has {first.classes.tolist()}. Rename the labels."
-            )
-    return names
-
-
-def _average_covariance(moments: TaskMoments, scale: Array) -> Array | None:
-    """Mean over tasks of their covariance within the classes; those without one do not count."""
-    total, n_able = np.zeros((scale.size, scale.size)), 0
-    for block in moments.blocks:
-        # Tasks of one sample a class have no covariance to give.
-        if np.all(block.whole.left > 0.0):
-            part = block.whole.scaled(scale)
-            if block.whole.rooted:
-                rows = part.reshape(-1, scale.size)
-                total += rows.T @ rows
-            else:
-                total += part.sum(0)
-            n_able += len(block.places)
-    return total / n_able if n_able else None
-
-
-def direction_noise(early: Array, late: Array) -> float | None:
-    """Average squared error of directions, from those of the halves of each task (equation 49)."""
-    both = early.any(1) & late.any(1)
-    if not both.any():
-        return None
-    return float(((early - late)[both] ** 2).sum(1).mean()) / 4.0
+        if not isinstance(fields, dict):
+            raise TypeError(f"its fields must be an object; got {type(fields).__name__}.")
+        known: dict[str, Any] = {name: fields.get(name) for name in cls.__dataclass_fields__}
+        needed = {name: fields[name] for name in ("direction_sum", "feature_scale")}
+        prior = cls(**known | needed)
+        for name in ("outer_sum", "within_covariance"):
+            matrix = getattr(prior, name)
+            if matrix is not None:
+                check_covariance(name, matrix, prior.n_features)
+                check_spectrum(name, np.linalg.eigvalsh(matrix))
+        return prior
 
 
 def check_belonging(directions: Array, direction_sum: Array, slack: float) -> None:

@@ -1,4 +1,4 @@
-"""Resultant lengths in, concentrations and densities of the von Mises-Fisher law out."""
+"""Concentrations and densities of the von Mises-Fisher law on the sphere (8, 9, 32 and 33)."""
 
 from __future__ import annotations
 

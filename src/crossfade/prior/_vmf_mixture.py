@@ -1,4 +1,4 @@
-"""Unit directions in, their shares in the components of a von Mises-Fisher mixture out."""
+"""Mixtures of von Mises-Fisher laws by expectation and maximisation (equations 32 and 34)."""
 
 from __future__ import annotations
 

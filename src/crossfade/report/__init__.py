@@ -1,4 +1,4 @@
-"""A study in, a folder out: its tables, its figures, and one page for people to read."""
+"""The report of a study: a folder with its tables, its figures, and one page for people to read."""
 
 from crossfade.report._write import write_report
 

@@ -1,10 +1,10 @@
-"""Findings in; figures out, as files for print and as drawings within a page."""
+"""Figures of a report: as files for print, and as drawings within the page."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 import pandas as pd
 
 from crossfade import plots
+from crossfade.plots._methods import MethodLook, method_of, spoken
+from crossfade.plots._style import LINE_MARKERS, tip_id, told_by
 from crossfade.report._findings import Findings
 from crossfade.report._text import number
 
@@ -38,24 +40,14 @@ _FONT = re.compile(r"font-family:[^;]*;? *")
 
 
 class Drawing(NamedTuple):
-    """One figure.
-
-    Attributes
-    ----------
-    name : str
-        What its file is called.
-    text : str
-        What it shows.
-    more : str
-        What else to tell those who do not see it.
-    figure : Figure
-        The figure.
-    """
+    """One figure: the name of its file, what it shows, and what to tell those who do not see it."""
 
     name: str
     text: str
     more: str
     figure: Figure
+    #: The same for the page, where that differs.
+    on_page: Figure | None = None
 
 
 @contextmanager
@@ -68,20 +60,7 @@ def _settings() -> Iterator[None]:
 
 
 def draw(findings: Findings, paper: pd.DataFrame | None) -> list[Drawing]:
-    """All figures that a study allows for.
-
-    Parameters
-    ----------
-    findings : Findings
-        What was found.
-    paper : DataFrame or None
-        Values of the paper.
-
-    Returns
-    -------
-    list of Drawing
-        In the order of the report.
-    """
+    """All figures that a study allows for, in the order of the report."""
     with _settings():
         return [*_of_methods(findings, paper), *_of_directions(findings)]
 
@@ -94,27 +73,36 @@ def _of_methods(findings: Findings, paper: pd.DataFrame | None) -> Iterator[Draw
     smallest = min(findings.budgets)
     summary = tables["summary"]
     least = summary[summary["budget"] == smallest].set_index("method")["mean"]
-    means = ", ".join(f"{name} {number(mean)}" for name, mean in least.items())
+    means = ", ".join(f"{method_of(str(name)).label} {number(one)}" for name, one in least.items())
+    options: dict[str, Any] = {"reference": paper, "chance": 1.0 / findings.n_classes}
     yield Drawing(
         "accuracy",
-        "Mean balanced accuracy of each method against what is labelled.",
+        "Mean balanced accuracy of each method against the labelled windows.",
         f"With {findings.budgets[smallest]}: {means}.",
-        plots.accuracy_by_budget(rows, reference=paper),
+        plots.accuracy_by_budget(rows, **options),
+        # On the page, the buttons are the legend.
+        plots.accuracy_by_budget(rows, legend=False, **options),
     )
+    method = spoken(rivals.method)
+    compared = tables["comparison"]
     for against in rivals.against:
-        yield Drawing(
-            f"differences-{slug(against)}",
-            f"How many {findings.nouns} have which gain: the balanced accuracy of {rivals.method} "
-            f"less that of {against}.",
-            "One histogram for each budget.",
-            plots.differences(rows, rivals.method, against),
-        )
+        both = (compared["method"] == rivals.method) & (compared["against"] == against)
+        if compared.loc[both, "n_tasks"].any():
+            yield Drawing(
+                f"differences-{slug(against)}",
+                f"Gain of each of the {findings.nouns}: balanced accuracy of {method} minus that "
+                f"of {spoken(against)}.",
+                "One histogram for each budget.",
+                plots.differences(rows, rivals.method, against),
+            )
     for against in rivals.against:
         part = tables["labels_saved"].query("against == @against and accuracy == accuracy")
         if len(part):
             yield Drawing(
                 f"labels-saved-{slug(against)}",
-                f"Labelled windows that {rivals.method} needs for the accuracy of {against}.",
+                f"Labelled windows that {method} needs for the accuracy of "
+                f"{spoken(against)}. A dash: its smallest budget is enough, and fewer "
+                "windows were not tried.",
                 "The table has the numbers.",
                 plots.labels_saved(part),
             )
@@ -123,59 +111,37 @@ def _of_methods(findings: Findings, paper: pd.DataFrame | None) -> Iterator[Draw
         yield Drawing(
             "alphas",
             f"Mean alpha of each of the {findings.nouns}.",
-            f"For {', '.join(chosen)}, at each budget.",
+            f"For {', '.join(method_of(name).label for name in chosen)}, at each budget.",
             plots.alphas(rows, chosen),
         )
     if len(tables["forecast"]):
         yield Drawing(
             "forecast",
-            "Forecast of the accuracy against the accuracy: on the diagonal both agree. Small "
-            f"points are {findings.nouns}, large ones their means.",
+            "Forecast accuracy against the accuracy reached; on the diagonal they agree. Small "
+            f"points are {findings.nouns}, large points are means.",
             "The tables have the numbers.",
             plots.forecast(rows),
         )
 
 
 def _of_directions(findings: Findings) -> Iterator[Drawing]:
-    if findings.tables["directions"].empty:
+    table = findings.tables["directions"]
+    if table.empty:
         return
-    yield Drawing(
-        "projection-vectors",
-        f"Directions of the discriminants of {findings.count(len(findings.participants))}.",
-        "What points the same way is near each other.",
-        plots.projection_vectors(findings.tables["directions"]),
-    )
+    text = f"Directions of the discriminants of {findings.count(len(findings.participants))}."
+    if "explained" in table.attrs:
+        text += " In brackets: the share of the squared affinities that a component explains."
+    more = "Directions that point the same way are near each other."
+    yield Drawing("projection-vectors", text, more, plots.projection_vectors(table))
 
 
 def slug(name: str) -> str:
-    """A name that a file can have.
-
-    Parameters
-    ----------
-    name : str
-        Any name.
-
-    Returns
-    -------
-    str
-        Its letters and digits.
-    """
+    """Letters and digits of a name, for a file."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "method"
 
 
 def with_alpha(means: pd.DataFrame) -> list[str]:
-    """Methods that choose an alpha; those for which it is the same everywhere do not.
-
-    Parameters
-    ----------
-    means : DataFrame
-        Means of each task, method and budget.
-
-    Returns
-    -------
-    list of str
-        Their names.
-    """
+    """Methods that choose an alpha; those for which it is 0 or 1 everywhere do not."""
     found = means[means["balanced_accuracy"].notna()].groupby("method", sort=False)["alpha"]
     fixed = found.transform(lambda alpha: alpha.eq(0.0).all() or alpha.eq(1.0).all())
     chosen = means.loc[fixed.index][~fixed.astype(bool)].dropna(subset="alpha")
@@ -183,20 +149,7 @@ def with_alpha(means: pd.DataFrame) -> list[str]:
 
 
 def render(figure: Figure, image_format: str) -> bytes:
-    """Content of a picture file, the same whenever it is made.
-
-    Parameters
-    ----------
-    figure : Figure
-        The figure.
-    image_format : {"png", "pdf", "svg"}
-        Of what kind.
-
-    Returns
-    -------
-    bytes
-        The content.
-    """
+    """Content of a picture file, the same whenever it is made."""
     content = io.BytesIO()
     with _settings():
         figure.savefig(
@@ -209,25 +162,35 @@ def render(figure: Figure, image_format: str) -> bytes:
     return content.getvalue()
 
 
-def inline(drawing: Drawing, methods: Sequence[str]) -> str:
-    """A figure as a part of a page, with attributes for its script.
+def marker(look: MethodLook) -> str:
+    """Marker of a method as an svg element, for the legend of the page."""
+    from matplotlib.markers import MarkerStyle
+    from matplotlib.path import Path
+
+    style = MarkerStyle(look.marker)
+    codes = (Path.MOVETO, Path.LINETO, Path.CURVE3, Path.CURVE4, Path.CLOSEPOLY)
+    letters = dict(zip(map(int, codes), "MLQCZ", strict=True))
+    parts = []
+    path = style.get_path().transformed(style.get_transform())
+    for points, code in path.iter_segments():
+        numbers = " ".join(f"{value:.3g}" for value in points)
+        parts.append("Z" if code == Path.CLOSEPOLY else f"{letters[int(code)]}{numbers}")
+    fill = "none" if look.marker in LINE_MARKERS else look.colour
+    # Pages count downwards, figures upwards.
+    return (
+        '<svg viewBox="-0.8 -0.8 1.6 1.6" aria-hidden="true"><path transform="scale(1 -1)" '
+        f'd="{"".join(parts)}" fill="{fill}" stroke="{look.colour}" stroke-width="0.12"/></svg>'
+    )
+
+
+def inline(drawing: Drawing) -> str:
+    """Figure as an svg element of the page, with attributes for its script.
 
     What belongs to a method has ``data-series``, what says something of itself ``data-tip``. Ids
     are the page's own, and there is no address.
-
-    Parameters
-    ----------
-    drawing : Drawing
-        The figure.
-    methods : sequence of str
-        Names of the methods.
-
-    Returns
-    -------
-    str
-        An svg element.
     """
-    root = ElementTree.fromstring(_FORBIDDEN.sub("", render(drawing.figure, "svg").decode()))
+    content = render(drawing.on_page or drawing.figure, "svg").decode()
+    root = ElementTree.fromstring(_FORBIDDEN.sub("", content))
     for parent in list(root.iter()):
         for child in list(parent):
             if _local(child.tag) in ("metadata", "style"):
@@ -239,12 +202,14 @@ def inline(drawing: Drawing, methods: Sequence[str]) -> str:
         for one in _REFERENCE.findall(value)
     }
     for element in root.iter():
+        _spread_tips(element)
+    for element in root.iter():
         element.tag = _local(element.tag)
         attributes = {_local(name): value for name, value in element.attrib.items()}
         element.attrib.clear()
         for name, value in attributes.items():
             if name == "id":
-                element.attrib.update(_told_by_id(value, drawing.name, methods, used))
+                element.attrib.update(_told_by_id(value, drawing.name, used))
             elif name in ("href", "clip-path", "style"):
                 # Letters are the page's own.
                 value = _FONT.sub("", value)
@@ -271,13 +236,23 @@ def _local(name: str) -> str:
     return name.rpartition("}")[2]
 
 
-def _told_by_id(value: str, prefix: str, methods: Sequence[str], used: set[str]) -> dict[str, str]:
-    kind, _, text = value.partition(":")
-    if kind == "series":
-        return {"data-series": text}
-    if kind == "tip":
-        owner = max(
-            (name for name in methods if text.startswith(f"{name}, ")), key=len, default=None
-        )
-        return {"data-tip": text} | ({} if owner is None else {"data-series": owner})
+def _spread_tips(element: ElementTree.Element) -> None:
+    """Give each of the points that are drawn as one artist its own text."""
+    gid = element.get("id", "")
+    if not gid.startswith("tip:"):
+        return
+    owner, texts = told_by(gid)
+    points = [part for part in element.iter() if _local(part.tag) == "use"]
+    if len(points) == len(texts):
+        del element.attrib["id"]
+        for point, text in zip(points, texts, strict=True):
+            point.set("id", tip_id(text, owner=owner))
+
+
+def _told_by_id(value: str, prefix: str, used: set[str]) -> dict[str, str]:
+    if value.startswith("series:"):
+        return {"data-series": value.removeprefix("series:")}
+    if value.startswith("tip:"):
+        owner, [text, *_] = told_by(value)
+        return {"data-tip": text} | ({"data-series": owner} if owner else {})
     return {"id": f"{prefix}-{value}"} if value in used else {}

@@ -1,4 +1,4 @@
-"""A study and its tasks in; every table of its report out, each made once."""
+"""Every table of a report, each made once, and the two sentences that sum it up."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
+from crossfade.plots import embed_directions
+from crossfade.plots._methods import spoken
 from crossfade.plots._style import budget_label
-from crossfade.plots._vectors import embed_directions
+from crossfade.study import StudyResult, verdict
 from crossfade.study._resampling import check_rows
-from crossfade.study._result import StudyResult
 from crossfade.study._splits import windows_of_each_class
 from crossfade.study._verdict import rivals as rivals_among
-from crossfade.study._verdict import verdict
 from crossfade.study.statistics import (
     SAVED,
     by_task,
@@ -24,25 +24,17 @@ from crossfade.study.statistics import (
     reliability,
     summarise,
 )
-from crossfade.tasks._task import Task, TaskSet
+from crossfade.tasks import Task, TaskSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: What a method is compared with, where it is there.
+#: What a method is compared with, if it is there.
 _USUAL = ("lda", "target")
 
 
 class Rivals(NamedTuple):
-    """The method that a report speaks of, and those that it is compared with, if any.
-
-    Attributes
-    ----------
-    method : str
-        The method.
-    against : tuple of str
-        The others, the first being that of the verdict.
-    """
+    """The method that a report is about, and those that it is compared with, if any."""
 
     method: str
     against: tuple[str, ...]
@@ -52,19 +44,10 @@ class Rivals(NamedTuple):
 class Findings:
     """What a report says, before it is written anywhere.
 
-    Attributes
-    ----------
-    rows : DataFrame
-        Rows of the study, as they are.
-    tasks : dict of str to Task
-        All tasks by name, whether they took part or not.
-    verdict : str
-        The study in one sentence.
-    rivals : Rivals or None
-        Who is compared with whom; None where no method has an accuracy.
-    tables : dict of str to DataFrame
-        `summary`, `comparison`, `labels_saved`, `forecast`, `reliability`, `participants`,
-        `directions`, `left_out` and `failures`.
+    `rows` are those of the study; `tasks` has all tasks by name, whether they took part or not;
+    `rivals` is None if no method has an accuracy; `tables` are `summary`, `comparison`,
+    `labels_saved`, `forecast`, `reliability`, `participants`, `directions`, `left_out` and
+    `failures`.
     """
 
     rows: pd.DataFrame
@@ -75,20 +58,7 @@ class Findings:
 
     @classmethod
     def of(cls, result: StudyResult, tasks: Iterable[Task]) -> Findings:
-        """Sum up a study.
-
-        Parameters
-        ----------
-        result : StudyResult
-            The study.
-        tasks : TaskSet or iterable of Task
-            What it was run on.
-
-        Returns
-        -------
-        Findings
-            Its tables.
-        """
+        """Findings of a study that was run on these tasks."""
         rows = check_rows(result.rows)
         named = {
             task.name if task.name is not None else f"task {place + 1}": task
@@ -116,6 +86,44 @@ class Findings:
         return cls(result.rows, named, verdict(rows), rivals, tables)
 
     @property
+    def headline(self) -> str:
+        """The study in at most thirty words: the answer in one sentence, the number in another."""
+        if self.rivals is None:
+            return self.verdict
+        means = self.tables["participants"]
+        found = means[means["balanced_accuracy"].notna()]
+        own = found[found["method"] == self.rivals.method]
+        name, against = spoken(self.rivals.method), next(iter(self.rivals.against), None)
+        if against is not None:
+            cell = ["task", "group", "budget"]
+            other = found.loc[found["method"] == against, [*cell, "balanced_accuracy"]]
+            both = own.merge(other, on=cell, suffixes=("", "_against"))
+            own, against = (both, against) if len(both) else (own, None)
+        windows = own.groupby("budget")["n_labelled"].median()
+        budget = windows.index[int(windows.argmin())]
+        own = own[own["budget"] == budget]
+        given = own["n_labelled"]
+        about = "about " if given.min() < given.max() else ""
+        opening = f"With {about}{windows.min():.0f} labelled windows,"
+        mean, count = own["balanced_accuracy"].mean(), self.count(len(own))
+        if against is None:
+            reached = f"{opening} {name} reaches a mean balanced accuracy of"
+            return f"{reached} {mean:.3f} over {count}."
+        answer = _answer(self._compared(against, budget), name, spoken(against), count)
+        more = round(mean - own["balanced_accuracy_against"].mean(), 3)
+        difference = f", {abs(more):.3f} {'higher' if more > 0.0 else 'lower'}" if more else ""
+        return (
+            f"{opening} {answer}. Its mean balanced accuracy over {count} is "
+            f"{mean:.3f}{difference or ', the same'}."
+        )
+
+    def _compared(self, against: str, budget: float) -> pd.Series:
+        table = self.tables["comparison"]
+        method = self.rivals.method if self.rivals else None
+        line = (table["method"] == method) & (table["against"] == against)
+        return table[line & (table["budget"] == budget)].iloc[0]
+
+    @property
     def methods(self) -> list[str]:
         """Names of the methods, in the order of the rows."""
         return list(dict.fromkeys(self.tables["summary"]["method"]))
@@ -138,24 +146,24 @@ class Findings:
 
     @property
     def nouns(self) -> str:
-        """What tasks are called: participants, where each has one of their own."""
+        """What tasks are called: participants, if each has one of their own."""
         means = self.tables["participants"]
         return "participants" if means["group"].nunique() == means["task"].nunique() else "tasks"
 
     def count(self, number: int) -> str:
-        """So many participants, or tasks.
-
-        Parameters
-        ----------
-        number : int
-            How many.
-
-        Returns
-        -------
-        str
-            The number and the noun.
-        """
+        """So many participants, or tasks."""
         return f"{number} {self.nouns if number != 1 else self.nouns[:-1]}"
+
+
+def _answer(line: pd.Series, name: str, against: str, count: str) -> str:
+    """Whether a method is better than another, as far as the 95 % interval tells."""
+    if not np.isfinite(line["low"]):
+        return f"{count} cannot tell {name} from {against}"
+    if line["low"] > 0.0:
+        return f"{name} is more accurate than {against}"
+    if line["high"] < 0.0:
+        return f"{name} is less accurate than {against}"
+    return f"{name} is about as accurate as {against}"
 
 
 def _taking_part(means: pd.DataFrame, tasks: dict[str, Task]) -> TaskSet:

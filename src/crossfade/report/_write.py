@@ -1,4 +1,4 @@
-"""A study and its tasks in; rows, tables, figures and a page in a folder out."""
+"""Writes what a study found to a folder: rows, tables, figures and a page."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from crossfade._atomic import write_whole
 from crossfade._validate import check_choice
+from crossfade.study import StudyResult
 from crossfade.study._published import published
-from crossfade.study._result import StudyResult
-from crossfade.tasks._task import Task
+from crossfade.tasks import Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,9 +36,10 @@ def write_report(
 ) -> list[Path]:
     """Write all that a study found: rows, tables, figures and ``report.html``.
 
-    The page needs nothing but itself. All files but ``rows``, which has the seconds that each split
-    took, are the same whenever they are written; those that are there already are left alone.
-    Without matplotlib there are no figures, without pyarrow the rows are in a CSV file.
+    The page needs nothing but itself, and Jinja2 to be written. All files but ``rows``, which has
+    the seconds that each split took, are the same whenever they are written; files that are already
+    there are left alone. Without matplotlib there are no figures; without pyarrow the rows are in a
+    CSV file.
 
     Parameters
     ----------
@@ -56,13 +57,13 @@ def write_report(
         Mean balanced accuracies of the paper to show beside ours, with the columns `proportion`,
         `classifier` and `value`.
     about : mapping of str to object, optional
-        What else to say about the run, such as its seed, its kind of splits or its date. None of
-        it can be told from the rows.
+        What else to say about the run, such as its seed, its kind of splits or its date. `classes`
+        may be a mapping from labels to the names that people read.
 
     Returns
     -------
     list of Path
-        What there is now, the page last.
+        All files of the report, the page last.
 
     Examples
     --------
@@ -82,6 +83,7 @@ def write_report(
     from crossfade.report._page import CONTENTS, page
     from crossfade.report._text import markdown
 
+    require_jinja()
     for one in formats:
         check_choice("formats", one, FORMATS)
     findings = Findings.of(result, tasks)
@@ -121,6 +123,12 @@ def write_report(
         if not (out / name).is_file() or (out / name).read_bytes() != content:
             write_whole(out / name, content)
     return [out / name for name in files]
+
+
+def require_jinja() -> None:
+    """Refuse to write a page without what it is written with."""
+    if find_spec("jinja2") is None:
+        raise ImportError("The report needs Jinja2. Install crossfade[plots].")
 
 
 def _rows(rows: pd.DataFrame) -> tuple[str, bytes]:

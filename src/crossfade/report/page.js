@@ -81,6 +81,22 @@ for (const plot of all(".plot")) {
 const follow = () => tip.hidden || show(spoken);
 document.addEventListener("scroll", follow, { capture: true, passive: true });
 
+// -- what is wider than its box: say so, and fade out where it goes on --------------------------
+
+for (const scroll of all(".scroll")) {
+  const box = scroll.querySelector(".box, .plot");
+  const look = () => {
+    const wide = box.scrollWidth - box.clientWidth;
+    const tall = box.scrollHeight - box.clientHeight >= 2;
+    const hint = scroll.querySelector(".hint");
+    hint.hidden = wide < 2 && !tall;
+    hint.textContent = wide < 2 ? "Scroll down to see all rows ↓" : hint.dataset.text;
+    scroll.classList.toggle("more", wide - box.scrollLeft >= 2);
+  };
+  box.addEventListener("scroll", look, { passive: true });
+  new ResizeObserver(look).observe(box);
+}
+
 // -- the table of participants: sort and filter ---------------------------------------------------
 
 const table = document.getElementById("participants");

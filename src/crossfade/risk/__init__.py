@@ -1,13 +1,13 @@
 """How wrong a direction will be: error rates, their expectation, their curve and its minimum.
 
 A rule along omega errs at the rate Phi(-omega'nu / sqrt(omega'Sigma omega)), with nu half the gap
-between the class means and Sigma the covariance within them (`conditional_risk`, equation 14). Nobody
-knows omega: the person's own direction and the crowd's are normal about the best one, with
-covariances Sigma_omega (room `fisher`) and Psi (room `prior`). The expected risk of a direction that
-is normal is P(omega'x < 0) with x of the second class, a quadratic form in normals
+between the class means and Sigma the covariance within them (`conditional_risk`, equation 14).
+Nobody knows omega: the person's own direction and the crowd's are normal about the best one, with
+covariances Sigma_omega (room `fisher`) and Psi (room `prior`). The expected risk of a direction
+that is normal is P(omega'x < 0) with x of the second class, a quadratic form in normals
 (`expected_risk`, 15 and 16), which the paper averages over draws and we integrate. Of the convex
-blends alpha omega + (1 - alpha) mu the one of least expected risk is `choose_alpha` (13 and 19), the
-paper's Algorithm 1.
+blends alpha omega + (1 - alpha) mu, `choose_alpha` finds the one of least expected risk (13 and
+19): the paper's Algorithm 1.
 
 Where we depart from the paper: Sigma_omega has the right sign and belongs to a unit vector, Psi is
 tangent to the sphere, the risk is exact, alpha is continuous, and classes may have any proportions.

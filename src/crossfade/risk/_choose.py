@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike
 
 from crossfade._typing import Array, Places, RandomState
@@ -33,10 +34,23 @@ if TYPE_CHECKING:
 
 #: Points at which a continuous minimum is first bracketed.
 _COARSE = np.linspace(0.0, 1.0, 21)
+#: Least variance whose inverse, squared, is still a number.
+_SMALLEST = 1e-100
 #: Risks closer than this differ by rounding.
 _TIE = 1e-12
-#: How often the bracket is then cut to a quarter: next to 0 the curve can be steep.
-_ZOOMS = 2
+#: How often the bracket is then looked at, and steps of Newton's method in it.
+_ZOOMS, _NEWTON = 3, 2
+#: Chebyshev nodes on [-1, 1], and from values there to the coefficients of the polynomial.
+_DEGREES = np.arange(11)
+_NODES = np.cos(np.pi * (_DEGREES + 0.5) / _DEGREES.size)
+_TO_CHEBYSHEV = chebyshev.chebvander(_NODES, _DEGREES[-1]) * np.where(_DEGREES, 2.0, 1.0)
+_TO_CHEBYSHEV /= _DEGREES.size
+#: Where its minimum is looked for first, and from its coefficients to those of its derivatives.
+_FINE = np.linspace(-1.0, 1.0, 401)
+_FINE_VALUES = chebyshev.chebvander(_FINE, _DEGREES[-1]).T
+_SLOPE = np.zeros((11, 11))
+_SLOPE[:, :10] = np.stack([chebyshev.chebder(row) for row in np.eye(11)])
+_BEND = _SLOPE @ _SLOPE
 
 
 class AlphaChoice(NamedTuple):
@@ -130,18 +144,18 @@ def _outer(vectors: Array) -> Array:
 
 
 def _best(grid: Array, risks: Array, errors: Array) -> AlphaChoice:
-    place = _least(risks)
-    take = place[..., None]
-    risk = np.take_along_axis(risks, take, -1)[..., 0]
-    error = np.take_along_axis(errors, take, -1)[..., 0]
-    return AlphaChoice(grid[place], risk, error, grid, risks)
-
-
-def _least(risks: Array) -> Places:
-    """Place of the least risk; between equals it is the last, the person's own."""
+    """The least risk on a grid; between equals it is the last, the person's own."""
     equal = risks <= risks.min(-1, keepdims=True) + _TIE
-    place: Places = risks.shape[-1] - 1 - equal[..., ::-1].argmax(-1)
-    return place
+    place = risks.shape[-1] - 1 - equal[..., ::-1].argmax(-1)
+    return AlphaChoice(grid[place], _at(risks, place), _at(errors, place), grid, risks)
+
+
+def _at(rows: Array, place: Places) -> Array:
+    """One number of each row."""
+    if rows.ndim == 1:
+        return np.asarray(rows[place])
+    found: Array = np.take_along_axis(rows, place[..., None], -1)[..., 0]
+    return found
 
 
 def _refined(
@@ -149,34 +163,56 @@ def _refined(
     coarse: AlphaChoice,
     evaluate: Callable[[BlendLaw, Array], tuple[Array, Array]],
 ) -> AlphaChoice:
-    """Continuous minimum: ever finer grids around the coarse one's, then a parabola."""
-    alpha, spacing = coarse.alpha, np.asarray(_COARSE[1])
+    """Continuous minimum: that of a polynomial through nodes about the coarse one.
+
+    The risk is an analytic function of alpha: a polynomial of degree 10 through Chebyshev nodes
+    within a step of the coarse grid is exact to rounding, but next to 0, where the curve can be
+    steep. Where its last coefficients say that it is not, the bracket is cut to a quarter.
+    """
+    step = _COARSE[1]
+    alpha, risk, error = coarse.alpha, coarse.risk, coarse.error
+    low, high = np.maximum(alpha - step, 0.0), np.minimum(alpha + step, 1.0)
     for _ in range(_ZOOMS):
-        low, high = np.maximum(alpha - spacing, 0.0), np.minimum(alpha + spacing, 1.0)
-        local = low[..., None] + (high - low)[..., None] * np.linspace(0.0, 1.0, 9)
+        middle, reach = (low + high) / 2.0, (high - low) / 2.0
+        local = middle[..., None] + reach[..., None] * _NODES
         risks, errors = evaluate(law, local)
-        place = _least(risks)
-        alpha = np.take_along_axis(local, place[..., None], -1)[..., 0]
-        spacing = (high - low) / (local.shape[-1] - 1)
-    middle = np.clip(place, 1, local.shape[-1] - 2)[..., None]
-    left, centre, right = (
-        np.take_along_axis(risks, middle + shift, -1)[..., 0] for shift in (-1, 0, 1)
-    )
-    bend = left - 2.0 * centre + right
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shift = np.where(bend > 0.0, 0.5 * (left - right) / bend, 0.0)
-    shift = np.clip(shift, -1.0, 1.0)
-    at = np.take_along_axis(local, middle, -1)[..., 0] + shift * spacing
-    at = np.clip(at, 0.0, 1.0)
-    risks_there, errors_there = evaluate(law, at[..., None])
-    risk = np.take_along_axis(risks, place[..., None], -1)[..., 0]
-    error = np.take_along_axis(errors, place[..., None], -1)[..., 0]
-    better = risks_there[..., 0] < risk - _TIE
-    return coarse._replace(
-        alpha=np.where(better, at, alpha),
-        risk=np.where(better, risks_there[..., 0], risk),
-        error=np.where(better, errors_there[..., 0], error),
-    )
+        coefficients = risks @ _TO_CHEBYSHEV
+        found = middle + reach * _least_of(coefficients)
+        value = _chebyshev(coefficients, np.clip((found - middle) / reach, -1.0, 1.0))
+        place = risks.argmin(-1)
+        at_node = _at(risks, place) < value - _TIE
+        found = np.where(at_node, _at(np.broadcast_to(local, risks.shape), place), found)
+        value = np.where(at_node, _at(risks, place), value)
+        better = value < risk - _TIE
+        alpha, risk = np.where(better, found, alpha), np.where(better, value, risk)
+        error = np.where(better, errors.max(-1), error)
+        rough = np.abs(coefficients[..., -2:]).max(-1) > 1e-11
+        if not rough.any():
+            break
+        low, high = np.maximum(alpha - reach / 4.0, 0.0), np.minimum(alpha + reach / 4.0, 1.0)
+    return coarse._replace(alpha=alpha, risk=risk, error=error)
+
+
+def _chebyshev(coefficients: Array, x: Array) -> Array:
+    """Chebyshev series (..., n) at one point each (...), by its definition cos(k arccos x)."""
+    angle = np.arccos(x)
+    value: Array = np.vecdot(coefficients, np.cos(angle[..., None] * _DEGREES))
+    return value
+
+
+def _least_of(coefficients: Array) -> Array:
+    """Where Chebyshev series (..., n) are least on [-1, 1], of shape (...)."""
+    fine = coefficients @ _FINE_VALUES
+    place = np.clip(fine.argmin(-1), 1, _FINE.size - 2)
+    x = _FINE[place]
+    # Newton's method on the derivative, which is a Chebyshev series again.
+    slope, bend = coefficients @ _SLOPE, coefficients @ _BEND
+    for _ in range(_NEWTON):
+        curvature = _chebyshev(bend, x)
+        safe = curvature > 0.0
+        move = np.where(safe, _chebyshev(slope, x) / np.where(safe, curvature, 1.0), 0.0)
+        x = np.clip(x - np.clip(move, -0.05, 0.05), -1.0, 1.0)
+    return np.asarray(x)
 
 
 def choose_alpha(
@@ -251,6 +287,12 @@ def choose_alpha(
         raise ValueError(f"shrinkage must be a number from 0 to 1; got {shrinkage!r}.")
     values, basis = np.linalg.eigh(sigma)
     values = _spectrum.truncate(check_spectrum("covariance", values), 1)
+    largest = float(values.max(initial=0.0))
+    if 0.0 < largest < _SMALLEST:
+        raise ValueError(
+            f"covariance is too small to be inverted: its largest eigenvalue is {largest:.3g}. "
+            "Rescale it and half_gap."
+        )
     spectrum = _spectrum.Spectrum(values, basis, np.zeros(sigma.shape[:-2]))
     if nu.ndim > 1 or sigma.ndim > 2:
         batch = np.broadcast_shapes(nu.shape[:-1], sigma.shape[:-2])

@@ -1,7 +1,7 @@
 """Error rates of linear rules: of a given direction, and on average over a noisy one.
 
-.. math:: R(\\omega) = \\Phi\\left(-\\frac{\\omega^T\\nu}{\\sqrt{\\omega^T\\Sigma\\omega}}\\right),
-    \\quad E[R(\\omega)] = P(\\omega^T x < 0), \\quad \\omega \\sim N(m, C), \\; x \\sim N(\\nu, \\Sigma)
+.. math:: R(\\omega) = \\Phi\\left(-\\omega^T\\nu / \\sqrt{\\omega^T\\Sigma\\omega}\\right), \\quad
+    E[R(\\omega)] = P(\\omega^T x < 0), \\quad \\omega \\sim N(m, C), \\; x \\sim N(\\nu, \\Sigma)
 
 (equations 14 and 15). Classes of unequal proportions move the threshold (20) and the rate (41).
 """

@@ -1,8 +1,8 @@
 """What to expect of a rule on new samples, freed of its optimism (equations 25, 26, 43 and 44).
 
-A rule looks better on the samples that it was learnt from than it is: the gap that it sees along its
-direction is too large by the optimism c tr(A) / |omega|, with A the matrix by which the rule follows
-the person's own direction, whose trace are its effective degrees of freedom (Efron 2004).
+A rule looks better on the samples that it was learnt from than it is: the gap that it sees along
+its direction is too large by the optimism c tr(A) / |omega|, with A the matrix by which the rule
+follows the person's own direction; its trace are the effective degrees of freedom (Efron 2004).
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def forecast(
     freedom = person.dof
     rank = np.maximum(person.rank, 1)
     # A covariance learnt from few samples is too small along directions that come from it.
-    spent = person.spent
-    learnt = freedom / np.maximum(freedom - spent * dof / rank, 0.5)
-    inflation = 1.0 + spent / rank * (learnt - 1.0)
+    learnt_dof = person.covariance_dof
+    learnt = freedom / np.maximum(freedom - learnt_dof * dof / rank, 0.5)
+    inflation = 1.0 + learnt_dof / rank * (learnt - 1.0)
     variance = np.asarray(np.vecdot(omega, person.sigma.apply(omega)) * inflation**2)
     length = np.where(person.length > 0.0, person.length, np.inf)
     noise = person.mean_noise
@@ -55,7 +55,8 @@ def forecast(
     with np.errstate(divide="ignore", invalid="ignore"):
         score = gap / np.sqrt(np.maximum(variance, 0.0))
         score = np.where(np.isnan(score), 0.0, score)
-        doubt = np.nan_to_num(2.0 * optimism**2 / (variance * rank))
+        doubt = 2.0 * optimism**2 / (variance * rank)
+    doubt = np.where(np.isnan(doubt), 0.0, doubt)
     # The optimism is itself uncertain. A mean of Phi over a noisy score is too low; over this one
     # it is right. The noise of the gap proper cancels with that of the threshold.
     doubt = np.minimum(doubt, 0.5)
@@ -67,7 +68,7 @@ def forecast(
         # Student's tails: with few degrees of freedom a score may be anything.
         error = np.maximum(error, np.minimum(1.0 / freedom, 0.5))
     # Without a degree of freedom left the samples say nothing about their own rule.
-    blind = (freedom - spent < 1.0) & (np.asarray(dof) > 0.0)
+    blind = (freedom - learnt_dof < 1.0) & (np.asarray(dof) > 0.0)
     return Forecast(gap, variance, np.where(blind, 0.5, accuracy), np.where(blind, 0.25, error))
 
 

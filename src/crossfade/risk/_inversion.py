@@ -112,6 +112,16 @@ def wrong_probability(
     return np.where(beyond, smaller, risk), np.where(beyond, tail, error)
 
 
+def single(evaluate: Callable[..., tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Evaluate one case, with twice the nodes as long as it is not yet exact."""
+    n_nodes = _FEWEST
+    while True:
+        probability, error = evaluate(n_nodes=n_nodes)
+        n_nodes *= 2
+        if n_nodes > _MOST or error.max() <= TOLERANCE:
+            return probability, error
+
+
 def by_rows(
     evaluate: Callable[..., tuple[Array, Array]], columns: Sequence[Array], rows_at_once: int
 ) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,10 +21,10 @@ from crossfade.fisher._direction import Direction
 from crossfade.fisher._spectrum import ROUNDING, Spectrum, invert
 from crossfade.prior._crowd import Psi
 from crossfade.risk._error_rate import error_rate, threshold
-from crossfade.risk._inversion import by_rows, negative_probability, wrong_probability
+from crossfade.risk._inversion import by_rows, negative_probability, single, wrong_probability
 
 #: Numbers that one pass over a batch may hold, so that it stays in the processor's cache.
-_CHUNK = 1536
+_CHUNK = 6144
 
 
 class BlendLaw(NamedTuple):
@@ -48,156 +48,200 @@ class BlendLaw(NamedTuple):
         return BlendLaw(moved, mu, self.psi, self.class_prior)
 
 
-def _products(sigma: Spectrum, omega: Array, mu: Array) -> tuple[Array, Array, Array]:
-    """Eigenvalues, their multiplicities, and inner products of w, v and m by eigenvalue.
+class _Terms(NamedTuple):
+    """What equation 18 is made of, in the eigenvectors of Sigma; without a batch, all but arrays.
 
-    The six products are ww, wv, wm, vv, vm and mm of the vectors S^(1/2) w, S^(-1/2) w and
-    S^(1/2) m of equation 18.
+    The six `products` are ww, wv, wm, vv, vm and mm of the vectors S^(1/2) w, S^(-1/2) w and
+    S^(1/2) m, by eigenvalue; `sums` are their sums.
     """
-    own = np.matvec(sigma.basis.mT, omega)
-    crowd = np.matvec(sigma.basis.mT, mu)
-    values = sigma.values
+
+    values: Array  # (..., size): eigenvalues
+    multiplicity: Array | None  # (size,); None where all are one
+    products: Array  # (..., 6, size)
+    sums: tuple[Any, ...]  # six of (..., 1, 1); then rank and trace of Sigma, and w'S S w
+    scalars: tuple[Any, ...]  # length, a, g, h, p and q, of (..., 1, 1)
+
+
+def _terms(law: BlendLaw) -> _Terms:
+    person, sigma = law.person, law.person.sigma
+    own = np.matvec(sigma.basis.mT, person.omega)
+    crowd = np.matvec(sigma.basis.mT, law.mu)
+    values, multiplicity = sigma.values, None
     if values.shape != own.shape:
         values = np.broadcast_to(values, own.shape)
-    own_own, own_crowd, crowd_crowd = own * own, own * crowd, crowd * crowd
-    multiplicity = np.ones(values.shape[-1])
+    size = values.shape[-1] + bool(sigma.n_outside)
+    products = np.empty((*own.shape[:-1], 6, size))
+    inside = products[..., : own.shape[-1]]
+    inside[..., 1, :], inside[..., 4, :], inside[..., 5, :] = own * own, own * crowd, crowd * crowd
     if sigma.n_outside:
-        own_rest = omega - np.matvec(sigma.basis, own)
-        crowd_rest = mu - np.matvec(sigma.basis, crowd)
+        own_rest = person.omega - np.matvec(sigma.basis, own)
+        crowd_rest = law.mu - np.matvec(sigma.basis, crowd)
         floor = np.broadcast_to(sigma.floor, own.shape[:-1])
         values = np.concatenate([values, floor[..., None]], -1)
-        multiplicity = np.append(multiplicity, float(sigma.n_outside))
-        own_own = _with(own_own, np.vecdot(own_rest, own_rest))
-        own_crowd = _with(own_crowd, np.vecdot(own_rest, crowd_rest))
-        crowd_crowd = _with(crowd_crowd, np.vecdot(crowd_rest, crowd_rest))
+        multiplicity = np.append(np.ones(size - 1), float(sigma.n_outside))
+        products[..., 1, -1] = np.vecdot(own_rest, own_rest)
+        products[..., 4, -1] = np.vecdot(own_rest, crowd_rest)
+        products[..., 5, -1] = np.vecdot(crowd_rest, crowd_rest)
     seen = values > 0.0
-    own_own, own_crowd = own_own * seen, own_crowd * seen
-    products = np.empty((*values.shape[:-1], 6, values.shape[-1]))
-    products[..., 0, :] = values * own_own
-    products[..., 1, :] = own_own
-    products[..., 2, :] = values * own_crowd
-    products[..., 3, :] = own_own * invert(values)
-    products[..., 4, :] = own_crowd
-    products[..., 5, :] = values * crowd_crowd
-    return values, multiplicity, products
-
-
-def _with(values: Array, last: Array) -> Array:
-    return np.concatenate([values, last[..., None]], -1)
+    if not seen.all():
+        products[..., 1, :] *= seen
+        products[..., 4, :] *= seen
+    products[..., 0, :] = values * products[..., 1, :]
+    products[..., 2, :] = values * products[..., 4, :]
+    products[..., 3, :] = products[..., 1, :] * invert(values)
+    products[..., 5, :] *= values
+    noise = (person.noise, person.radial, person.cross)
+    rank = seen.sum(-1) if multiplicity is None else seen @ multiplicity
+    trace = values.sum(-1) if multiplicity is None else values @ multiplicity
+    turned = np.vecdot(values, products[..., 0, :])
+    if (rank <= 1.0).any() and np.any(person.cross):
+        # A unit direction on one axis cannot turn: what equation 5 leaves there is rounding.
+        kept = np.where(rank <= 1.0, 0.0, 1.0)
+        noise = (kept * noise[0], kept * noise[1], kept * noise[2])
+    parts = (person.length, *noise, *law.psi)
+    summed = products.sum(-1)
+    if summed.ndim == 1:
+        sums = (*summed.tolist(), float(rank), float(trace), float(turned))
+        return _Terms(values, multiplicity, products, sums, tuple(map(float, parts)))
+    batch = summed.shape[:-1]
+    n_batch = math.prod(batch)
+    more = [part.reshape(n_batch, 1, 1) for part in (rank, trace, turned)]
+    return _Terms(
+        values.reshape(n_batch, size),
+        multiplicity,
+        products.reshape(n_batch, 6, size),
+        (*summed.reshape(n_batch, 6).T[..., None, None], *more),
+        tuple(np.broadcast_to(part, batch).reshape(n_batch, 1, 1) for part in parts),
+    )
 
 
 def curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
     """Expected risks and their errors at alphas of shape (n_alphas,) or (..., n_alphas)."""
-    person = law.person
-    values, multiplicity, products = _products(person.sigma, person.omega, law.mu)
-    batch = values.shape[:-1]
-    n_alphas, n_values = alphas.shape[-1], values.shape[-1]
-    noise = (person.noise, person.radial, person.cross)
-    alone = (values > 0.0) @ multiplicity <= 1.0
-    if alone.any() and np.any(person.cross):
-        # A unit direction on one axis cannot turn: what equation 5 leaves there is rounding.
-        kept = np.where(alone, 0.0, 1.0)
-        noise = (kept * noise[0], kept * noise[1], kept * noise[2])
-    n_batch = math.prod(batch)
-    values, products = values.reshape(n_batch, n_values), products.reshape(n_batch, 6, n_values)
-    alphas = alphas.reshape(-1, n_alphas)
-    scalars = np.empty((6, n_batch, 1))
-    for place, part in enumerate((person.length, *noise, *law.psi)):
-        scalars[place, :, 0] = np.ravel(part)
-    mean, deviation = _moments(multiplicity, values, products, alphas, scalars)
-    columns: tuple[Array, ...] = (
-        values,
-        products,
-        alphas,
-        np.moveaxis(scalars, 0, 1),
-        mean,
-        deviation,
-    )
-    if np.any(law.class_prior != 0.5):
-        ww, _, wm, _, _, mm = products.sum(-1).T[..., None]
-        own, crowd = alphas, 1.0 - alphas
-        variance = own * (own * ww + 2.0 * crowd * wm) + crowd * crowd * mm
-        prior = np.asarray(law.class_prior, np.float64).reshape(-1, 1)
-        columns += (threshold(mean, variance, prior), prior)
+    terms = _terms(law)
+    batch = law.person.length.shape
+    if terms.values.ndim > 1:
+        batch = np.broadcast_shapes(batch, law.mu.shape[:-1])
+        alphas = alphas.reshape(-1, alphas.shape[-1])
+    n_alphas, n_values = alphas.shape[-1], terms.values.shape[-1]
+    unequal = bool(np.any(law.class_prior != 0.5))
+    prior = np.asarray(law.class_prior, np.float64).reshape(-1, 1) if unequal else None
+    if terms.values.ndim == 1:
+        return single(partial(_risks, terms, alphas, prior))
+    columns: list[Array] = [terms.values, terms.products, *terms.sums, *terms.scalars, alphas]
+    if prior is not None:
+        columns.append(prior)
+    evaluate = partial(_risks_of_rows, terms.multiplicity)
     rows_at_once = max(1, _CHUNK // (n_alphas * n_values))
-    risks, errors = by_rows(partial(_risks, multiplicity), columns, rows_at_once)
+    risks, errors = by_rows(evaluate, columns, rows_at_once)
     return risks.reshape(*batch, n_alphas), errors.reshape(*batch, n_alphas)
 
 
-def _moments(
-    multiplicity: Array, values: Array, products: Array, alphas: Array, scalars: Array
+def _risks_of_rows(
+    multiplicity: Array | None, values: Array, products: Array, *rest: Array, n_nodes: int
 ) -> tuple[Array, Array]:
-    """Mean and deviation of omega'x for targets on the first axis and alphas on the second."""
-    length, inverse, radial, cross, identity, along = scalars
-    ww, wv, wm, _, _, mm = products.sum(-1).T[..., None]
-    rank, trace = ((values > 0.0) @ multiplicity)[:, None], (values @ multiplicity)[:, None]
-    turned = np.vecdot(values, products[:, 0])[:, None]
-    # The variance is quadratic in the weights; it comes from x, from omega, and from both.
-    reach = length * length
-    bent = radial * ww + 2.0 * cross * wv
-    own_part = ww + (reach * ww + 1.0) * bent + (reach * ww + rank) * inverse
-    crowd_part = mm + identity * (reach * turned + trace) + along * (reach * wm * wm + mm)
-    own, crowd = alphas, 1.0 - alphas
-    variance = own * (own * own_part + 2.0 * crowd * wm) + crowd * crowd * crowd_part
-    return length * (own * ww + crowd * wm), np.sqrt(np.maximum(variance, 0.0))
+    """The same for a chunk of a batch."""
+    terms = _Terms(values, multiplicity, products, rest[:9], rest[9:15])
+    prior = rest[16] if len(rest) > 16 else None
+    return _risks(terms, rest[15], prior, n_nodes=n_nodes)
 
 
 def _risks(
-    multiplicity: Array,
-    values: Array,
-    products: Array,
-    alphas: Array,
-    scalars: Array,
-    mean: Array,
-    deviation: Array,
-    *unequal: Array,
-    n_nodes: int,
+    terms: _Terms, alphas: Array, class_prior: Array | None, *, n_nodes: int
 ) -> tuple[Array, Array]:
-    """Equation 18 for targets on the first axis and alphas on the second."""
-    length, inverse, radial, cross, identity, along = scalars.swapaxes(0, 1)
-    both = np.empty((len(alphas), 2, alphas.shape[1], 1))
-    both[:, 0, :, 0], both[:, 1, :, 0] = alphas, 1.0 - alphas
+    """Equation 18 at alphas of shape (n_alphas,), or (n_rows, n_alphas) for a batch."""
+    values, multiplicity, products = terms.values, terms.multiplicity, terms.products
+    length, inverse, radial, cross, identity, along = terms.scalars
+    ww_0, wv_0, wm_0, _, _, mm_0, rank, trace, turned = terms.sums
+    own, crowd = alphas[..., None], 1.0 - alphas[..., None]
+    # Mean and variance of omega'x. The variance is quadratic in the weights; it comes from x, from
+    # omega, and from both.
+    reach = length * length
+    bent = radial * ww_0 + 2.0 * cross * wv_0
+    own_part = ww_0 + (reach * ww_0 + 1.0) * bent + (reach * ww_0 + rank) * inverse
+    crowd_part = mm_0 + identity * (reach * turned + trace)
+    crowd_part = crowd_part + along * (reach * wm_0 * wm_0 + mm_0)
+    variance = own * (own * own_part + 2.0 * crowd * wm_0) + crowd * crowd * crowd_part
+    mean = (length * (own * ww_0 + crowd * wm_0))[..., 0]
+    deviation = np.sqrt(np.maximum(variance, 0.0))[..., 0]
     diagonal = np.empty((*values.shape, 2))
-    diagonal[..., 0], diagonal[..., 1] = inverse * (values > 0.0), identity * values
-    simple = len(multiplicity) <= 16 and multiplicity[-1] == 1.0
-    ww_0 = products[:, 0].sum(-1)[:, None, None]
-    length, radial, cross, along = (part[..., None] for part in (length, radial, cross, along))
+    single_case = alphas.ndim == 1
+    diagonal[..., 0] = values > 0.0
+    diagonal[..., 0] *= inverse if single_case else inverse[..., 0]
+    diagonal[..., 1] = values
+    diagonal[..., 1] *= identity if single_case else identity[..., 0]
+    simple = multiplicity is None and values.shape[-1] <= 16
 
     def phi(t: Array) -> tuple[Array, Array]:
         # A weight always comes with t, and its square with the square of t.
-        weights = both * t[:, None]
-        squares = weights * weights
-        kernel = diagonal @ squares.reshape(len(t), 2, -1)
+        o, c = own * t, crowd * t
+        squares = np.empty((*t.shape[:-2], 2, t.shape[-2] * t.shape[-1]))
+        oo, cc = o * o, c * c
+        squares[..., 0, :] = oo.reshape(squares[..., 0, :].shape)
+        squares[..., 1, :] = cc.reshape(squares[..., 1, :].shape)
+        kernel = diagonal @ squares
         kernel += 1.0
-        log_det = 0.0 if simple else (np.log(kernel.mT) @ multiplicity).reshape(t.shape)
-        det = kernel.prod(1).reshape(t.shape) if simple else 1.0
-        inner = (products @ np.divide(1.0, kernel, out=kernel)).reshape(-1, 6, *t.shape[1:])
-        del kernel
-        ww, wv, wm, vv, vm, mm = inner.swapaxes(0, 1)
-        own, crowd = weights[:, 0], weights[:, 1]
-        # Rank-one terms by Woodbury: first the pair of w and v, then m m'.
-        h = squares[:, 0] * cross
-        h_vm, h_wv = h * vm, h * wv + 1.0
-        g = squares[:, 0] * radial - h * h * vv
-        scale = 1.0 / (h_wv * h_wv + g * ww)
-        kept = h_wv * wm
-        turned = kept - h_vm * ww
-        mm = mm - (g * wm * wm + h_vm * (kept + turned)) * scale
-        ww, wm = ww * scale, turned * scale
-        q = squares[:, 1] * along
-        shrink = 1.0 / (q * mm + 1.0)
-        wm_k = wm * shrink
-        ww_k = ww - q * wm * wm_k
-        mixed = own * ww_k + crowd * wm_k
-        quadratic = own * mixed + crowd * (own * wm_k + crowd * mm * shrink)
-        log_det = log_det + np.log(det / (scale * shrink))
-        log_modulus = -0.5 * (length * length * (ww_0 - ww_k) + quadratic + log_det)
+        det = kernel.prod(-2) if simple else np.ones(())
+        log_det = 0.0
+        if not simple:
+            log_det = np.log(kernel.mT)
+            log_det = log_det.sum(-1) if multiplicity is None else log_det @ multiplicity
+            log_det = log_det.reshape(t.shape)
+        inner = products @ np.divide(1.0, kernel, out=kernel)
+        inner = inner.reshape(*t.shape[:-2], 6, *t.shape[-2:])
+        ww, wv, wm, vv, vm, mm = (inner[..., place, :, :] for place in range(6))
+        # Rank-one terms by Woodbury: first the pair of w and v, with K = (1 + h wv)^2 + g ww and
+        # g = o^2 radial - h^2 vv; then m m'. In place, since most of the time goes to memory.
+        h = oo * cross
+        h_wv, h_vm = h * wv, h * vm
+        h_wv += 1.0
+        h *= h
+        h *= vv
+        g = oo * radial
+        g -= h
+        whole = h_wv * h_wv
+        whole += np.multiply(g, ww, out=h)
+        scale = 1.0 / whole
+        kept = np.multiply(h_wv, wm, out=h_wv)
+        turn = kept - np.multiply(h_vm, ww, out=h)
+        kept += turn
+        kept *= h_vm
+        g *= wm
+        g *= wm
+        g += kept
+        g *= scale
+        mm = mm - g
+        ww_k, wm_k = ww * scale, np.multiply(turn, scale, out=turn)
+        q = cc * along
+        shrink = q * mm
+        shrink += 1.0
+        whole *= shrink
+        q *= wm_k
+        wm_k = wm_k / shrink
+        q *= wm_k
+        ww_k -= q
+        mixed, wm_k = o * ww_k, np.multiply(c, wm_k, out=wm_k)
+        mixed += wm_k
+        # o^2 ww + 2 o c wm + c^2 mm of what is left.
+        quadratic = np.add(mixed, wm_k, out=wm_k)
+        quadratic *= o
+        mm *= cc
+        mm /= shrink
+        quadratic += mm
+        if simple:
+            whole *= det.reshape(whole.shape)
+        quadratic += np.log(whole, out=whole)
+        ww_k -= ww_0
+        ww_k *= -reach
+        quadratic += ww_k
+        log_modulus = (quadratic + log_det) * -0.5
         return log_modulus, length * mixed
 
-    if not unequal:
+    if class_prior is None:
         return negative_probability(phi, mean, deviation, n_nodes)
-    moved, class_prior = unequal
-    return wrong_probability(phi, mean, deviation, moved, class_prior, n_nodes)
+    within = (own * (own * ww_0 + 2.0 * crowd * wm_0) + crowd * crowd * mm_0)[..., 0]
+    prior = class_prior if alphas.ndim > 1 else class_prior[0]
+    moved = threshold(mean, within, prior)
+    return wrong_probability(phi, mean, deviation, moved, prior, n_nodes)
 
 
 def sampled_curve(

@@ -18,7 +18,7 @@ from crossfade.prior._crowd import Crowd
 from crossfade.risk._choose import least_risk
 from crossfade.risk._law import BlendLaw
 from crossfade.simulate._generate import draw_directions, half_labels
-from crossfade.simulate._misspecified import Parameters, build_world, judge
+from crossfade.simulate._misspecified import Parameters, accuracies, build_world
 from crossfade.simulate._repeats import means, reference, run
 from crossfade.simulate._rules import crowd_of, rules_of
 from crossfade.simulate._scenarios import SCENARIOS
@@ -320,7 +320,7 @@ def _misspecified_piece(
 ) -> dict[Any, Array]:
     label = half_labels(size.n_target)
     world = build_world(scenario, size, label, n_repeats, rng)
-    return judge(world, label, rng, step, n_draws)
+    return accuracies(world, label, rng, step, n_draws)
 
 
 def _check_parameters(parameters: dict[str, float]) -> Parameters:

@@ -158,7 +158,7 @@ def _correlated(noise: Array, label: NDArray[np.intp], correlation: float) -> Ar
     return noise
 
 
-def judge(
+def accuracies(
     world: World, label: NDArray[np.intp], rng: np.random.Generator, step: float, n_draws: int
 ) -> dict[Any, Array]:
     """Accuracy, alpha and forecast of every rule for every target.

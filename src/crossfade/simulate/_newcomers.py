@@ -11,7 +11,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from crossfade._typing import Progress, RandomState
 from crossfade._validate import as_generator
-from crossfade.blend._estimators import ConvexBlendClassifier, PosteriorBlendClassifier
+from crossfade.blend._convex import ConvexBlendClassifier
+from crossfade.blend._posterior import PosteriorBlendClassifier
 from crossfade.fisher._discriminant import FisherDiscriminant
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.simulate._generate import draw_directions, half_labels, simulate_tasks

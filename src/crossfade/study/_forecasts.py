@@ -1,4 +1,4 @@
-"""Rows of a study in, forecasts of the accuracy against what happened out."""
+"""Forecasts of the accuracy against what happened."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
@@ -210,7 +210,11 @@ def _mended(found: Predictions, batch: Batch, own: Direction, rule: Any) -> Pred
     Such a split is one whose classes do not differ, or only where nothing varies; estimators know
     what to do with it.
     """
-    places = np.flatnonzero(own.length == 0.0).tolist()
+    return _refitted(found, np.flatnonzero(own.length == 0.0).tolist(), batch, rule)
+
+
+def _refitted(found: Predictions, places: list[int], batch: Batch, rule: Any) -> Predictions:
+    """The same, with the predictions of an estimator for the splits at some places."""
     if not places:
         return found
     parts = [fit_and_predict(clone(rule), batch.part(place, place + 1)) for place in places]
@@ -330,6 +334,47 @@ def _run_proportions(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
 
 
 # -- what one would take otherwise, and more than two classes -------------------------------------
+
+
+#: What "lda" stands for.
+_LDA = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+#: Least ratio of the eigenvalues of a covariance whose inverse does not depend on how it is found.
+_WELL_CONDITIONED = 1e-6
+
+
+def _run_lda(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    """scikit-learn's LDA for all splits at once; by itself where its own rounding decides.
+
+    The covariance is the mean over the classes of (1 - s) E + s I, in units of their deviations,
+    with E the covariance of the standardised windows x and Ledoit and Wolf's s = min(1, b / c),
+    b = (mean |x|^4 - |E|^2) / n, c = |E - I|^2.
+    """
+    n_classes, n_features = len(batch.classes), batch.X.shape[1]
+    X = batch.X[batch.splits.labelled].reshape(len(batch), n_classes, -1, n_features)
+    means, scale = X.mean(2), X.std(2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rows = (X - means[:, :, None]) / scale[:, :, None]
+        within = rows.mT @ rows / X.shape[2]
+        square = (within**2).sum((-2, -1))
+        noise = (((rows**2).sum(-1) ** 2).mean(-1) - square) / X.shape[2]
+        weight = np.minimum(noise / (square - n_features), 1.0)[..., None, None]
+    within = (1.0 - weight) * within + weight * np.eye(n_features)
+    sigma = (within * scale[..., None] * scale[..., None, :]).mean(1)
+    able = (scale > 1e-6 * np.abs(means)).all((1, 2)) & np.isfinite(sigma).all((1, 2))
+    sigma[~able] = 0.0
+    values = np.linalg.eigvalsh(sigma)
+    able = values[:, 0] > _WELL_CONDITIONED * values[:, -1]
+    sigma[~able] = np.eye(n_features)
+    coef = np.linalg.solve(sigma[:, None], means[..., None])[..., 0]
+    scores = batch.scores(coef, np.zeros((len(batch), n_features)))
+    scores = (scores - 0.5 * np.vecdot(means, coef)[..., None]).mT
+    if n_classes == 2:
+        scores = scores[..., 1] - scores[..., 0]
+        found = Predictions.of_two(scores, expit(scores))
+    else:
+        chances, none = softmax(scores, -1), np.full(len(batch), np.nan)
+        found = Predictions(scores.argmax(-1), chances, chances, none, none)
+    return _refitted(found, np.flatnonzero(~able).tolist(), batch, _LDA)
 
 
 def _run_pooled(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
@@ -480,7 +525,7 @@ _RECORDS = (
     Method(
         name="lda",
         label="scikit-learn's LDA",
-        run=FitEach(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")),
+        run=_run_lda,
         family="usual",
         sees=Sees.LABELLED,
         colour="#cc79a7",

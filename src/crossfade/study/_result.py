@@ -60,7 +60,7 @@ class StudyResult:
     drawn_from: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, outcomes: Sequence[Outcome], drawn_from: Mapping[str, str]) -> StudyResult:
+    def _of(cls, outcomes: Sequence[Outcome], drawn_from: Mapping[str, str]) -> StudyResult:
         """Put the parts of one study together, in the order given."""
         import pandas as pd
 
@@ -97,7 +97,7 @@ class StudyResult:
                 UserWarning,
                 stacklevel=2,
             )
-        return cls.of(list(found.values()), record.drawn_from())
+        return cls._of(list(found.values()), record.drawn_from())
 
     def __repr__(self) -> str:
         names = ", ".join(self.rows["method"].unique())

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import NamedTuple
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.model_selection._split import GroupsConsumerMixin
+from sklearn.utils import indexable
+
+from crossfade._validate import check_choice, check_integer
 
 Places = NDArray[np.intp]
 
@@ -37,6 +44,19 @@ class Splits(NamedTuple):
     def part(self, first: int, last: int) -> Splits:
         """Splits from `first` up to but not including `last`."""
         return self._replace(labelled=self.labelled[first:last], test=self.test[first:last])
+
+
+def check_budget(budget: object) -> float:
+    """A proportion as a float below one, or windows of each class as an int."""
+    whole = isinstance(budget, (int, np.integer)) and not isinstance(budget, bool)
+    if whole and budget >= 1:  # type: ignore[operator]
+        return int(budget)  # type: ignore[call-overload, no-any-return]
+    if isinstance(budget, (float, np.floating)) and 0.0 < budget < 1.0:
+        return float(budget)
+    raise ValueError(
+        "A budget is a proportion between 0 and 1, as 0.1 is, or a whole number of windows of each "
+        f"class, as 4 is; got {budget!r}."
+    )
 
 
 def windows_of_each_class(budget: float, counts: tuple[int, ...]) -> int:
@@ -86,3 +106,166 @@ def generator_for(seed: int, *what: object) -> np.random.Generator:
     """Generator that depends on the seed and on what it is for; the same on every machine."""
     digest = hashlib.sha256(repr(what).encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest, "little")])
+
+
+class CalibrationSplit(GroupsConsumerMixin, BaseCrossValidator):
+    """Cross-validator for calibration: all windows of the others, then a few of the target.
+
+    Each group, as a rule a person, is the target in turn. The training rows are all rows of the
+    other groups, followed by a few rows of the target, so that the group of the last one is the
+    target; the test rows are the target's others. They are those that
+    :class:`~crossfade.CalibrationStudy` draws for tasks of the same names and the same
+    `random_state`.
+
+    Parameters
+    ----------
+    budget : int or float, default=4
+        Labelled rows of each class: a whole number, or a proportion of the target's smallest class,
+        rounded up.
+    kind : {"consecutive", "chronological", "random"}, default="consecutive"
+        Which rows of each class are labelled: a run with a random start; the first, as a real
+        session goes; or any. Rows are taken to be in the order of time.
+    n_splits : int, default=1
+        Splits for each group; "chronological" knows but one.
+    random_state : int or None, default=None
+        Seed. None draws other rows with every call of `split`.
+
+    See Also
+    --------
+    crossfade.CalibrationStudy : Compares methods on many such splits, fast.
+    sklearn.model_selection.LeaveOneGroupOut : Has no row of the target in training.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade.study import CalibrationSplit
+    >>> y = np.tile([0, 0, 0, 1, 1, 1], 2)
+    >>> groups = np.repeat(["ann", "bob"], 6)
+    >>> split = CalibrationSplit(budget=1, kind="chronological")
+    >>> for train, test in split.split(np.zeros((12, 1)), y, groups):
+    ...     print(train, test)
+    [ 6  7  8  9 10 11  0  3] [1 2 4 5]
+    [0 1 2 3 4 5 6 9] [ 7  8 10 11]
+    """
+
+    def __init__(
+        self,
+        budget: float = 4,
+        kind: str = "consecutive",
+        *,
+        n_splits: int = 1,
+        random_state: int | None = None,
+    ) -> None:
+        self.budget = budget
+        self.kind = kind
+        self.n_splits = n_splits
+        self.random_state = random_state
+
+    def split(
+        self, X: Any, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Iterator[tuple[Places, Places]]:
+        """Rows to train on and to test on.
+
+        Groups that have too few rows of a class are never the target; a warning names them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of all groups; only their number is used.
+        y : array-like of shape (n_samples,)
+            Class of each row.
+        groups : array-like of shape (n_samples,)
+            Group of each row.
+
+        Yields
+        ------
+        train : ndarray of shape (n_train,)
+            Places of all rows of the other groups, then those of the target's labelled rows.
+        test : ndarray of shape (n_test,)
+            Places of the target's other rows.
+        """
+        budget, kind, n_splits = self._checked()
+        groups, targets, left_out = self._targets(X, y, groups)
+        if left_out:
+            names = ", ".join(repr(name) for name in left_out[:10]) + ", ..." * (len(left_out) > 10)
+            warnings.warn(
+                f"{len(left_out)} of {len(targets) + len(left_out)} groups have too few rows of a "
+                f"class to be the target with budget {budget!r}: {names}.",
+                UserWarning,
+                stacklevel=2,
+            )
+        seed = self.random_state
+        if seed is None:
+            seed = int(np.random.default_rng().integers(2**63))
+        for name, label in targets.items():
+            rows, others = np.flatnonzero(groups == name), np.flatnonzero(groups != name)
+            n_each = windows_of_each_class(budget, tuple(np.bincount(label).tolist()))
+            rng = generator_for(seed, str(name), budget, "splits")
+            splits = draw_splits(label, n_each, n_splits, kind, rng)
+            for labelled, test in zip(splits.labelled, splits.test, strict=True):
+                yield np.concatenate([others, rows[labelled]]), rows[test]
+
+    def get_n_splits(
+        self, X: Any = None, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> int:
+        """Number of splits of all groups together.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            Not used.
+        y : array-like of shape (n_samples,)
+            Class of each row.
+        groups : array-like of shape (n_samples,)
+            Group of each row.
+
+        Returns
+        -------
+        int
+            Groups that can be the target, times the splits of each.
+        """
+        _, _, n_splits = self._checked()
+        _, targets, _ = self._targets(X, y, groups)
+        return len(targets) * n_splits
+
+    def _checked(self) -> tuple[float, str, int]:
+        """Budget, kind and number of splits of each group."""
+        kind = check_choice("kind", self.kind, KINDS)
+        n_splits = check_integer("n_splits", self.n_splits, 1)
+        if self.random_state is not None:
+            check_integer("random_state", self.random_state, 0)
+        return check_budget(self.budget), kind, 1 if kind == "chronological" else n_splits
+
+    def _targets(
+        self, X: Any, y: ArrayLike | None, groups: ArrayLike | None
+    ) -> tuple[NDArray[Any], dict[Any, Places], list[Any]]:
+        """Groups of the rows, places of the classes of each group's rows, and who has too few."""
+        if y is None or groups is None:
+            missing = "y" if y is None else "groups"
+            raise ValueError(
+                f"CalibrationSplit needs y, the class of each row, and groups, whose row it is; "
+                f"{missing} is missing. Pass groups=... to the function that cross-validates, or "
+                'params={"groups": ...} where metadata routing is on.'
+            )
+        indexable(X, y, groups)
+        label, groups = np.unique(y, return_inverse=True)[1], np.asarray(groups)
+        names, n_classes = np.unique(groups), int(label.max()) + 1
+        if names.size < 2 or n_classes < 2:
+            raise ValueError(
+                f"CalibrationSplit needs two groups and two classes; got {names.size} of the one "
+                f"and {n_classes} of the other."
+            )
+        targets, left_out = {}, []
+        for name in names.tolist():
+            own = label[groups == name]
+            counts = tuple(np.bincount(own, minlength=n_classes).tolist())
+            if 0 < windows_of_each_class(check_budget(self.budget), counts) < min(counts):
+                targets[name] = own
+            else:
+                left_out.append(name)
+        if not targets:
+            raise ValueError(
+                f"Budget {self.budget!r} leaves no group a row of each class to test on. Take a "
+                "smaller budget."
+            )
+        return groups, targets, left_out

@@ -7,17 +7,15 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from signal import SIG_IGN, SIGINT, signal
-from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossfade._validate import check_choice, check_integer
-from crossfade.study._evaluate import Note, Outcome, Plan, run_shard
+from crossfade.study._evaluate import Note, Outcome, Plan
 from crossfade.study._methods import Sees
 from crossfade.study._result import StudyResult
-from crossfade.study._sources import Participant, Sources
+from crossfade.study._sources import Sources
 from crossfade.study._splits import KINDS
 from crossfade.study._store import Record, Store
 from crossfade.study._validate import check_budgets, check_methods, check_sizes, check_tasks
@@ -176,7 +174,7 @@ class CalibrationStudy:
                 if on_progress is not None:
                     on_progress(len(finished), len(shards))
         in_order = [finished[shard] for shard in shards]
-        result = StudyResult.of(in_order, record.drawn_from())
+        result = StudyResult._of(in_order, record.drawn_from())
         notes = [note for outcome in in_order for note in outcome.notes]
         for message in _messages(notes, len(result.rows) // len(plan.methods)):
             warnings.warn(message, UserWarning, stacklevel=2)
@@ -201,49 +199,13 @@ class CalibrationStudy:
             part = plan._replace(methods={method: plan.methods[method]})
             work[task, method] = (targets[task], part)
         if dask is None:
-            yield from _in_processes(work, sources, n_jobs)
+            from crossfade.study._processes import in_processes
+
+            yield from in_processes(work, sources, n_jobs)
         else:
             from crossfade.study._cluster import on_workers
 
             yield from on_workers(work, sources, dask)
-
-
-def _in_processes(
-    work: Mapping[tuple[str, str], tuple[Participant, Plan]],
-    sources: Sources,
-    n_jobs: int,
-) -> Generator[tuple[tuple[str, str], Outcome]]:
-    import joblib
-
-    calls = [
-        joblib.delayed(_named)(shard, target, sources, plan, os.getpid())
-        for shard, (target, plan) in work.items()
-    ]
-    with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
-        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    outcomes = parallel(calls)
-    try:
-        for outcome in outcomes:  # noqa: UP028
-            yield outcome
-    finally:
-        # Who stops a study knows that work is left; joblib would warn of it.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            outcomes.close()
-
-
-def _named(
-    shard: tuple[str, str],
-    target: Participant,
-    sources: Sources,
-    plan: Plan,
-    parent: int,
-) -> tuple[tuple[str, str], Outcome]:
-    # A Ctrl-C reaches workers too; one that it ends while it hands over a result would leave the
-    # parent waiting for ever. The parent ends them.
-    if os.getpid() != parent and current_thread() is main_thread():
-        signal(SIGINT, SIG_IGN)
-    return shard, run_shard(target, sources, plan)
 
 
 def _messages(notes: list[Note], n_fits: int) -> list[str]:

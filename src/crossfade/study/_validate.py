@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crossfade.fisher._moments import ClassMoments
 from crossfade.study._methods import METHODS, Method, by_role, own_method
 from crossfade.study._sources import Participant
-from crossfade.study._splits import windows_of_each_class
+from crossfade.study._splits import check_budget, windows_of_each_class
 from crossfade.tasks._task import Task, TaskSet
 
 
@@ -24,7 +24,8 @@ def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]
     """
     named: dict[str, Task] = {}
     for place, task in enumerate(TaskSet(tasks)):
-        name = task.name if task.name is not None else f"task {place + 1}"
+        # A string of numpy looks otherwise to what draws splits by name.
+        name = str(task.name) if task.name is not None else f"task {place + 1}"
         if name in named:
             raise ValueError(
                 "Tasks must have different names, since splits are drawn by name; two are called "
@@ -137,18 +138,7 @@ def _check_pair(method: object) -> Method:
 
 def check_budgets(budgets: Sequence[float]) -> tuple[float, ...]:
     """Budgets as Python's numbers: proportions as floats below one, counts as ints."""
-    found: list[float] = []
-    for budget in np.asarray(budgets, dtype=object).ravel().tolist():
-        whole = isinstance(budget, (int, np.integer)) and not isinstance(budget, bool)
-        if whole and budget >= 1:
-            found.append(int(budget))
-        elif not whole and isinstance(budget, (float, np.floating)) and 0.0 < budget < 1.0:
-            found.append(float(budget))
-        else:
-            raise ValueError(
-                "A budget is a proportion between 0 and 1, as 0.1 is, or a whole number of windows "
-                f"of each class, as 4 is; got {budget!r}."
-            )
+    found = [check_budget(budget) for budget in np.asarray(budgets, dtype=object).ravel().tolist()]
     if not found or len(set(found)) < len(found):
         raise ValueError(f"budgets must be different numbers, at least one; got {budgets!r}.")
     return tuple(found)

@@ -98,7 +98,7 @@ def _label(name: str) -> str:
 
 
 def _lacking(both: pd.DataFrame, method: str, against: str | None, n_labelled: float) -> str:
-    """Who has no accuracy with fewer windows, where somebody was given fewer."""
+    """Who failed with fewer windows, where somebody was given fewer."""
     windows = both.groupby("budget")["n_labelled"].median()
     fewer = both[both["budget"].isin(windows.index[windows < n_labelled])]
     if fewer.empty:
@@ -107,8 +107,7 @@ def _lacking(both: pd.DataFrame, method: str, against: str | None, n_labelled: f
     names = [_label(name) for name in (method, against) if name and name not in able]
     if not names:
         return "; with fewer windows there is no task on which both have an accuracy"
-    has = "has" if len(names) == 1 else "have"
-    return f"; with fewer windows {' and '.join(names)} {has} no accuracy"
+    return f"; {' and '.join(names)} failed with fewer windows"
 
 
 def _line(table: pd.DataFrame, budget: float) -> pd.Series:
@@ -120,7 +119,7 @@ def _windows(n_labelled: pd.Series[float], budget: float) -> str:
     count = f"{least:.0f}" if least == most else f"{least:.0f} to {most:.0f}"
     if budget >= 1.0:
         return f"With {count} labelled windows ({budget:.0f} of each class)"
-    share = f"of each class as many as {100.0 * budget:.3g} % of the smallest"
+    share = f"{100.0 * budget:.3g} % of the smallest class, from each class"
     return f"With {count} labelled windows ({share})"
 
 

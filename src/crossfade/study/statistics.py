@@ -1,4 +1,4 @@
-"""Rows of a study in, tables out: how good, how much better, with how many fewer labels."""
+"""How good each method is, how much better than another one, and how many labels it saves."""
 
 from __future__ import annotations
 
@@ -287,9 +287,8 @@ def labels_saved(
     """How many fewer labelled windows a method needs for the accuracy of another.
 
     The mean accuracies of `method` are made monotone in the number of labelled windows (isotonic
-    regression), and joined by straight lines in its logarithm. A budget at which a method failed on
-    all tasks is none of its budgets; means are over the tasks on which both have an accuracy at all
-    of theirs.
+    regression), and joined by straight lines in its logarithm. Budgets at which a method failed on
+    all tasks are left out; means are over the tasks on which both have an accuracy at all others.
 
     Parameters
     ----------

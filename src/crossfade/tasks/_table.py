@@ -1,4 +1,4 @@
-"""Tables in, tasks out, and back: one row for each window (``docs/task-table.md``)."""
+"""Tables of tasks, with one row for each window (``docs/task-table.md``)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from crossfade._atomic import write_whole
 from crossfade._validate import check_choice
+from crossfade.exceptions import DroppedWindowsWarning
 from crossfade.tasks._task import Task
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def tasks_of(
         warnings.warn(
             f"{where}: {rows.sum()} of {len(rows)} rows were dropped, since features are missing: "
             f"{counts}.{also}",
-            UserWarning,
+            DroppedWindowsWarning,
             stacklevel=4,
         )
     start = numbers_of(frame, "start", where, first_row) if "start" in frame else None

@@ -1,0 +1,73 @@
+"""How methods are called and drawn, from the records of :mod:`crossfade.study`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crossfade.study._methods import METHODS
+
+
+class MethodLook(NamedTuple):
+    """How a method is called and drawn, what it does, and what it knows that nobody can have."""
+
+    label: str
+    colour: str
+    marker: str
+    text: str = ""
+    given: str = ""
+
+
+#: What readers of figures and reports see in place of the name that commands take.
+_LABELS = {
+    "target": "Person alone",
+    "average-source": "Crowd alone",
+    "paper": "Paper's blend",
+    "oracle": "Oracle alpha",
+    "random-alpha": "Random alpha",
+    "target-shrunk": "Person, shrunk",
+    "convex": "Convex blend",
+    "posterior": "Posterior blend",
+    "posterior-unlabelled": "Posterior, unlabelled",
+    "pooled": "Pooled LDA",
+    "mixture": "Mixture blend",
+    "convex-mixture": "Convex mixture",
+    "per-task": "Per-task blend",
+    "private": "Private posterior",
+    "posterior-proportions": "Posterior, proportions",
+    "pairwise": "Pairwise blend",
+    "one-vs-rest": "One-vs-rest blend",
+}
+#: Ours, and rules of the simulation studies that are no methods of a study.
+_KNOWN = {
+    name: MethodLook(_LABELS.get(name, one.label), one.colour, one.marker, one.text, one.given)
+    for name, one in METHODS.items()
+} | {
+    "optimal": MethodLook("Optimal alpha", METHODS["paper"].colour, METHODS["paper"].marker),
+    "paper, origin": MethodLook("Paper's, origin", "#8fd3bf", "h"),
+}
+#: Colours and markers of the user's own methods.
+_SPARE = ("#a65628", "#999933", "#44aa99", "#aa4499", "#661100", "#117733")
+_SPARE_MARKERS = ("h", "X", "d", "8", ">", "H")
+
+
+def method_of(name: str, place: int = 0) -> MethodLook:
+    """Method of this name; what is not ours is the user's, the `place`-th of them."""
+    if name in _KNOWN:
+        return _KNOWN[name]
+    colour = _SPARE[place % len(_SPARE)]
+    # One marker further in each round of colours, so that pairs repeat late.
+    marker = _SPARE_MARKERS[(place + place // len(_SPARE)) % len(_SPARE_MARKERS)]
+    return MethodLook(name, colour, marker, "An estimator fitted to the labelled windows.")
+
+
+def looks(names: list[str]) -> dict[str, MethodLook]:
+    """Look of each method; ours always have the same, whoever else is there."""
+    theirs = [name for name in dict.fromkeys(names) if name not in _KNOWN]
+    return {name: method_of(name, theirs.index(name) if name in theirs else 0) for name in names}
+
+
+def spoken(name: str) -> str:
+    """Name of a method within a sentence: "the posterior blend"."""
+    label = method_of(name).label
+    known_noun = name in _KNOWN and label[0].isupper()
+    return f"the {label[0].lower()}{label[1:]}" if known_noun else label

@@ -1,0 +1,120 @@
+"""Sums of a prior from the moments of many tasks: one direction each, in common units.
+
+Features are divided by the median over tasks of their deviation within the classes, unless a scale
+is given; a direction is that of Fisher's discriminant in these units (room `fisher`). Beside the
+sums of the directions and of their outer products a prior keeps averages over its tasks: the
+covariance within the classes, half the gap between them, how far neighbouring windows are alike
+(equation 47), and how noisy the directions are, from those of the halves of each task (49).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crossfade._typing import Array
+from crossfade._validate import check_classes, check_names
+from crossfade.exceptions import NoDirectionError
+from crossfade.fisher._discriminant import resolve_scale
+from crossfade.fisher._task_moments import Block, TaskMoments, unit_directions
+from crossfade.prior._compatibility import typical_deviation
+from crossfade.tasks._task import Task, TaskSet
+
+
+def learn_sums(
+    moments: TaskMoments,
+    shrinkage: str | float | None,
+    feature_scale: ArrayLike | str | None,
+    *,
+    isotropic: bool = False,
+    keep_directions: bool = False,
+    classes: Sequence[Any] | None = None,
+    feature_names: Sequence[str] | None = None,
+    called: Callable[[int], str] = "Task {}".format,
+) -> dict[str, Any]:
+    """Fields of a `TaskPrior`; `called` names a task that has no direction."""
+    n_features = moments.blocks[0].whole.n_features
+    given = resolve_scale(feature_scale, n_features)
+    scale = _typical_scale(moments) if given is None else given
+
+    def halves(block: Block) -> Array:
+        if block.halves is None:
+            return np.zeros((len(block.places), 2, n_features))
+        return np.stack([unit_directions(half, scale, shrinkage) for half in block.halves], 1)
+
+    directions = moments.gather(lambda one: unit_directions(one.whole, scale, shrinkage))
+    if not directions.any(1).all():
+        place = int((~directions.any(1)).argmax())
+        raise NoDirectionError(
+            f"{called(place)} has no direction: its classes do not differ in any feature. "
+            "Leave it out."
+        )
+    return {
+        "n_tasks": len(directions),
+        "direction_sum": directions.sum(0),
+        "outer_sum": None if isotropic else directions.T @ directions,
+        "feature_scale": scale,
+        "scale_learnt": isinstance(feature_scale, str),
+        "classes": check_classes(classes),
+        "feature_names": check_names(feature_names, n_features),
+        "within_covariance": None if isotropic else _average_covariance(moments, scale),
+        "half_gap": moments.gather(lambda one: one.whole.gap() / (2.0 * scale)).mean(0),
+        "autocorrelation": moments.gather(lambda one: one.autocorrelation).mean(0),
+        "direction_noise": direction_noise(*moments.gather(halves).swapaxes(0, 1)),
+        "directions": directions if keep_directions else None,
+    }
+
+
+def check_sources(tasks: list[Task]) -> tuple[str, ...] | None:
+    """Names of the features; refuses tasks of other features, or of other than two classes."""
+    if not tasks:
+        raise ValueError("A prior needs at least one task; got none.")
+    names = TaskSet(tasks).feature_names
+    first = tasks[0]
+    for task in tasks:
+        if len(task.classes) != 2:
+            raise ValueError(
+                f"{task!r} has {len(task.classes)} classes, {task.classes.tolist()[:5]}; a source "
+                "needs samples of two. Leave it out, or keep two classes."
+            )
+        if not np.array_equal(task.classes, first.classes):
+            raise ValueError(
+                f"All tasks must have the same classes; {task!r} has {task.classes.tolist()}, "
+                f"{first!r} has {first.classes.tolist()}. Rename the labels."
+            )
+    return names
+
+
+def _average_covariance(moments: TaskMoments, scale: Array) -> Array | None:
+    """Mean over tasks of their covariance within the classes; those without one do not count."""
+    total, n_able = np.zeros((scale.size, scale.size)), 0
+    for block in moments.blocks:
+        # Tasks of one sample a class have no covariance to give.
+        if np.all(block.whole.left > 0.0):
+            part = block.whole.scaled(scale)
+            if block.whole.rooted:
+                rows = part.reshape(-1, scale.size)
+                total += rows.T @ rows
+            else:
+                total += part.sum(0)
+            n_able += len(block.places)
+    return total / n_able if n_able else None
+
+
+def direction_noise(early: Array, late: Array) -> float | None:
+    """Average squared error of directions, from those of the halves of each task (equation 49)."""
+    both = early.any(1) & late.any(1)
+    if not both.any():
+        return None
+    return float(((early - late)[both] ** 2).sum(1).mean()) / 4.0
+
+
+def _typical_scale(moments: TaskMoments) -> Array:
+    return typical_deviation(
+        moments.gather(lambda one: one.whole.variance()),
+        moments.gather(lambda one: one.whole.largest),
+        moments.gather(lambda one: np.broadcast_to(one.whole.left, one.places.shape)),
+    )

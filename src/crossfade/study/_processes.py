@@ -1,0 +1,83 @@
+"""Shards of a study, computed by processes of this machine."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Mapping
+from concurrent.futures import Future
+from queue import SimpleQueue
+from signal import SIG_IGN, SIGINT, signal
+from threading import current_thread, main_thread
+
+from joblib import effective_n_jobs
+from joblib.executor import get_memmapping_executor
+
+from crossfade.study._evaluate import Outcome, Plan, run_shard
+from crossfade.study._sources import Participant, Sources
+
+Shard = tuple[str, str]
+
+#: What workers are started with: their matrices are small.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+def in_processes(
+    work: Mapping[Shard, tuple[Participant, Plan]], sources: Sources, n_jobs: int
+) -> Generator[tuple[Shard, Outcome]]:
+    """Outcomes as they come: workers do shards from the first on, this process from the last on.
+
+    A worker needs a second to start, in which this process has done many small shards.
+    """
+    n_workers = min(effective_n_jobs(n_jobs), len(work)) - 1
+    if not n_workers:
+        for shard, (target, plan) in work.items():
+            yield shard, run_shard(target, sources, plan)
+        return
+    # Large arrays are written to a file once, which all workers read.
+    workers = get_memmapping_executor(n_workers, env=_ONE_THREAD)
+    left = deque(work)
+    running: dict[Future[Outcome], Shard] = {}
+    finished: SimpleQueue[Future[Outcome]] = SimpleQueue()
+
+    def submit() -> None:
+        try:
+            shard = left.popleft()
+        except IndexError:
+            return
+        target, plan = work[shard]
+        future = workers.submit(_in_worker, target, sources, plan)
+        running[future] = shard
+        future.add_done_callback(hand_over)
+
+    def hand_over(future: Future[Outcome]) -> None:
+        # In a thread of the executor, so that workers need not wait for this process.
+        if future.exception() is None:
+            submit()
+        finished.put(future)
+
+    try:
+        for _ in range(2 * n_workers):
+            submit()
+        while left or running:
+            if not left or not finished.empty():
+                future = finished.get()
+                yield running.pop(future), future.result()
+                continue
+            try:
+                shard = left.pop()
+            except IndexError:
+                continue
+            target, plan = work[shard]
+            yield shard, run_shard(target, sources, plan)
+    finally:
+        left.clear()
+        if running:
+            workers.terminate(kill_workers=True)
+
+
+def _in_worker(target: Participant, sources: Sources, plan: Plan) -> Outcome:
+    # A Ctrl-C reaches workers too; one that it ends while it hands over a result would leave the
+    # parent waiting for ever. The parent ends them.
+    if current_thread() is main_thread():
+        signal(SIGINT, SIG_IGN)
+    return run_shard(target, sources, plan)

@@ -1,0 +1,171 @@
+"""CalibrationSplit: which rows are whose, as in a study, and inside scikit-learn's own tools."""
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.naive_bayes import GaussianNB
+
+from crossfade import Task
+from crossfade.study import CalibrationSplit, CalibrationStudy
+
+KINDS = ["consecutive", "chronological", "random"]
+
+
+class OnTheTarget(ClassifierMixin, BaseEstimator):
+    """Fits to the rows of the group of the last row alone, as a blend would to its target."""
+
+    def __init__(self, smoothing=1e-9):
+        self.smoothing = smoothing
+
+    def fit(self, X, y, groups):
+        own = groups == groups[-1]
+        self.classes_ = np.unique(y)
+        self.n_own_ = int(own.sum())
+        self.rule_ = GaussianNB(var_smoothing=self.smoothing).fit(X[own], y[own])
+        return self
+
+    def predict(self, X):
+        return self.rule_.predict(X)
+
+
+@pytest.fixture
+def table(make_tasks):
+    """Rows of five people, their classes and names; each has their rows in another place."""
+    tasks = make_tasks(5, n_each=(11, 9))
+    X = np.concatenate([task.X for task in tasks])
+    y = np.concatenate([task.y for task in tasks])
+    groups = np.repeat([task.name for task in tasks], 20)
+    order = np.random.default_rng(0).permutation(100)
+    return X[order], y[order], groups[order]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("budget", "n_each"), [(3, 3), (0.3, 3), (np.int64(1), 1)])
+def test_the_last_rows_are_the_targets(table, kind, budget, n_each):
+    X, y, groups = table
+    split = CalibrationSplit(budget, kind, n_splits=4, random_state=0)
+    found = list(split.split(X, y, groups))
+    n_splits = 1 if kind == "chronological" else 4
+    assert len(found) == split.get_n_splits(X, y, groups) == 5 * n_splits
+    for place, (train, test) in enumerate(found):
+        name = f"p{place // n_splits}"
+        others, labelled = train[: -2 * n_each], train[-2 * n_each :]
+        np.testing.assert_array_equal(others, np.flatnonzero(groups != name))
+        assert y[labelled].tolist() == [0] * n_each + [1] * n_each
+        own = np.flatnonzero(groups == name)
+        assert sorted([*labelled, *test]) == own.tolist()
+        for part in (labelled[:n_each], labelled[n_each:]):
+            of_class = own[y[own] == y[part[0]]]
+            first = int(np.searchsorted(of_class, part[0]))
+            if kind != "random":
+                np.testing.assert_array_equal(part, of_class[first : first + n_each])
+            if kind == "chronological":
+                assert first == 0
+    assert (len({tuple(train[-2 * n_each :]) for train, _ in found}) > 5) == (n_splits > 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_are_those_of_a_study(table, kind):
+    X, y, groups = table
+    tasks = [Task(X[groups == name], y[groups == name], name) for name in np.unique(groups)]
+    study = CalibrationStudy(
+        tasks,
+        methods={"bayes": GaussianNB()},
+        budgets=[3],
+        splits=kind,
+        n_splits=4,
+        random_state=8,
+    )
+    scores = cross_val_score(
+        OnTheTarget(),
+        X,
+        y,
+        cv=CalibrationSplit(3, kind, n_splits=4, random_state=8),
+        groups=groups,
+        params={"groups": groups},
+        scoring="balanced_accuracy",
+    )
+    np.testing.assert_allclose(scores, study.run().rows["balanced_accuracy"])
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_with_and_without_metadata_routing(table, routed):
+    X, y, groups = table
+    split = CalibrationSplit(4, random_state=0)
+    with config_context(enable_metadata_routing=routed):
+        rule, passed = OnTheTarget(), {"params": {"groups": groups}}
+        if routed:
+            rule.set_fit_request(groups=True)
+        else:
+            passed["groups"] = groups
+        found = cross_validate(rule, X, y, cv=split, return_estimator=True, **passed)
+        assert [one.n_own_ for one in found["estimator"]] == [8] * 5
+        assert (found["test_score"] > 0.5).any()
+        search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9, 1e6]}, cv=split, refit=False)
+        search.fit(X, y, groups=groups)
+    assert search.n_splits_ == 5
+    assert search.cv_results_["mean_test_score"].shape == (2,)
+
+
+def test_splits_follow_the_seed(table):
+    def rows(**options):
+        split = CalibrationSplit(2, n_splits=3, **options)
+        return [train.tolist() for train, _ in split.split(*table)]
+
+    assert rows(random_state=1) == rows(random_state=1)
+    assert rows(random_state=1) != rows(random_state=2)
+    assert rows() != rows()
+
+
+def test_a_splitter_says_what_it_is():
+    text = "CalibrationSplit(budget=0.1, kind='random', n_splits=2, random_state=None)"
+    assert repr(CalibrationSplit(0.1, "random", n_splits=2)) == text
+    assert repr(clone(CalibrationSplit(0.1, "random", n_splits=2), safe=False)) == text
+
+
+def test_groups_with_too_few_rows_are_never_the_target(table):
+    X, y, groups = table
+    few = np.flatnonzero((groups != "p1") | (y == 0) | (np.cumsum(y * (groups == "p1")) < 4))
+    # Group p1 has three rows of the second class left.
+    split = CalibrationSplit(3, random_state=0)
+    with pytest.warns(UserWarning, match=r"1 of 5 groups have too few .* budget 3: 'p1'\."):
+        found = list(split.split(X[few], y[few], groups[few]))
+    assert len(found) == split.get_n_splits(X[few], y[few], groups[few]) == 4
+    for train, _ in found:
+        assert (groups[few][train] == "p1").any()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": 0}, "A budget is a proportion between 0 and 1.*; got 0"),
+        ({"budget": 1.0}, r"A budget is .*; got 1\.0"),
+        ({"kind": "first"}, "kind must be one of 'consecutive', 'chronological', 'random'"),
+        ({"n_splits": 0}, "n_splits must be a whole number of at least 1"),
+        ({"random_state": -1}, "random_state must be a whole number of at least 0"),
+        ({"budget": 9}, "Budget 9 leaves no group a row of each class to test on"),
+    ],
+)
+def test_a_splitter_refuses(table, options, message):
+    with pytest.raises(ValueError, match=message):
+        list(CalibrationSplit(**options).split(*table))
+    with pytest.raises(ValueError, match=message):
+        CalibrationSplit(**options).get_n_splits(*table)
+
+
+def test_a_splitter_needs_classes_and_groups(table):
+    X, y, groups = table
+    with pytest.raises(ValueError, match=r"needs y, .*; groups is missing\. Pass groups="):
+        cross_val_score(GaussianNB(), X, y, cv=CalibrationSplit())
+    with pytest.raises(ValueError, match="y is missing"):
+        CalibrationSplit().get_n_splits(X, None, groups)
+    with pytest.raises(
+        ValueError, match="needs two groups and two classes; got 1 of the one and 2"
+    ):
+        next(CalibrationSplit().split(X, y, np.zeros(100)))
+    with pytest.raises(ValueError, match="got 5 of the one and 1 of the other"):
+        next(CalibrationSplit().split(X, np.zeros(100), groups))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        next(CalibrationSplit().split(X, y, groups[:-1]))
