@@ -93,13 +93,15 @@ def public_modules():
 
 
 def names_of(path):
-    """What a module exports: its `__all__`, or else all functions and classes of its own."""
+    """Functions and classes that a module defines, and what its `__all__` lists."""
     body = ast.parse(path.read_text()).body
-    for node in body:
-        if isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
-            return set(ast.literal_eval(node.value))
     defined = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    return {name for name in defined if not name.startswith("_")}
+    listed = [
+        ast.literal_eval(node.value)
+        for node in body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    ]
+    return {name for name in defined if not name.startswith("_")}, set(*listed)
 
 
 def documented():
@@ -120,27 +122,40 @@ def documented():
 
 
 def test_modules_within_rooms_are_private():
-    within = {
-        name for name, path in public_modules().items() if path.name != "__init__.py"
-    }
+    within = {name for name, path in public_modules().items() if path.name != "__init__.py"}
     assert within <= OPEN_MODULES
 
 
 @pytest.mark.parametrize("module", sorted(public_modules()))
 def test_every_public_name_is_on_the_api_page(module):
     names, whole = documented()
-    exported = set() if module in whole else names_of(public_modules()[module])
+    path = public_modules()[module]
+    defined, listed = names_of(path)
+    # What a room lists comes from its private modules; what a module takes from elsewhere is
+    # documented there.
+    own = listed if path.name == "__init__.py" else defined
+    # A name may stand on the page with its room, or as one of the package.
+    places = {place.rpartition(".")[::2] for place in names}
     missing = {
-        name for name in exported if not {f"{module}.{name}", f"crossfade.{name}"} & names
+        name
+        for name in own
+        if not any(
+            other == name and (module.startswith(home) or home.startswith(module))
+            for home, other in places
+        )
     }
-    assert missing == set()
+    assert missing == set() or module in whole
 
 
 def test_every_name_on_the_api_page_exists():
     names, whole = documented()
     modules = public_modules()
     assert whole <= set(modules)
-    exported = {f"{module}.{name}" for module, path in modules.items() for name in names_of(path)}
+    exported = {
+        f"{module}.{name}"
+        for module, path in modules.items()
+        for name in set.union(*names_of(path))
+    }
     assert names <= exported
 
 
@@ -183,7 +198,7 @@ def test_dir_is_all_that_there_is():
     shown = [name for name in dir(crossfade) if not name.startswith("_")]
     rooms = [name for name in shown if name not in crossfade.__all__]
     assert set(crossfade.__all__) <= set(shown)
-    assert all((HOUSE / room / "__init__.py").is_file() for room in rooms)
+    assert {f"crossfade.{room}" for room in rooms} <= set(public_modules())
     with pytest.raises(AttributeError, match="module 'crossfade' has no attribute 'nothing'"):
         _ = crossfade.nothing
 
@@ -243,20 +258,18 @@ def test_numbers_that_are_none_are_refused(fitted, bad, feature, n_samples):
     for way in ways_of(rule):
         with pytest.raises(ValueError, match=message):
             way(broken[:n_samples])
-    for name in ("fit", "partial_fit", "place_threshold", "estimate_proportions"):
-        learn = getattr(rule, name, None)
-        if learn is not None and "model" not in type(rule).__name__.lower() + "rule":
-            continue
     if not isinstance(rule, crossfade.SavedRule):
         with pytest.raises(ValueError, match=message):
             rule.fit(broken, y)
     if hasattr(rule, "partial_fit"):
         with pytest.raises(ValueError, match=message):
             rule.partial_fit(broken, y)
-        with pytest.raises(ValueError, match=message):
-            rule.place_threshold(broken)
+        for learn in (rule.place_threshold, rule.estimate_proportions):
+            with pytest.raises(ValueError, match=message):
+                learn(broken)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered in reduce")  # scikit-learn's sum
 def test_infinities_that_cancel_are_refused(fitted):
     rule, X, _ = fitted
     broken = X.copy()
@@ -270,11 +283,11 @@ def test_infinities_that_cancel_are_refused(fitted):
 def test_tables_of_another_shape_are_refused(fitted):
     rule, X, y = fitted
     for way in ways_of(rule):
-        with pytest.raises(ValueError, match="X has 3 features, but .* is expecting 4 features"):
+        with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4 features"):
             way(X[:, :3])
         with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
             way(X[0])
-        with pytest.raises(ValueError, match="dim 3|expected <= 2"):
+        with pytest.raises(ValueError, match="Found array with dim 3"):
             way(X[None])
         with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\)"):
             way(X[:0])
@@ -321,7 +334,7 @@ def test_tables_of_another_kind_are_the_same(fitted, form):
         np.testing.assert_allclose(way(other), expected, rtol=1e-12, atol=1e-12)
     if isinstance(rule, crossfade.SavedRule):
         return
-    for labels in (y, y.tolist(), y.astype(float), y.astype(object)):
+    for labels in (y, y.tolist(), y.astype(float), y.astype(bool), y.astype(np.int8)):
         rule.fit(other, labels)
         np.testing.assert_array_equal(rule.classes_, [0, 1])
         for expected, way in zip(before, ways_of(rule), strict=True):
@@ -347,11 +360,12 @@ def kept(request, tmp_path):
 def test_fitted_rules_can_be_kept(fitted, kept):
     rule, X, _ = fitted
     again = kept(rule)
+    assert type(again) is type(rule)
     for one, other in zip(ways_of(again), ways_of(rule), strict=True):
         np.testing.assert_array_equal(one(X), other(X))
-    assert again.expected_accuracy_ == rule.expected_accuracy_ if hasattr(
-        rule, "expected_accuracy_"
-    ) else True
+    for name in ("expected_accuracy_", "expected_accuracy_error_", "class_prior_"):
+        if hasattr(rule, name):
+            np.testing.assert_array_equal(getattr(again, name), getattr(rule, name))
 
 
 def test_kept_blends_go_on_learning(make_target, make_prior, kept):
