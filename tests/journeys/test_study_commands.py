@@ -262,3 +262,22 @@ def test_reproduce_lists_what_there_is(run):
     result = run("reproduce", "figure7")
     assert result.exit_code == 2
     assert "There are figure1, figure2, figure3, mental-math, matb-like, wesad" in result.stderr
+
+
+def test_tasks_show_says_whether_the_tasks_agree(run, table):
+    said = " ".join(run("tasks", "show", "tasks.csv").stdout.split())
+    assert "unrelated tasks would have about 0.41, so a prior can help a newcomer" in said
+    frame = pd.read_csv(table)
+    other = frame["task"].isin(["p0", "p1", "p2"])
+    frame.loc[other, "label"] = 1 - frame.loc[other, "label"]
+    frame.to_csv(table, index=False)
+    said = " ".join(run("tasks", "show", "tasks.csv").stdout.split())
+    assert "so a prior cannot help a newcomer" in said
+
+
+def test_a_study_without_jinja_is_refused_before_it_runs(run, table, tmp_path, monkeypatch):
+    monkeypatch.setattr("crossfade.report._write.find_spec", lambda name: None)
+    result = run("study", "tasks.csv", *WORDS, "-o", "out")
+    assert result.exit_code == 2
+    assert "The report needs Jinja2. Install crossfade[plots]." in result.stderr
+    assert not (tmp_path / "out").exists()
