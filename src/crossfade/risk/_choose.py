@@ -180,13 +180,14 @@ def _refined(
         found = middle + reach * _least_of(coefficients)
         value = _chebyshev(coefficients, np.clip((found - middle) / reach, -1.0, 1.0))
         place = risks.argmin(-1)
-        at_node = _at(risks, place) < value - _TIE
+        # A polynomial that is not exact may have a minimum where the curve has none.
+        rough = np.abs(coefficients[..., -2:]).max(-1) > 1e-11
+        at_node = rough | (_at(risks, place) < value - _TIE)
         found = np.where(at_node, _at(np.broadcast_to(local, risks.shape), place), found)
         value = np.where(at_node, _at(risks, place), value)
         better = value < risk - _TIE
         alpha, risk = np.where(better, found, alpha), np.where(better, value, risk)
         error = np.where(better, errors.max(-1), error)
-        rough = np.abs(coefficients[..., -2:]).max(-1) > 1e-11
         if not rough.any():
             break
         low, high = np.maximum(alpha - reach / 4.0, 0.0), np.minimum(alpha + reach / 4.0, 1.0)
