@@ -17,6 +17,8 @@ import numpy as np
 from crossfade import TaskPrior, load_mental_math
 from crossfade.federated import Agreement, join, serve
 
+plt.style.use("crossfade.plots.crossfade")
+
 logging.disable(logging.WARNING)  # Flower's own log; each process reads this line
 SITES = {"A": (4, 11), "B": (11, 18), "C": (18, 24), "D": (24, 30), "E": (30, 36)}
 
@@ -84,23 +86,19 @@ def main(path):
         print(f"  {name} {correlation:+.2f}")
 
     colours = ("#332288", "#cc6677", "#117733", "#ddaa33", "#88ccee")
-    figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.2), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.2))
     for colour, marker, name in zip(colours, "osD^v", SITES, strict=True):
         left.plot(own[name], masked[name], marker, color=colour, ms=4, alpha=0.8, label=name)
     left.set(xlabel="sums of a site, known to it alone", ylabel="masked sums / 2⁵⁶")
-    left.set_title("What the server saw of each site", fontsize=9)
+    left.set_title("What the server saw of each site")
     left.set(ylim=(0, 1.25), yticks=[0, 0.5, 1])
-    left.legend(
-        ncols=5, loc="upper center", fontsize=8, frameon=False, handletextpad=0, columnspacing=1
-    )
+    left.legend(ncols=5, loc="upper center", handletextpad=0, columnspacing=1)
     right.axline((0, 0), slope=1, color="0.7", lw=1)
     right.plot(sums(pooled), sums(prior), "o", color="#332288", ms=4)
     right.set(xlabel="sums of the pooled tasks", ylabel="sums from the federation")
-    right.set_title(f"What it learnt of all: off by {difference:.0e} at most", fontsize=9)
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
+    right.set_title(f"What it learnt of all: off by {difference:.0e} at most")
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100)
+    figure.savefig(path)
 
 
 if __name__ == "__main__":

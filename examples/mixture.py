@@ -12,6 +12,8 @@ from scipy.stats import norm, vonmises_fisher
 
 import crossfade as cf
 
+plt.style.use("crossfade.plots.crossfade")
+
 N_FEATURES, N_SOURCES, KAPPA = 10, 100, 50.0
 BUDGETS = (4, 10, 20, 40)
 N_CROWDS, N_TARGETS = 12, 20
@@ -92,7 +94,7 @@ def main(path):
     mixture = cf.MixturePrior.from_projections(W)
     print(mixture)
     print("concentrations", np.round(mixture.concentrations, 1), f"(truth {KAPPA:g})")
-    figure, axes = plt.subplots(1, 3, figsize=(10.2, 3.3), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(10.2, 3.3))
     left = axes[0]
     for place, (colour, marker) in enumerate((("#56b4e9", "o"), ("#e69f00", "D"))):
         here = W[cluster == place]
@@ -116,11 +118,9 @@ def main(path):
         ax.set(xscale="log", xticks=BUDGETS, xticklabels=BUDGETS)
         ax.minorticks_off()
     axes[1].set_ylabel("accuracy on new samples")
-    axes[2].legend(frameon=False, loc="lower right")
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
+    axes[2].legend(loc="lower right")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100)
+    figure.savefig(path)
     mental_math(rng)
 
 

@@ -12,6 +12,8 @@ from scipy.stats import norm, vonmises_fisher
 
 from crossfade import ConvexBlendClassifier, PosteriorBlendClassifier, TaskPrior
 
+plt.style.use("crossfade.plots.crossfade")
+
 N_FEATURES, N_SOURCES, KAPPA = 10, 100, 50.0
 BUDGETS = (4, 10, 20, 40)
 N_CROWDS, N_TARGETS = 6, 16
@@ -66,7 +68,7 @@ def study(rng, centres):
 
 def main(path):
     rng = np.random.default_rng(0)
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 3.2))
     for ax, (title, centres) in zip((left, middle), WORLDS.items(), strict=True):
         found = study(rng, centres)
         print(f"{title}: labelled samples {BUDGETS}")
@@ -76,7 +78,7 @@ def main(path):
             ax.plot(BUDGETS, found[name], color=colour, marker=marker, label=name)
         ax.set(title=title, xlabel="labelled samples", ylim=(0.65, 0.85), xticks=BUDGETS)
     left.set_ylabel("accuracy on new samples")
-    left.legend(frameon=False, loc="lower right")
+    left.legend(loc="lower right")
     W, which = draw(rng, WORLDS["six clusters, 90 degrees apart"], N_SOURCES)
     X, y = samples(rng, np.eye(N_FEATURES)[1], 10)
     prior = TaskPrior.from_projections(W, keep_directions=True)
@@ -93,11 +95,9 @@ def main(path):
         right.bar(places, blend.source_weights_[places], width=1.0, color=colour, label=name)
     right.axhline(1 / N_SOURCES, color="black", linewidth=0.8, linestyle="--", label="average")
     right.set(title="weights for one target", xlabel="source", ylabel="weight")
-    right.legend(frameon=False, loc="upper right")
-    for ax in (left, middle, right):
-        ax.spines[["top", "right"]].set_visible(False)
+    right.legend(loc="upper right")
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100)
+    figure.savefig(path)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from matplotlib import style
 from matplotlib.figure import Figure
 from scipy.special import ndtr
 
 from crossfade import PosteriorBlendClassifier, TaskPrior
 from crossfade.simulate import draw_directions
+
+style.use("crossfade.plots.crossfade")
 
 N_FEATURES, KAPPA, N_SAMPLES, DELTA = 9, 10.0, 10, 1e-5
 CROWDS = (36, 100, 1000)
@@ -54,7 +57,7 @@ for place, n_tasks in enumerate(CROWDS):
 gain = released - alone[:, None, None]
 print(f"least gain over the person alone, of all J and epsilon: {gain.mean(0).min():+.4f}")
 
-figure = Figure(figsize=(7.2, 3.0), layout="constrained")
+figure = Figure(figsize=(7.2, 3.0))
 panels = figure.subplots(1, len(CROWDS), sharey=True)
 for place, (ax, n_tasks) in enumerate(zip(panels, CROWDS, strict=True)):
     # Differences from the person alone have no part in how hard these people happened to be.
@@ -72,12 +75,11 @@ for place, (ax, n_tasks) in enumerate(zip(panels, CROWDS, strict=True)):
     )
     ax.set_xscale("log")
     ax.set_xticks([0.1, 1.0, 10.0], ["0.1", "1", "10"])
-    ax.set_title(f"{n_tasks} tasks", fontsize=9)
+    ax.set_title(f"{n_tasks} tasks")
     ax.set_xlabel(r"privacy budget $\varepsilon$")
-    ax.spines[["top", "right"]].set_visible(False)
 panels[0].set_ylabel("accuracy on new samples")
 handles, names = panels[0].get_legend_handles_labels()
-figure.legend(handles, names, frameon=False, fontsize=8, ncols=3, loc="outside lower center")
+figure.legend(handles, names, ncols=3, loc="outside lower center")
 out.parent.mkdir(parents=True, exist_ok=True)
-figure.savefig(out, dpi=100)
+figure.savefig(out)
 print(f"figure in {out}")

@@ -14,6 +14,8 @@ from sklearn.base import clone
 import crossfade as cf
 from crossfade.simulate import draw_directions
 
+plt.style.use("crossfade.plots.crossfade")
+
 N_FEATURES, N_SOURCES, KAPPA, N_TARGETS = 10, 100, 10.0, 100
 SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98])
 LOOKS = {
@@ -111,7 +113,7 @@ def main(picture):
         f"\nMental Math, accuracy: ignores {ignores:.3f}, estimates {estimates:.3f}, knows "
         f"{knows:.3f} (forecast {promised:.3f}), always rest {always:.3f}"
     )
-    figure, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    figure, ax = plt.subplots(figsize=(6.4, 4.0))
     likelier = np.minimum(SHARES, 1.0 - SHARES)
     ax.plot(SHARES, likelier, ":", color="#7f7f7f", label="always the likelier class")
     for name, (colour, marker) in LOOKS.items():
@@ -119,10 +121,9 @@ def main(picture):
     ax.set_xlabel("share of the second class among new windows")
     ax.set_ylabel("error rate on new windows")
     ax.set_ylim(0.0, 0.2)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, loc="upper center")
+    ax.legend(loc="upper center")
     picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, dpi=100)
+    figure.savefig(picture)
     print(picture)
 
 

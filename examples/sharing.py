@@ -4,9 +4,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from matplotlib import style
 from matplotlib.figure import Figure
 
 from crossfade import PosteriorBlendClassifier, TaskPrior, forecast_labels, load_mental_math
+
+style.use("crossfade.plots.crossfade")
 
 BUDGETS = np.array([2, 4, 8, 16])
 #: Windows of each class from which the forecasts are made.
@@ -44,7 +47,7 @@ for place, budget in enumerate(BUDGETS):
         f"its error says {errors[..., place].mean():.3f}"
     )
 
-figure = Figure(figsize=(7.2, 3.2), layout="constrained")
+figure = Figure(figsize=(7.2, 3.2))
 average, single = figure.subplots(1, 2, width_ratios=(1.2, 1.0))
 places = np.arange(BUDGETS.size)
 spread = hits.mean(1).std(0, ddof=1) / np.sqrt(len(tasks))
@@ -55,8 +58,8 @@ average.plot(
 average.set_xticks(places, [str(budget) for budget in BUDGETS])
 average.set_xlabel("labelled windows of each class")
 average.set_ylabel("balanced accuracy")
-average.set_title("Mean of all participants, two standard errors", fontsize=9)
-average.legend(frameon=False, loc="upper left")
+average.set_title("Mean of all participants, two standard errors")
+average.legend(loc="upper left")
 last = len(BUDGETS) - 1
 single.errorbar(
     forecasts.mean(1)[:, last],
@@ -71,9 +74,7 @@ single.axline((0.6, 0.6), slope=1.0, color="#888888", linewidth=1.0)
 single.set(xlim=(0.1, 1.05), ylim=(0.1, 1.05), aspect="equal")
 single.set_xlabel(f"forecast from {NOW} a class, {N_SPLITS} draws")
 single.set_ylabel("true")
-single.set_title(f"Each participant, {BUDGETS[last]} windows a class", fontsize=9)
-for axes in (average, single):
-    axes.spines[["top", "right"]].set_visible(False)
+single.set_title(f"Each participant, {BUDGETS[last]} windows a class")
 out.parent.mkdir(parents=True, exist_ok=True)
-figure.savefig(out, dpi=100)
+figure.savefig(out)
 print(f"Written: {out}")

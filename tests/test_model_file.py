@@ -170,7 +170,7 @@ def test_altered_anywhere(saved, samples):
         except ValueError as refusal:
             assert str(saved) in str(refusal)  # noqa: PT017
         else:
-            # Spaces between the fields carry nothing, nor does a digit beyond a number's precision.
+            # Spaces carry nothing, and another last digit may be the same number.
             np.testing.assert_array_equal(after, before)
             assert json.loads(altered) == json.loads(content)
     for length in range(0, len(content) - 2, 97):

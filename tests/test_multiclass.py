@@ -158,7 +158,7 @@ def test_all_pairs_at_once_are_each_pair_alone(
     X, y = person.X, person.y
     many = MulticlassBlend(blend(prior, shrinkage=shrinkage))
     together = clone(many).fit(X, y)
-    monkeypatch.setattr(blend, "_batched", lambda self: False)
+    monkeypatch.setattr(blend, "_batched", lambda self, crowd: False)
     alone = many.fit(X, y)
     np.testing.assert_allclose(together.predict_proba(X), alone.predict_proba(X), atol=1e-9)
     assert together.expected_accuracy_ == pytest.approx(alone.expected_accuracy_, abs=1e-9)

@@ -73,3 +73,18 @@ def test_figures_can_be_saved(tmp_path, image_format):
     path = tmp_path / f"figure.{image_format}"
     plots.figure2(table).savefig(path)
     assert path.stat().st_size > 1000
+
+
+def test_other_figures_can_have_the_same_style():
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    def look(ax):
+        shown = [ax.spines[side].get_visible() for side in ("top", "right", "left")]
+        return shown, ax.xaxis.label.get_size(), ax.xaxis.get_ticklabels()[0].get_size()
+
+    with style.context("crossfade.plots.crossfade"):
+        theirs = look(Figure().subplots())
+    rows = newcomers(n_newcomers=3, n_sources=5, random_state=0)
+    assert look(plots.newcomers(rows).axes[0]) == theirs
+    assert theirs[0] == [False, False, True]

@@ -26,8 +26,11 @@ def test_every_equation_that_the_code_cites_exists():
 
 
 def test_every_test_that_the_mathematics_names_exists():
-    source = {path.name: path.read_text() for path in (ROOT / "tests").glob("*/test_*.py")}
-    nodes = re.findall(r"(test_\w+\.py)(?:::(test_\w+))?", MATHEMATICS)
+    source = {
+        path.relative_to(ROOT).as_posix(): path.read_text()
+        for path in (ROOT / "tests").rglob("test_*.py")
+    }
+    nodes = re.findall(r"(tests/[\w/]+\.py)(?:::(test_\w+))?", MATHEMATICS)
     assert len(nodes) > 20
     for name, test in nodes:
         assert f"def {test}" in source[name]

@@ -29,8 +29,8 @@ def world(proportion, n_splits):
     batch = Batch(one.X, classes, splits)
     own = as_printed(batch)
     crowd = sources.without(one.group)
-    psi = crowd.paper_prior.psi_parts("authors")
-    law = BlendLaw(own.sigma, own.nu, own.noise, crowd.paper_prior.mean_direction, psi)
+    prior = crowd.paper_prior
+    law = BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors"))
     return batch, sources.sums.balanced[crowd.kept], law
 
 
@@ -91,7 +91,7 @@ def test_alphas_scatter_like_those_of_a_plain_loop(proportion, n_draws):
 @pytest.fixture(scope="module")
 def table():
     return effect_of_b(
-        load_mental_math(), task="Subject06", n_draws=(10, 100, 1000), n_splits=40, n_repeats=10
+        load_mental_math(), task="Subject06", n_draws=(10, 100, 1000), n_splits=20, n_repeats=10
     )
 
 

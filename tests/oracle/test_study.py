@@ -146,9 +146,9 @@ def test_algorithm_1_has_the_estimators_curve(n_each):
     batch, crowd = world_of(shares(), n_each)
     prior = crowd.paper_prior
     own = as_printed(batch)
-    law = BlendLaw(own.sigma, own.nu, own.noise, prior.mean_direction, prior.psi_parts("authors"))
+    law = BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors"))
     reduced = _within_reach(law)
-    assert reduced.nu.shape[-1] < law.nu.shape[-1]
+    assert reduced.mu.shape[-1] < law.mu.shape[-1]
     risks = least_risk(reduced, GRID, "monte_carlo", 4000, 0).risks
     for place, X, y, *_ in windows_of(batch):
         rule = ConvexBlendClassifier.paper(prior, n_draws=4000, random_state=place).fit(X, y)
@@ -255,7 +255,7 @@ def test_splits_without_a_direction_have_the_verdicts_of_the_estimator(name, n_e
     X[23:30] = X[23]
     X[30:38] = X[0]
     batch, crowd = world_of([Task(X, y, "p0", group="person 0"), *tasks[1:]], n_each)
-    lengths = batch.describe("oas", crowd.prior.feature_scale).noise.length
+    lengths = batch.describe("oas", crowd.prior.feature_scale).length
     if name != "target-shrunk":
         return compare(name, batch, crowd)
     # Without any difference this rule has no scores to compare.

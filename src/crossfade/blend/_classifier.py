@@ -47,7 +47,10 @@ class Fit:
     def rule(self) -> Rule:
         """Rule along the blend, through the midpoint."""
         omega = self.blend.omega
-        return Rule.through(self.midpoint, omega / np.linalg.norm(omega), self.person.scale)
+        length = float(np.linalg.norm(omega))
+        # What has unit length already stays as it is, to the bit.
+        unit = omega if abs(length - 1.0) < 1e-14 else omega / length
+        return Rule.through(self.midpoint, unit, self.person.scale)
 
     @cached_property
     def forecast(self) -> Forecast:
@@ -407,7 +410,9 @@ class BlendClassifier(LinearRule):
         if source is None and prior is not None:
             source = prior.crowd.mean_direction
         length = 0.0 if source is None else float(np.linalg.norm(source))
-        self.source_projection_ = None if source is None or length < 1e-12 else source / length
+        if abs(length - 1.0) > 1e-12 and source is not None:
+            source = source / length if length > 1e-12 else None
+        self.source_projection_ = source
         self.component_weights_ = None if self.prior_ is None else self.prior_.shares
         self._set_blend(blend)
         self._set_rule(fit.rule())

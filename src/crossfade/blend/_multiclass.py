@@ -129,7 +129,8 @@ class MulticlassBlend(LabelledClassifier):
         )
         means = _class_means(moments, self.classes_.tolist(), prior)
         pairs = pairs_of(self.classes_.tolist(), self.strategy)
-        together = self._fit_together(moments, pairs, prior) if moments.counts.all() else None
+        several = len(pairs) > 1 and bool(moments.counts.all())
+        together = self._fit_together(moments, pairs, prior) if several else None
         if together is None:
             rules = {}
             for pair in pairs:

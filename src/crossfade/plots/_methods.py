@@ -24,16 +24,16 @@ _LABELS = {
     "paper": "Paper's blend",
     "oracle": "Oracle alpha",
     "random-alpha": "Random alpha",
-    "target-shrunk": "Person, shrunk",
+    "target-shrunk": "Person (shrunk)",
     "convex": "Convex blend",
     "posterior": "Posterior blend",
-    "posterior-unlabelled": "Posterior, unlabelled",
+    "posterior-unlabelled": "Posterior (unlabelled)",
     "pooled": "Pooled LDA",
     "mixture": "Mixture blend",
     "convex-mixture": "Convex mixture",
     "per-task": "Per-task blend",
     "private": "Private posterior",
-    "posterior-proportions": "Posterior, proportions",
+    "posterior-proportions": "Posterior (proportions)",
     "pairwise": "Pairwise blend",
     "one-vs-rest": "One-vs-rest blend",
 }
@@ -43,7 +43,7 @@ _KNOWN = {
     for name, one in METHODS.items()
 } | {
     "optimal": MethodLook("Optimal alpha", METHODS["paper"].colour, METHODS["paper"].marker),
-    "paper, origin": MethodLook("Paper's, origin", "#8fd3bf", "h"),
+    "paper, origin": MethodLook("Paper's (origin)", "#8fd3bf", "h"),
 }
 #: Colours and markers of the user's own methods.
 _SPARE = ("#a65628", "#999933", "#44aa99", "#aa4499", "#661100", "#117733")

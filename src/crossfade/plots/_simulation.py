@@ -53,8 +53,8 @@ def figure2(table: pd.DataFrame) -> Figure:
             _log_axis(ax, part["n_target"], "labelled samples n")
         chance_line(above, 0.5)
         above.set_title(f"J = {n_sources}", size=LETTERS)
-    top[0].set_ylabel("expected accuracy", size=LETTERS)
-    bottom[0].set_ylabel("optimal alpha", size=LETTERS)
+    top[0].set_ylabel("expected accuracy")
+    bottom[0].set_ylabel("optimal alpha")
     if table["analytical"].notna().any():
         top[0].plot([], [], **PAPER, color="grey", label="in the paper, analytical")
         top[0].plot([], [], **_EMPIRICAL, color="grey", label="in the paper, empirical")
@@ -71,7 +71,7 @@ def _two_rows(n_columns: int) -> tuple[Figure, list[Axes], list[Axes]]:
 def _log_axis(ax: Axes, x: Sequence[float] | pd.Series[float], label: str) -> None:
     at = sorted(set(x))
     log_axis(ax, at, [f"{one:g}" for one in at], _WIDE - 0.4)
-    ax.set_xlabel(label, size=LETTERS)
+    ax.set_xlabel(label)
 
 
 def _four_lines(ax: Axes, line: pd.DataFrame, name: str) -> None:
@@ -123,8 +123,8 @@ def figure3(table: pd.DataFrame) -> Figure:
         above.set_title(
             f"covariance {'known' if covariance == 'known' else 'estimated'}", size=LETTERS
         )
-    top[0].set_ylabel("accuracy", size=LETTERS)
-    bottom[0].set_ylabel("alpha (posterior: effective)", size=LETTERS)
+    top[0].set_ylabel("accuracy")
+    bottom[0].set_ylabel("alpha (posterior: effective)")
     if table["reference_accuracy"].notna().any():
         top[0].plot([], [], **PAPER, color="grey", label="in the paper")
     legend_below(figure, top[0])
@@ -162,7 +162,7 @@ def misspecified(table: pd.DataFrame) -> Figure:
         )
     ax.set_yticks(range(len(scenarios)), scenarios)
     ax.invert_yaxis()
-    ax.set_xlabel("accuracy; bars are standard errors", size=LETTERS)
+    ax.set_xlabel("accuracy; bars are standard errors")
     ax.grid(axis="x", alpha=0.25)
     chance_line(ax, 0.5, upright=True)
     legend_below(figure, ax)
@@ -198,14 +198,15 @@ def newcomers(rows: pd.DataFrame) -> Figure:
     for box, look in zip(boxes["boxes"], rules.values(), strict=True):
         box.set(facecolor=look.colour, alpha=0.45)
     left.invert_yaxis()
-    left.set_xlabel("accuracy on new samples (diamond: mean)", size=LETTERS)
+    left.set_xlabel("accuracy on new samples (diamond: mean)")
     chance_line(left, 0.5, upright=True)
     ours, theirs = rules["posterior"], rules["lda"]
     gain = accuracy["posterior"] - accuracy["lda"]
     right.hist(gain, bins=25, color=ours.colour, alpha=0.6)
     right.axvline(0.0, color="grey", linestyle="--", linewidth=0.9)
-    right.set_xlabel(f"gain of {ours.label} over {theirs.label}", size=LETTERS)
-    right.set_ylabel("newcomers", size=LETTERS)
+    right.set_xlabel(f"gain of {ours.label} over {theirs.label}")
+    right.set_ylabel("newcomers")
+    right.locator_params(axis="y", integer=True)
     right.set_title(
         f"better for {(gain > 0).sum()} of {len(gain)}, by {gain.mean():+.3f} on average",
         size=SMALL_LETTERS,

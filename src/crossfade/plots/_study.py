@@ -110,8 +110,8 @@ def accuracy_by_budget(
     at = sorted(set(table["x"]))
     ticks = [f"{100.0 * one:.3g} %" if one < 1.0 else f"{one:g}" for one in at]
     log_axis(ax, at, ticks, ONE_COLUMN - 0.55)
-    ax.set_xlabel(_labelled(by_share), size=LETTERS)
-    ax.set_ylabel("balanced accuracy", size=LETTERS)
+    ax.set_xlabel(_labelled(by_share))
+    ax.set_ylabel("balanced accuracy")
     ax.grid(axis="y", alpha=0.25)
     chance_line(ax, chance)
     if legend:
@@ -203,8 +203,8 @@ def alphas(rows: pd.DataFrame, methods: Sequence[str] = ("paper", "oracle")) -> 
     ax.set_xticks(range(len(budgets)), ticks)
     ax.set_xlim(-0.6, len(budgets) - 0.4)
     ax.set_ylim(-0.03, 1.03)
-    ax.set_xlabel(_labelled(by_share), size=LETTERS)
-    ax.set_ylabel("mean alpha of a task", size=LETTERS)
+    ax.set_xlabel(_labelled(by_share))
+    ax.set_ylabel("mean alpha of a task")
     legend_below(figure, ax)
     return figure
 
@@ -353,8 +353,8 @@ def labels_saved(table: pd.DataFrame) -> Figure:
     ax.set_ylim(len(table) - 0.4, -0.6)
     ax.annotate("saved", (1.02, 1.0), xycoords="axes fraction", size=SMALL_LETTERS, va="bottom")
     ax.set_xlim(left=0.0)
-    ax.set_xlabel("labelled windows", size=LETTERS)
-    ax.set_ylabel("balanced accuracy", size=LETTERS)
+    ax.set_xlabel("labelled windows")
+    ax.set_ylabel("balanced accuracy")
     legend_below(figure, ax)
     return figure
 
@@ -432,8 +432,8 @@ def forecast(rows: pd.DataFrame) -> Figure:
         ax.set(xlim=(low, 1.01), ylim=(low, 1.01))
         ax.locator_params(nbins=5)
         ax.set_title(called, size=LETTERS)
-        ax.set_xlabel("forecast of the accuracy", size=LETTERS)
-        ax.set_ylabel("balanced accuracy", size=LETTERS)
+        ax.set_xlabel("forecast of the accuracy")
+        ax.set_ylabel("balanced accuracy")
         ax.label_outer()
     legend_below(figure, axes[0])
     return figure
@@ -489,8 +489,8 @@ def effect_of_b(table: pd.DataFrame) -> Figure:
     ax.axhline(0.0, color="black", linewidth=1.5, gid="series:exact", label="exact, no draws")
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter("{x:g}")
-    ax.set_xlabel("draws B at each alpha", size=LETTERS)
-    ax.set_ylabel("mean absolute error of alpha", size=LETTERS)
+    ax.set_xlabel("draws B at each alpha")
+    ax.set_ylabel("mean absolute error of alpha")
     ax.grid(axis="y", alpha=0.25)
     legend_below(figure, ax)
     return figure

@@ -1,8 +1,14 @@
-"""One style for all figures: sizes, panels, legends, ticks, and points that say what they are."""
+"""One style for all figures: sizes, panels, legends, ticks, and points that say what they are.
+
+Letters, lines and spines are those of ``crossfade.mplstyle``, which other figures can use, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import cache
+from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Widths of one and of two columns of a printed page, in inches.
 ONE_COLUMN, TWO_COLUMNS = 3.5, 7.2
-#: Sizes of letters, in points.
+#: Sizes of letters, in points: labels and titles; ticks and legends.
 LETTERS, SMALL_LETTERS = 8.0, 7.0
 #: Markers that are lines, and would vanish without an edge.
 LINE_MARKERS = "x+|1234"
@@ -33,14 +39,27 @@ def panels(
 
     n_columns = min(n_panels, n_columns)
     n_rows = -(-n_panels // n_columns)
-    figure = Figure(figsize=(width, height * n_rows), layout="constrained")
-    grid = figure.subplots(n_rows, n_columns, squeeze=False, **options).ravel()
+    with in_style():
+        figure = Figure(figsize=(width, height * n_rows))
+        grid = figure.subplots(n_rows, n_columns, squeeze=False, **options).ravel()
     for ax in grid[n_panels:]:
         ax.remove()
-    for ax in grid[:n_panels]:
-        ax.tick_params(labelsize=SMALL_LETTERS)
-        ax.spines[["top", "right"]].set_visible(False)
     return figure, list(grid[:n_panels])
+
+
+def in_style() -> AbstractContextManager[None]:
+    """Context in which figures and legends are made in our style."""
+    import matplotlib
+
+    return matplotlib.rc_context(_sheet())
+
+
+@cache
+def _sheet() -> dict[Any, Any]:
+    import matplotlib
+
+    with as_file(files("crossfade.plots") / "crossfade.mplstyle") as path:
+        return dict(matplotlib.rc_params_from_file(path, use_default_template=False))
 
 
 def legend_below(figure: Figure, *axes: Axes) -> None:
@@ -56,16 +75,9 @@ def legend_below(figure: Figure, *axes: Axes) -> None:
     n_columns = int(np.clip(figure.get_figwidth() // column, 1, len(unique)))
     n_rows = -(-len(unique) // n_columns)
     figure.set_figheight(figure.get_figheight() + 0.16 * n_rows + 0.1)
-    figure.legend(
-        unique.values(),
-        unique.keys(),
-        loc="outside lower center",
-        ncols=-(-len(unique) // n_rows),
-        fontsize=SMALL_LETTERS,
-        frameon=False,
-        handlelength=1.6,
-        columnspacing=1.2,
-    )
+    columns = -(-len(unique) // n_rows)
+    with in_style():
+        figure.legend(unique.values(), unique.keys(), loc="outside lower center", ncols=columns)
 
 
 def chance_line(ax: Axes, chance: float, *, upright: bool = False) -> None:

@@ -14,9 +14,9 @@ from crossfade._validate import check_directions
 from crossfade.fisher import FisherDiscriminant
 from crossfade.plots._methods import method_of
 from crossfade.plots._style import (
-    LETTERS,
     ONE_COLUMN,
     SMALL_LETTERS,
+    in_style,
     legend_below,
     panels,
     tip_id,
@@ -156,8 +156,8 @@ def projection_vectors(directions: ArrayLike | TaskSet | pd.DataFrame) -> Figure
         figure, [ax] = panels(1, ONE_COLUMN, 3.2)
         shares = [f" ({100.0 * one:.0f} %)" for one in table.attrs.get("explained", [])]
         first, second = [*shares, "", ""][:2]
-        ax.set_xlabel(f"first component{first}", size=LETTERS)
-        ax.set_ylabel(f"second component{second}", size=LETTERS)
+        ax.set_xlabel(f"first component{first}")
+        ax.set_ylabel(f"second component{second}")
         # Distances mean something: one unit is as long in both directions.
         ax.set_aspect("equal", adjustable="datalim")
     for cluster, part in table.groupby("cluster"):
@@ -230,8 +230,9 @@ def _sphere(middle: Array, across: Array) -> tuple[Figure, Any]:
     """Figure with a unit sphere, seen from beside the plane of two vectors."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(ONE_COLUMN, 3.0), layout="constrained")
-    ax: Any = figure.add_subplot(projection="3d")
+    with in_style():
+        figure = Figure(figsize=(ONE_COLUMN, 3.0))
+        ax: Any = figure.add_subplot(projection="3d")
     turn = np.linspace(0.0, 2.0 * np.pi, 73)
     look: dict[str, Any] = {"color": "#dddddd", "linewidth": 0.5}
     for angle in np.linspace(0.0, np.pi, 7)[:-1]:

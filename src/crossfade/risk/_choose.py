@@ -38,8 +38,10 @@ _COARSE = np.linspace(0.0, 1.0, 21)
 _SMALLEST = 1e-100
 #: Risks closer than this differ by rounding.
 _TIE = 1e-12
-#: How often the bracket is then looked at, and steps of Newton's method in it.
-_ZOOMS, _NEWTON = 3, 2
+#: How often the bracket is then looked at at most, and steps of Newton's method in it.
+_ZOOMS, _NEWTON = 8, 2
+#: Last coefficients of a polynomial that is not the curve.
+_ROUGH = 1e-9
 #: Chebyshev nodes on [-1, 1], and from values there to the coefficients of the polynomial.
 _DEGREES = np.arange(11)
 _NODES = np.cos(np.pi * (_DEGREES + 0.5) / _DEGREES.size)
@@ -165,9 +167,10 @@ def _refined(
 ) -> AlphaChoice:
     """Continuous minimum: that of a polynomial through nodes about the coarse one.
 
-    The risk is an analytic function of alpha: a polynomial of degree 10 through Chebyshev nodes
-    within a step of the coarse grid is exact to rounding, but next to 0, where the curve can be
-    steep. Where its last coefficients say that it is not, the bracket is cut to a quarter.
+    The risk is an analytic function of alpha, and a polynomial of degree 10 through Chebyshev nodes
+    within a step of the coarse grid has its minimum; but next to 0 the curve can be steep. Where
+    the last coefficients say that the polynomial is not the curve, the best node counts, and the
+    bracket about it is cut to a quarter.
     """
     step = _COARSE[1]
     alpha, risk, error = coarse.alpha, coarse.risk, coarse.error
@@ -177,14 +180,11 @@ def _refined(
         local = middle[..., None] + reach[..., None] * _NODES
         risks, errors = evaluate(law, local)
         coefficients = risks @ _TO_CHEBYSHEV
-        found = middle + reach * _least_of(coefficients)
-        value = _chebyshev(coefficients, np.clip((found - middle) / reach, -1.0, 1.0))
+        rough = np.abs(coefficients[..., -2:]).max(-1) > _ROUGH
+        x = _least_of(coefficients)
         place = risks.argmin(-1)
-        # A polynomial that is not exact may have a minimum where the curve has none.
-        rough = np.abs(coefficients[..., -2:]).max(-1) > 1e-11
-        at_node = rough | (_at(risks, place) < value - _TIE)
-        found = np.where(at_node, _at(np.broadcast_to(local, risks.shape), place), found)
-        value = np.where(at_node, _at(risks, place), value)
+        found = np.where(rough, _at(local, place), middle + reach * x)
+        value = np.where(rough, _at(risks, place), _chebyshev(coefficients, x))
         better = value < risk - _TIE
         alpha, risk = np.where(better, found, alpha), np.where(better, value, risk)
         error = np.where(better, errors.max(-1), error)

@@ -115,22 +115,22 @@ def own_method(name: str, estimator: Any) -> Method:
 # -- the paper's five: pseudo-inverse, raw units, balanced sources, grid of 0.1 -------------------
 
 
-def _target(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def _run_target(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     return _printed(batch, as_printed(batch).omega, 1.0)
 
 
-def _average_source(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def _run_average_source(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     return _printed(batch, np.tile(sources.paper_prior.mean_direction, (len(batch), 1)), 0.0)
 
 
-def _paper(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def _run_paper(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     own, prior = as_printed(batch), sources.paper_prior
     law = _within_reach(BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors")))
     alpha = least_risk(law, GRID, "monte_carlo", _N_DRAWS, rng).alpha
     return _printed(batch, _convex_at(own, prior.mean_direction, alpha), alpha)
 
 
-def _oracle(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def _run_oracle(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     own = as_printed(batch)
     alphas = np.tile(GRID, (len(batch), 1))
     blends = _convex_at(own, sources.paper_prior.mean_direction, alphas)
@@ -143,7 +143,7 @@ def _oracle(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     return _printed(batch, blends[np.arange(len(best)), best], GRID[best])
 
 
-def _random_alpha(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def _run_random_alpha(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     alpha = rng.choice(GRID, len(batch))
     mu = sources.paper_prior.mean_direction
     return _printed(batch, _convex_at(as_printed(batch), mu, alpha), alpha)
@@ -412,7 +412,7 @@ _RECORDS = (
     Method(
         name="target",
         label="target",
-        run=_target,
+        run=_run_target,
         family="paper",
         sees=Sees.LABELLED,
         colour="#d55e00",
@@ -425,7 +425,7 @@ _RECORDS = (
     Method(
         name="average-source",
         label="average-source",
-        run=_average_source,
+        run=_run_average_source,
         family="paper",
         sees=_SUMS,
         colour="#0072b2",
@@ -438,7 +438,7 @@ _RECORDS = (
     Method(
         name="paper",
         label="paper",
-        run=_paper,
+        run=_run_paper,
         family="paper",
         sees=_SUMS,
         colour="#009e73",
@@ -451,7 +451,7 @@ _RECORDS = (
     Method(
         name="oracle",
         label="oracle",
-        run=_oracle,
+        run=_run_oracle,
         family="paper",
         sees=_SUMS | Sees.UNLABELLED | Sees.TEST_LABELS,
         colour="#7f7f7f",
@@ -463,7 +463,7 @@ _RECORDS = (
     Method(
         name="random-alpha",
         label="random-alpha",
-        run=_random_alpha,
+        run=_run_random_alpha,
         family="paper",
         sees=_SUMS,
         colour="#b0a08a",
