@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import ndtr
+from scipy.special import logit, ndtr
 from scipy.stats import vonmises_fisher
 
 from crossfade import (
@@ -382,7 +382,8 @@ def test_a_threshold_is_placed_by_the_proportions_that_are_known():
             rule = PosteriorBlendClassifier(class_prior=(0.9, 0.1) if known else None).fit(X, y)
             odds = np.log(9.0) if known else 0.0
             rule.place_threshold(new)
-            middle = -rule.intercept_[0] - odds / rule._slope
+            slope = logit(rule.predict_proba(X)[0, 1]) / rule.decision_function(X)[0]
+            middle = -rule.intercept_[0] - odds / slope
             offs.append(middle / np.linalg.norm(rule.coef_))
     assert abs(np.mean(off[True])) < 0.5 * abs(np.mean(off[False]))
     assert np.square(off[True]).mean() < np.square(off[False]).mean()
