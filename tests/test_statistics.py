@@ -536,7 +536,7 @@ def test_a_verdict_in_full():
     rows = curves([0.70, 0.75, 0.80], [0.60, 0.65, 0.75], budgets=(1, 2, 4))
     line = summarise(rows).iloc[0]
     assert verdict(rows) == (
-        "With 2 labelled windows (1 of each class), posterior has a mean balanced accuracy of "
+        "With 2 labelled windows (1 of each class), the posterior blend has a mean balanced accuracy of "
         f"0.700 (95 % interval {line['low']:.3f} to {line['high']:.3f}), 0.100 more than "
         "scikit-learn's LDA (better for 6 of 6 participants; one-sided p = 0.047 after Holm's "
         "correction for 3 budgets); scikit-learn's LDA needs 2.8 times as many for the same."
@@ -574,7 +574,7 @@ def test_a_verdict_on_one_budget_says_nothing_about_labels():
 def test_a_verdict_on_one_task():
     rows = two_methods(n_splits=1)
     assert verdict(rows[rows["task"] == "p0"]) == (
-        "With 2 labelled windows (1 of each class), posterior has a mean balanced accuracy of "
+        "With 2 labelled windows (1 of each class), the posterior blend has a mean balanced accuracy of "
         "0.700, 0.100 more than scikit-learn's LDA (better for 1 of 1 participant); scikit-learn's "
         "LDA needs 2.0 times as many for the same."
     )
@@ -599,8 +599,8 @@ def test_a_verdict_prefers_ours_and_the_usual():
     assert "), mine has a mean" in verdict(mine)
     assert "scikit-learn's LDA (" in verdict(mine)
     ours = pd.concat([mine[mine["method"] != "lda"], lda.assign(method="convex")])
-    assert "), convex has a mean" in verdict(ours)
-    assert "as much as target (" in verdict(ours)
+    assert "), the convex blend has a mean" in verdict(ours)
+    assert "as much as the person alone (" in verdict(ours)
 
 
 def test_a_verdict_is_about_tasks_that_both_have():
@@ -626,13 +626,13 @@ def test_a_verdict_where_methods_share_nothing():
     rows = two_methods()
     apart = rows[(rows["method"] == "lda") == (rows["budget"] == 1)]
     sentence = verdict(apart)
-    assert sentence.startswith("With 4 labelled windows (2 of each class), posterior")
+    assert sentence.startswith("With 4 labelled windows (2 of each class), the posterior blend")
     assert sentence.endswith(" over 6 participants.")
 
 
 def test_a_verdict_where_a_method_failed_at_the_smallest_budget():
     sentence = verdict(failed(two_methods(), method="lda", budget=1.0))
-    assert sentence.startswith("With 4 labelled windows (2 of each class), posterior")
+    assert sentence.startswith("With 4 labelled windows (2 of each class), the posterior blend")
     assert "scikit-learn's LDA (better for 5 of 6" in sentence
     assert sentence.endswith("; scikit-learn's LDA failed with fewer windows.")
     assert "with fewer" not in verdict(two_methods())
@@ -643,7 +643,7 @@ def test_a_verdict_where_the_smallest_budget_has_no_task_of_both():
     for place in range(6):
         rows = failed(rows, method=("lda", "posterior")[place % 2], budget=1.0, task=f"p{place}")
     sentence = verdict(rows)
-    assert sentence.startswith("With 4 labelled windows (2 of each class), posterior")
+    assert sentence.startswith("With 4 labelled windows (2 of each class), the posterior blend")
     assert sentence.endswith("no task on which both have an accuracy.")
 
 
@@ -651,7 +651,7 @@ def test_a_verdict_knows_every_method():
     rows = two_methods()
     lda = rows[rows["method"] == "lda"]
     rows = pd.concat([lda, *(lda.assign(method=name) for name in ("mine", "posterior-unlabelled"))])
-    assert "), posterior-unlabelled has a mean" in verdict(rows)
+    assert "), the posterior blend, unlabelled has a mean" in verdict(rows)
 
 
 def test_a_verdict_on_failures():
@@ -668,5 +668,5 @@ def test_a_verdict_on_a_chronological_study(make_tasks):
     with pytest.warns(UserWarning, match="'lda' failed on 6 of 12 splits"):
         rows = study.run().rows
     sentence = verdict(rows)
-    assert sentence.startswith("With 6 labelled windows (3 of each class), posterior has a mean")
+    assert sentence.startswith("With 6 labelled windows (3 of each class), the posterior blend has a mean")
     assert " scikit-learn's LDA (better for " in sentence

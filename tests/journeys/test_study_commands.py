@@ -215,7 +215,7 @@ def test_reproduce_takes_the_users_wesad(run, tmp_path, monkeypatch, make_tasks,
 
 
 def test_effect_of_b_has_no_gaps(run, monkeypatch):
-    few = partial(reproduce.effect_of_b, n_splits=2, n_repeats=2, n_draws=(10, 100))
+    few = partial(reproduce.effect_of_b, n_splits=2, n_repeats=2)
     monkeypatch.setattr("crossfade.study.reproduce.effect_of_b", few)
     result = run("reproduce", "effect-of-b")
     assert result.exit_code == 0, result.output

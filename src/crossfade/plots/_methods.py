@@ -17,29 +17,9 @@ class MethodLook(NamedTuple):
     given: str = ""
 
 
-#: What readers of figures and reports see in place of the name that commands take.
-_LABELS = {
-    "target": "Person alone",
-    "average-source": "Crowd alone",
-    "paper": "Paper's blend",
-    "oracle": "Oracle alpha",
-    "random-alpha": "Random alpha",
-    "target-shrunk": "Person (shrunk)",
-    "convex": "Convex blend",
-    "posterior": "Posterior blend",
-    "posterior-unlabelled": "Posterior (unlabelled)",
-    "pooled": "Pooled LDA",
-    "mixture": "Mixture blend",
-    "convex-mixture": "Convex mixture",
-    "per-task": "Per-task blend",
-    "private": "Private posterior",
-    "posterior-proportions": "Posterior (proportions)",
-    "pairwise": "Pairwise blend",
-    "one-vs-rest": "One-vs-rest blend",
-}
 #: Ours, and rules of the simulation studies that are no methods of a study.
 _KNOWN = {
-    name: MethodLook(_LABELS.get(name, one.label), one.colour, one.marker, one.text, one.given)
+    name: MethodLook(one.label, one.colour, one.marker, one.text, one.given)
     for name, one in METHODS.items()
 } | {
     "optimal": MethodLook("Optimal alpha", METHODS["paper"].colour, METHODS["paper"].marker),
@@ -68,6 +48,4 @@ def looks(names: list[str]) -> dict[str, MethodLook]:
 
 def spoken(name: str) -> str:
     """Name of a method within a sentence: "the posterior blend"."""
-    label = method_of(name).label
-    known_noun = name in _KNOWN and label[0].isupper()
-    return f"the {label[0].lower()}{label[1:]}" if known_noun else label
+    return METHODS[name].spoken if name in METHODS else method_of(name).label

@@ -78,7 +78,7 @@ class Sees(Flag):
 class Method:
     """One method of a study.
 
-    `label` is what sentences call it and `text` what it does. `family` is "paper" (its five
+    `label` is what people read and `text` what it does. `family` is "paper" (its five
     methods), "ours", "usual" (what one would take otherwise), "variant", "classes" (for more than
     two) or "own" (an estimator of the user's). In a verdict the first method with the role "new" is
     compared with the first of the role "rival", by `rank`; a "bound" is not for comparison. `many`
@@ -96,6 +96,12 @@ class Method:
     role: str = "new"
     rank: int = 9
     many: bool = False
+
+    @property
+    def spoken(self) -> str:
+        """What it is called within a sentence: "the posterior blend"."""
+        first = self.label[0]
+        return f"the {first.lower()}{self.label[1:]}" if first.isupper() else self.label
 
     @property
     def given(self) -> str:
@@ -411,7 +417,7 @@ _SUMS, _DIRECTIONS = Sees.LABELLED | Sees.SUMS, Sees.LABELLED | Sees.SUMS | Sees
 _RECORDS = (
     Method(
         name="target",
-        label="target",
+        label="Person alone",
         run=_run_target,
         family="paper",
         sees=Sees.LABELLED,
@@ -424,7 +430,7 @@ _RECORDS = (
     ),
     Method(
         name="average-source",
-        label="average-source",
+        label="Crowd alone",
         run=_run_average_source,
         family="paper",
         sees=_SUMS,
@@ -437,7 +443,7 @@ _RECORDS = (
     ),
     Method(
         name="paper",
-        label="paper",
+        label="Paper's blend",
         run=_run_paper,
         family="paper",
         sees=_SUMS,
@@ -450,7 +456,7 @@ _RECORDS = (
     ),
     Method(
         name="oracle",
-        label="oracle",
+        label="Oracle alpha",
         run=_run_oracle,
         family="paper",
         sees=_SUMS | Sees.UNLABELLED | Sees.TEST_LABELS,
@@ -462,7 +468,7 @@ _RECORDS = (
     ),
     Method(
         name="random-alpha",
-        label="random-alpha",
+        label="Random alpha",
         run=_run_random_alpha,
         family="paper",
         sees=_SUMS,
@@ -474,7 +480,7 @@ _RECORDS = (
     ),
     Method(
         name="target-shrunk",
-        label="target-shrunk",
+        label="Person alone, shrunk",
         run=_run_target_shrunk,
         family="ours",
         sees=Sees.LABELLED,
@@ -486,7 +492,7 @@ _RECORDS = (
     ),
     Method(
         name="convex",
-        label="convex",
+        label="Convex blend",
         run=_run_convex,
         family="ours",
         sees=_SUMS,
@@ -498,7 +504,7 @@ _RECORDS = (
     ),
     Method(
         name="posterior",
-        label="posterior",
+        label="Posterior blend",
         run=_run_posterior,
         family="ours",
         sees=_SUMS,
@@ -511,7 +517,7 @@ _RECORDS = (
     ),
     Method(
         name="posterior-unlabelled",
-        label="posterior-unlabelled",
+        label="Posterior blend, unlabelled",
         run=_run_unlabelled,
         family="ours",
         sees=_SUMS | Sees.UNLABELLED,
@@ -538,7 +544,7 @@ _RECORDS = (
     ),
     Method(
         name="pooled",
-        label="pooled",
+        label="Pooled LDA",
         run=_run_pooled,
         family="usual",
         sees=Sees.WINDOWS,
@@ -552,7 +558,7 @@ _RECORDS = (
     ),
     Method(
         name="mixture",
-        label="mixture",
+        label="Mixture blend",
         run=_run_mixture,
         family="variant",
         sees=_DIRECTIONS,
@@ -563,7 +569,7 @@ _RECORDS = (
     ),
     Method(
         name="convex-mixture",
-        label="convex-mixture",
+        label="Convex mixture",
         run=_run_convex_mixture,
         family="variant",
         sees=_DIRECTIONS,
@@ -573,7 +579,7 @@ _RECORDS = (
     ),
     Method(
         name="per-task",
-        label="per-task",
+        label="Per-task blend",
         run=_run_per_task,
         family="variant",
         sees=_DIRECTIONS,
@@ -584,7 +590,7 @@ _RECORDS = (
     ),
     Method(
         name="private",
-        label="private",
+        label="Private posterior",
         run=_run_private,
         family="variant",
         sees=_SUMS,
@@ -595,7 +601,7 @@ _RECORDS = (
     ),
     Method(
         name="posterior-proportions",
-        label="posterior-proportions",
+        label="Posterior blend, proportions",
         run=_run_proportions,
         family="variant",
         sees=_SUMS | Sees.UNLABELLED,
@@ -607,7 +613,7 @@ _RECORDS = (
     ),
     Method(
         name="pairwise",
-        label="pairwise",
+        label="Pairwise blend",
         run=_run_pairwise,
         family="classes",
         sees=_SUMS,
@@ -619,7 +625,7 @@ _RECORDS = (
     ),
     Method(
         name="one-vs-rest",
-        label="one-vs-rest",
+        label="One-vs-rest blend",
         run=_run_one_vs_rest,
         family="classes",
         sees=_SUMS,

@@ -43,7 +43,7 @@ def verdict(rows: pd.DataFrame) -> str:
     ...     tasks, methods=["target", "posterior"], budgets=[2, 4], n_splits=20, random_state=0
     ... )
     >>> print(verdict(study.run().rows))
-    With 4 labelled windows (2 of each class), posterior has a mean balanced accuracy of ...
+    With 4 labelled windows (2 of each class), the posterior blend has a mean balanced accuracy ...
     """
     rows = check_rows(rows)
     means = by_task(rows)
@@ -94,7 +94,7 @@ def rivals(names: Sequence[str]) -> tuple[str, str | None]:
 
 
 def _label(name: str) -> str:
-    return METHODS[name].label if name in METHODS else name
+    return METHODS[name].spoken if name in METHODS else name
 
 
 def _lacking(both: pd.DataFrame, method: str, against: str | None, n_labelled: float) -> str:
