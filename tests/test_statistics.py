@@ -536,7 +536,8 @@ def test_a_verdict_in_full():
     rows = curves([0.70, 0.75, 0.80], [0.60, 0.65, 0.75], budgets=(1, 2, 4))
     line = summarise(rows).iloc[0]
     assert verdict(rows) == (
-        "With 2 labelled windows (1 of each class), the posterior blend has a mean balanced accuracy of "
+        "With 2 labelled windows (1 of each class), the posterior blend has a mean balanced "
+        "accuracy of "
         f"0.700 (95 % interval {line['low']:.3f} to {line['high']:.3f}), 0.100 more than "
         "scikit-learn's LDA (better for 6 of 6 participants; one-sided p = 0.047 after Holm's "
         "correction for 3 budgets); scikit-learn's LDA needs 2.8 times as many for the same."
@@ -574,7 +575,8 @@ def test_a_verdict_on_one_budget_says_nothing_about_labels():
 def test_a_verdict_on_one_task():
     rows = two_methods(n_splits=1)
     assert verdict(rows[rows["task"] == "p0"]) == (
-        "With 2 labelled windows (1 of each class), the posterior blend has a mean balanced accuracy of "
+        "With 2 labelled windows (1 of each class), the posterior blend has a mean balanced "
+        "accuracy of "
         "0.700, 0.100 more than scikit-learn's LDA (better for 1 of 1 participant); scikit-learn's "
         "LDA needs 2.0 times as many for the same."
     )
@@ -668,5 +670,7 @@ def test_a_verdict_on_a_chronological_study(make_tasks):
     with pytest.warns(UserWarning, match="'lda' failed on 6 of 12 splits"):
         rows = study.run().rows
     sentence = verdict(rows)
-    assert sentence.startswith("With 6 labelled windows (3 of each class), the posterior blend has a mean")
+    assert sentence.startswith(
+        "With 6 labelled windows (3 of each class), the posterior blend has a mean"
+    )
     assert " scikit-learn's LDA (better for " in sentence
