@@ -16,6 +16,7 @@ Estimators, studies, simulations and many classes call these and nothing else. W
 the paper: everything but `convex`, and there the exact risk and the continuous alpha.
 """
 
+from crossfade.blend._classifier import Fit as Fit
 from crossfade.blend._convex import ConvexBlendClassifier, convex
 from crossfade.blend._labels import LabelForecast, forecast_labels
 from crossfade.blend._mixture import meet, mixture
@@ -44,3 +45,5 @@ __all__ = [
 
 for _name in __all__:
     globals()[_name].__module__ = __name__
+# Fitted estimators hold it: a file of one names the room, not the module.
+Fit.__module__ = __name__

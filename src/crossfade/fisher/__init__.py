@@ -24,8 +24,11 @@ for less than independent ones.
 from crossfade.fisher._direction import Direction, learn_direction
 from crossfade.fisher._discriminant import FisherDiscriminant
 from crossfade.fisher._moments import ClassMoments
+from crossfade.fisher._spectrum import Spectrum as Spectrum
 
 __all__ = ["ClassMoments", "Direction", "FisherDiscriminant", "learn_direction"]
 
 for _name in __all__:
     globals()[_name].__module__ = __name__
+# Fitted estimators hold it: a file of one names the room, not the module.
+Spectrum.__module__ = __name__
