@@ -219,7 +219,7 @@ def test_a_batch_of_directions_is_each_of_them(n_features, shrinkage, own_scale)
             batch[place].dense_scatter(), moments.dense_scatter(), atol=1e-10
         )
         one = learn_direction(moments, shrinkage, scale, **options)
-        for name in ("omega", "length", "noise", "nu", "shrinkage", "rank", "means", "spent"):
+        for name in ("omega", "length", "noise", "nu", "shrinkage", "rank", "means", "covariance_dof"):
             part = getattr(whole, name)[place]
             np.testing.assert_allclose(part, getattr(one, name), rtol=1e-7, atol=1e-9)
         dense = whole.sigma.dense()[place]
