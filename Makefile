@@ -19,7 +19,7 @@ demo: $(VENV)/.ready-all ## Run the Mental Math study on the data that ships, an
 	$(BIN)/crossfade demo $(ARGS)
 
 test: $(VENV)/.ready-test ## Run the tests; ARGS goes to pytest
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 lint: $(VENV)/.ready-lint ## Check format, style, types and docstrings
 	$(BIN)/ruff format --check .
