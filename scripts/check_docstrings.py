@@ -33,7 +33,7 @@ ROOMS = (
     "crossfade.exceptions",
 )
 #: Classes whose methods are for the rooms themselves; docs/api.md says which are for everybody.
-NOUNS = ("ClassMoments", "Crowd", "Direction")
+NOUNS = ("ClassMoments", "Crowd", "Direction", "TaskMoments")
 
 
 def documented():

@@ -103,14 +103,38 @@ def test_what_rounding_made_is_neither_deviation_nor_gap(constant):
         assert moments.deviation()[1] == moments.gap()[1] == 0.0
 
 
-def test_some_classes_in_another_order():
-    X, label, weight = draw(4, 20, 3, 4)
-    whole = ClassMoments.of(X, label, weight, n_classes=4, quartic=True)
-    some = whole.classes([2, 0])
-    np.testing.assert_array_equal(some.counts, whole.counts[[2, 0]])
-    np.testing.assert_array_equal(some.gap(), -whole.gap(0, 2))
-    np.testing.assert_array_equal(some.scatter, whole.scatter)
-    np.testing.assert_array_equal(some.quartic.second, whole.quartic.second[[2, 0]])
+@pytest.mark.parametrize("n_features", [3, 30])
+@pytest.mark.parametrize("quartic", [False, True])
+def test_classes_beside_each_other_are_all_at_once(n_features, quartic):
+    rng = np.random.default_rng(3)
+    X, label = rng.standard_normal((18, n_features)) + 5.0, np.repeat([0, 1, 2], 6)
+    parts = [
+        ClassMoments.of(X[label == k], np.zeros(6, int), n_classes=1, quartic=quartic)
+        for k in range(3)
+    ]
+    joined = parts[0].beside(parts[1]).beside(parts[2])
+    whole = ClassMoments.of(X, label, n_classes=3, quartic=quartic)
+    for name in ("counts", "means", "largest"):
+        np.testing.assert_allclose(getattr(joined, name), getattr(whole, name), rtol=1e-12)
+    np.testing.assert_allclose(joined.dense_scatter(), whole.dense_scatter(), atol=1e-10)
+    if quartic:
+        scale = np.linspace(1.0, 2.0, n_features)
+        fourth = whole.mean_fourth_power(scale)
+        assert joined.mean_fourth_power(scale) == pytest.approx(fourth, rel=1e-10)
+
+
+def test_a_rotated_root_is_the_same_scatter_and_no_sample():
+    rng = np.random.default_rng(4)
+    X, label = rng.standard_normal((6, 20)), np.repeat([0, 1], 3)
+    plain = ClassMoments.of(X, label)
+    kept = plain.rotated()
+    np.testing.assert_allclose(kept.dense_scatter(), plain.dense_scatter(), atol=1e-12)
+    vector = rng.standard_normal(20)
+    assert kept.along(vector) == pytest.approx(vector @ plain.dense_scatter() @ vector)
+    centred = X - plain.means[label]
+    cosines = (kept.scatter @ centred.T) / np.linalg.norm(centred, axis=1)
+    lengths = np.maximum(np.linalg.norm(kept.scatter, axis=1), 1e-12)
+    assert (np.abs(cosines).max(1)[:-2] < 0.999 * lengths[:-2]).all()
 
 
 # -- sums by Chan's formula -----------------------------------------------------------------
@@ -219,7 +243,16 @@ def test_a_batch_of_directions_is_each_of_them(n_features, shrinkage, own_scale)
             batch[place].dense_scatter(), moments.dense_scatter(), atol=1e-10
         )
         one = learn_direction(moments, shrinkage, scale, **options)
-        for name in ("omega", "length", "noise", "nu", "shrinkage", "rank", "means", "covariance_dof"):
+        for name in (
+            "omega",
+            "length",
+            "noise",
+            "nu",
+            "shrinkage",
+            "rank",
+            "means",
+            "covariance_dof",
+        ):
             part = getattr(whole, name)[place]
             np.testing.assert_allclose(part, getattr(one, name), rtol=1e-7, atol=1e-9)
         dense = whole.sigma.dense()[place]

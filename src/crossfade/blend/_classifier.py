@@ -97,6 +97,8 @@ class BlendClassifier(LinearRule):
     _prior_given: Prior | None
     _fit: Fit
     _prior_error: float
+    #: Moments of the person's further classes, which count for the covariance only (equation 38).
+    _bystanders: ClassMoments | None = None
 
     def fit(
         self,
@@ -214,7 +216,7 @@ class BlendClassifier(LinearRule):
             raise ValueError("A threshold between two classes needs labelled samples of both.")
         odds = float(log_odds(self.class_prior_[1]))
         means = moments.means @ coef + self.intercept_[0]
-        variance = coef @ moments.dense_scatter() @ coef / moments.counts.sum()
+        variance = np.asarray(moments.along(coef) / moments.counts.sum())
         middle = threshold_of(moments.counts, means, variance, scores, odds)
         self.intercept_ = self.intercept_ - (middle + odds / self._fit.slope)
         return self
@@ -310,7 +312,7 @@ class BlendClassifier(LinearRule):
             rows, place[label], weight, quartic=self.shrinkage == "ledoit_wolf"
         )
         if "_moments" in self.__dict__:
-            moments = self._added(moments)
+            moments = self._added(moments, classes)
         self._conclude(moments, seen, names, prior, may_wait=may_wait)
 
     def _conclude(
@@ -322,13 +324,14 @@ class BlendClassifier(LinearRule):
         *,
         may_wait: bool = False,
     ) -> None:
-        """Fit the rule to moments, of which the first two are those of the two classes."""
-        self._moments, self.prior_, self._prior_given = moments, prior, self.prior
+        """Fit the rule to the moments of its two classes."""
+        self._moments = moments.rotated() if moments.rooted else moments
+        self.prior_, self._prior_given = prior, self.prior
         self.__dict__.pop("_waiting_for", None)
         if len(seen) == 2:
             self.classes_ = seen
-            if moments.counts[:2].sum() < 2.0:
-                check_both_classes(moments.counts[:2], seen.tolist())
+            if moments.counts.sum() < 2.0:
+                check_both_classes(moments.counts, seen.tolist())
             oriented = self._oriented(prior)
             self._publish(self._fit_both(moments, oriented), oriented)
         elif self.on_missing_class == "prior":
@@ -356,19 +359,28 @@ class BlendClassifier(LinearRule):
             )
         return encode(np.concatenate([before, present]))[0]
 
-    def _added(self, moments: ClassMoments) -> ClassMoments:
+    def _added(self, moments: ClassMoments, classes: NDArray[Any]) -> ClassMoments:
+        """Moments of all samples so far, in the places of `classes`."""
         if moments.quartic is not None and self._moments.quartic is None:
             raise ValueError(
                 "shrinkage was changed to 'ledoit_wolf' after samples had been seen, of which only "
                 "what the former one needs was kept. Call fit with all samples."
             )
-        return self._moments + moments
+        before = self._moments
+        if not np.array_equal(self.classes_, classes):
+            # The pair of labels was named anew: what was seen goes to its new place.
+            seen = before.counts > 0.0
+            label = np.searchsorted(classes, self.classes_[seen])
+            before = before.placed(np.flatnonzero(seen), label, len(classes))
+        return before + moments
 
     def _direction(self, moments: ClassMoments, prior: Prior | None) -> Direction:
         """The person's own direction, in the prior's units."""
         form = self._noise_form()
         # The paper takes samples for independent.
         alike = self.in_a_row and form == "unit" and prior is not None
+        if self._bystanders is not None:
+            moments = moments.beside(self._bystanders)
         plain = isinstance(self.shrinkage, str) and self.shrinkage == "oas"
         return learn_direction(
             moments,

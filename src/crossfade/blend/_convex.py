@@ -22,7 +22,7 @@ from crossfade.blend._per_task import per_task
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import CancellingSourcesWarning
 from crossfade.fisher._direction import NOISE_FORMS, Direction
-from crossfade.prior._crowd import PSI_FORMS, Crowd
+from crossfade.prior._crowd import PSI_FORMS, Crowd, refuse_other
 from crossfade.prior._mixture import Prior
 from crossfade.risk._choose import least_risk
 from crossfade.risk._error_rate import METHODS
@@ -81,6 +81,8 @@ def convex(
     Helm, de Silva, Vogelstein, Priebe and Yang (2024), Approximately optimal domain adaptation with
     Fisher's linear discriminant. Mathematics 12(5), 746.
     """
+    if not isinstance(crowd, Crowd):
+        refuse_other(crowd)
     choice = None
     if alpha is None:
         cancels = crowd.cancels if method == "deterministic" else np.zeros(())

@@ -7,6 +7,8 @@ every pair, and one decomposition serves all pairs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,7 +17,7 @@ from scipy.special import expit, ndtri
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from crossfade._typing import Array
+from crossfade._typing import Array, Places
 from crossfade._validate import check_choice
 from crossfade.blend._classifier import BlendClassifier, Fit
 from crossfade.blend._coupling import couple_pairs, couple_rests, coupled_accuracy
@@ -120,25 +122,20 @@ class MulticlassBlend(LabelledClassifier):
         if prior is not None and len(present) < len(prior.classes):
             self.classes_ = np.array(prior.classes)
         place = np.searchsorted(self.classes_, present)
-        moments = ClassMoments.of(
-            rows,
-            place[label],
-            weight,
-            n_classes=len(self.classes_),
-            quartic=self.estimator.shrinkage == "ledoit_wolf",
-        )
+        parts = self._moments_of_classes(rows, place[label], weight)
+        moments = reduce(ClassMoments.beside, parts)
         means = _class_means(moments, self.classes_.tolist(), prior)
         pairs = pairs_of(self.classes_.tolist(), self.strategy)
         several = len(pairs) > 1 and bool(moments.counts.all())
-        together = self._fit_together(moments, pairs, prior) if several else None
+        together = self._fit_together(parts, moments, pairs, prior) if several else None
         if together is None:
             rules = {}
             for pair in pairs:
-                if pair[0] is None:
-                    rule = self._rule(pair, prior)
-                    rules[pair] = rule.fit(rows, labels == pair[1], sample_weight=weight)
+                if pair[0] is None or len(pairs) == 1:
+                    own = labels if pair[0] is not None else labels == pair[1]
+                    rules[pair] = self._rule(pair, prior).fit(rows, own, sample_weight=weight)
                 else:
-                    rules[pair] = self._fit_pair(pair, moments, means, prior)
+                    rules[pair] = self._fit_pair(pair, parts, means, prior)
             together = _Pairs.of(rules, means)
         self._pairs = together
         return self
@@ -239,13 +236,40 @@ class MulticlassBlend(LabelledClassifier):
 
     # -- pairs ------------------------------------------------------------------------------
 
+    def _moments_of_classes(
+        self, rows: Array, label: Places, weight: Array | None
+    ) -> list[ClassMoments]:
+        """Moments of each class by itself."""
+        parts = []
+        for place in range(len(self.classes_)):
+            mine = label == place
+            own = rows[mine] if mine.any() else np.zeros((1, rows.shape[1]))
+            part = ClassMoments.of(
+                own,
+                np.zeros(len(own), np.intp),
+                None if weight is None or not mine.any() else weight[mine],
+                n_classes=1,
+                quartic=self.estimator.shrinkage == "ledoit_wolf",
+            )
+            if not mine.any():
+                part = replace(part, counts=np.zeros(1))
+            parts.append(part.rotated())
+        return parts
+
     def _fit_together(
-        self, moments: ClassMoments, pairs: list[Pair], prior: MulticlassPrior | None
+        self,
+        parts: list[ClassMoments],
+        moments: ClassMoments,
+        pairs: list[Pair],
+        prior: MulticlassPrior | None,
     ) -> _Pairs | None:
         """All pairs at once; None where they need one by one."""
         rule = self.estimator
         varies = bool(moments.deviation().any())
         if pairs[0][0] is None or moments.left < 1.0 or not varies:
+            return None
+        if prior is not None and prior[pairs[0]].isotropic:
+            # Each costs little by itself; together they would need a matrix each.
             return None
         crowd = None if prior is None else prior.crowd_of_pairs(pairs)
         if not rule._batched(crowd):
@@ -281,7 +305,7 @@ class MulticlassBlend(LabelledClassifier):
         directions = blend.omega / length[:, None]
         coef = directions / person.scale
         intercept = -np.vecdot(coef, person.midpoint)
-        rules = _LazyRules(self, pairs, moments, person, blend, promise)
+        rules = _LazyRules(self, pairs, parts, person, blend, promise)
         return _Pairs(
             coef,
             intercept,
@@ -301,28 +325,22 @@ class MulticlassBlend(LabelledClassifier):
         return rule
 
     def _fit_pair(
-        self, pair: Pair, moments: ClassMoments, means: Array, prior: MulticlassPrior | None
+        self, pair: Pair, parts: list[ClassMoments], means: Array, prior: MulticlassPrior | None
     ) -> BlendClassifier:
         """One pair; the other classes that were seen count for the covariance only."""
         rule = self._rule(pair, prior)
         mine = [self.classes_.tolist().index(name) for name in pair]
-        others = [place for place in np.flatnonzero(moments.counts).tolist() if place not in mine]
-        ordered = moments.classes([*mine, *others])
-        if not ordered.counts[:2].any() and prior is not None:
+        own, rule._bystanders = _pair_of(parts, mine)
+        if not own.counts.any() and prior is not None:
             # Neither class was seen: a sample half a gap before the middle of their means.
             first, second = means[mine]
             sample = (first + second) / 2.0 - _way(prior, *pair) / 2.0
-            label, n_classes = np.zeros(1, np.intp), len(ordered.counts)
-            ordered = ordered + ClassMoments.of(
-                sample[None, :],
-                label,
-                n_classes=n_classes,
-                quartic=moments.quartic is not None,
-            )
-        rule.n_features_in_ = moments.n_features
+            quartic = own.quartic is not None
+            own = own + ClassMoments.of(sample[None, :], np.zeros(1, np.intp), quartic=quartic)
+        rule.n_features_in_ = own.n_features
         rule._check_parameters(rule.prior)
-        seen = np.array(pair)[ordered.counts[:2] > 0.0]
-        rule._conclude(ordered, seen, np.array(pair), rule.prior)
+        seen = np.array(pair)[own.counts > 0.0]
+        rule._conclude(own, seen, np.array(pair), rule.prior)
         return rule
 
     def _check_prior(self, prior: Any, present: NDArray[Any], n_features: int) -> None:
@@ -426,7 +444,7 @@ class _LazyRules(Mapping[Pair, BlendClassifier]):
         self,
         owner: MulticlassBlend,
         pairs: list[Pair],
-        moments: ClassMoments,
+        parts: list[ClassMoments],
         person: Direction,
         blend: Blend,
         promise: Forecast,
@@ -434,7 +452,7 @@ class _LazyRules(Mapping[Pair, BlendClassifier]):
         self._template = owner.estimator
         self._prior: Any = owner.estimator.prior
         self._classes, self._pairs = owner.classes_, pairs
-        self._moments, self._learnt = moments, (person, blend, promise)
+        self._parts, self._learnt = parts, (person, blend, promise)
         self._made: dict[Pair, BlendClassifier] = {}
 
     def __getitem__(self, pair: Pair) -> BlendClassifier:
@@ -458,13 +476,26 @@ class _LazyRules(Mapping[Pair, BlendClassifier]):
         prior = None if self._prior is None else self._prior[pair]
         rule.set_params(prior=prior)
         mine = [self._classes.tolist().index(name) for name in pair]
-        rule.n_features_in_ = self._moments.n_features
+        rule._moments, rule._bystanders = _pair_of(self._parts, mine)
+        rule.n_features_in_ = rule._moments.n_features
         rule.classes_, rule.prior_, rule._prior_given = np.array(pair), prior, prior
-        rule._moments = self._moments.classes(mine)
+        if prior is not None and rule.in_a_row:
+            person = person._replace(correlation=prior.neighbour_correlation)
         fit = Fit(person, blend, person.midpoint)
         fit.__dict__["forecast"] = promise
         rule._publish(fit, prior)
         return rule
+
+
+def _pair_of(
+    parts: list[ClassMoments], mine: list[int]
+) -> tuple[ClassMoments, ClassMoments | None]:
+    """Moments of two classes, and of all others that have any sample."""
+    first, second = mine
+    others = [part for place, part in enumerate(parts) if place not in mine and part.counts.any()]
+    return parts[first].beside(parts[second]), reduce(
+        ClassMoments.beside, others
+    ) if others else None
 
 
 def _one(batch: Any, place: int, n_pairs: int) -> Any:

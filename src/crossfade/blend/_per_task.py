@@ -55,7 +55,7 @@ def per_task(
     best, doubt = _at(person, directions, penalty, alpha)
     if alpha is not None:
         return best
-    grid = np.linspace(0.0, 1.0, 21) if alphas is None else alphas
+    grid = np.linspace(0.0, 1.0, 21) if alphas is None else np.asarray(alphas, np.float64)
     risks = _risks(person, best, doubt, grid)
     place = risks.argmin(-1)
     choice = AlphaChoice(best.alpha, risks.min(-1), np.zeros_like(best.alpha), grid, risks)

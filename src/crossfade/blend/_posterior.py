@@ -23,7 +23,7 @@ from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._verb import Blend
 from crossfade.fisher._direction import Direction
 from crossfade.fisher._spectrum import Spectrum, joint_basis
-from crossfade.prior._crowd import Crowd
+from crossfade.prior._crowd import Crowd, refuse_other
 from crossfade.prior._mixture import Prior
 
 #: Gain in log evidence that it takes to distrust the crowd's scatter.
@@ -76,11 +76,18 @@ def posterior(person: Direction, crowd: Crowd, strength: str | float = "auto") -
     if strength == np.inf:
         alpha = person.rank / person.sigma.n_features
         return Blend(person.omega, person.rank, alpha, np.full(person.length.shape, np.inf))
-    given = 1.0 if isinstance(strength, str) else float(strength)
+    given = 1.0 if isinstance(strength, str) and strength == "auto" else check_strength(strength)
+    if not isinstance(crowd, Crowd):
+        refuse_other(crowd)
     if strength == "risk" or crowd.isotropic or given > _DIRECT:
         path = path_of(person, crowd)
         return path.at(_chosen(path, strength, person))
-    blend, wanting = _direct(person, crowd, given)
+    try:
+        blend, wanting = _direct(person, crowd, given)
+    except np.linalg.LinAlgError:
+        # Singular but for rounding: the eigenvectors know which directions are left.
+        path = path_of(person, crowd)
+        return path.at(_chosen(path, strength, person))
     if strength != "auto" or not wanting.any():
         return blend
     if wanting.ndim != 1:
@@ -93,6 +100,13 @@ def posterior(person: Direction, crowd: Crowd, strength: str | float = "auto") -
     for whole, part in zip(blend[:4], wider[:4], strict=True):
         whole[which] = part  # type: ignore[index]
     return blend
+
+
+def check_strength(strength: object) -> float:
+    """Strength as a number, 1 for the words; refuses what is neither."""
+    if isinstance(strength, str) and strength in ("auto", "risk"):
+        return 1.0
+    return check_number("strength", strength, 0.0, or_words="'auto', 'risk'")
 
 
 def path_of(person: Direction, crowd: Crowd, *, dense: bool = False) -> Path:
@@ -367,8 +381,8 @@ class PosteriorBlendClassifier(BlendClassifier):
         self.in_a_row = in_a_row
 
     def _check_own_parameters(self, prior: Prior | None) -> None:
-        if not (isinstance(self.strength, str) and self.strength in ("auto", "risk")):
-            check_number("strength", self.strength, 0.0, or_words="'auto', 'risk'")
+        if not (isinstance(self.strength, str) and self.strength == "auto"):
+            check_strength(self.strength)
 
     def _blend(self, person: Direction, prior: Prior) -> Blend:
         if len(prior.crowds) > 1 and self.strength != np.inf:

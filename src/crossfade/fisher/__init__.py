@@ -25,8 +25,15 @@ from crossfade.fisher._direction import Direction, learn_direction
 from crossfade.fisher._discriminant import FisherDiscriminant
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import Spectrum as Spectrum
+from crossfade.fisher._task_moments import TaskMoments
 
-__all__ = ["ClassMoments", "Direction", "FisherDiscriminant", "learn_direction"]
+__all__ = [
+    "ClassMoments",
+    "Direction",
+    "FisherDiscriminant",
+    "TaskMoments",
+    "learn_direction",
+]
 
 for _name in __all__:
     globals()[_name].__module__ = __name__

@@ -12,7 +12,6 @@ is kept as a root: rows whose outer products add up to it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -210,14 +209,57 @@ class ClassMoments:
         scatter = self.dense_scatter() + other.dense_scatter() + apart.mT @ apart
         return ClassMoments(counts, means, scatter, False, largest, quartic)
 
-    def classes(self, order: Sequence[int]) -> ClassMoments:
-        """Some classes in another order; the scatter stays that of all."""
-        places, quartic = list(order), self.quartic
+    def beside(self, other: ClassMoments) -> ClassMoments:
+        """Moments of further classes that share the covariance, after those of these."""
+        quartic = None
+        if self.quartic is not None and other.quartic is not None:
+            second, third = (
+                np.concatenate([mine, theirs], -3)
+                for mine, theirs in zip(self.quartic[:2], other.quartic[:2], strict=True)
+            )
+            quartic = Quartic(second, third, self.quartic.fourth + other.quartic.fourth)
+        n_rows = self.scatter.shape[-2] + other.scatter.shape[-2]
+        rooted = self.rooted and other.rooted and n_rows < self.n_features
+        if rooted:
+            scatter = np.concatenate([self.scatter, other.scatter], -2)
+        else:
+            scatter = self.dense_scatter() + other.dense_scatter()
+        return ClassMoments(
+            np.concatenate([self.counts, other.counts], -1),
+            np.concatenate([self.means, other.means], -2),
+            scatter,
+            rooted,
+            np.maximum(self.largest, other.largest),
+            quartic,
+        )
+
+    def placed(self, old: Places, new: Places, n_classes: int) -> ClassMoments:
+        """The same with the classes at `old` places at `new` ones, and none elsewhere."""
+        counts = np.zeros(n_classes)
+        means = np.zeros((n_classes, self.n_features))
+        counts[new], means[new] = self.counts[old], self.means[old]
+        quartic = self.quartic
         if quartic is not None:
-            second, third = quartic.second[..., places, :, :], quartic.third[..., places, :, :]
+            shape = (n_classes, *quartic.second.shape[1:])
+            second, third = np.zeros(shape), np.zeros(shape)
+            second[new], third[new] = quartic.second[old], quartic.third[old]
             quartic = Quartic(second, third, quartic.fourth)
-        counts, means = self.counts[..., places], self.means[..., places, :]
         return replace(self, counts=counts, means=means, quartic=quartic)
+
+    def rotated(self) -> ClassMoments:
+        """The same moments without a row of anybody's: a root keeps no sample as it was.
+
+        With rows = Q R and Q orthogonal, R is a root too, and without Q the rows are lost.
+        """
+        if not self.rooted or self.scatter.ndim > 2:
+            return self
+        root: Any = np.linalg.qr(self.scatter, mode="r")
+        return replace(self, scatter=root)
+
+    def along(self, vector: Array) -> float:
+        """Sum of squares of centred samples along a vector (d,)."""
+        product = self.scatter @ vector
+        return float(product @ product if self.rooted else vector @ product)
 
     def dense_scatter(self) -> Array:
         """Scatter of shape (..., d, d)."""

@@ -46,14 +46,48 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TaskMoments:
-    """Moments of many tasks; ``moments[groups != group]`` leaves one person out."""
+    """Moments of many tasks of two classes; ``moments[groups != group]`` leaves one person out.
+
+    Attributes
+    ----------
+    n_tasks : int
+        Number of tasks.
+    blocks : tuple of Block
+        Tasks with as many windows of each class, together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crossfade import TaskPrior
+    >>> from crossfade.fisher import TaskMoments
+    >>> rng = np.random.default_rng(0)
+    >>> label = np.repeat([0, 1], 10)
+    >>> people = [(rng.normal(size=(20, 3)) + label[:, None], label) for _ in range(5)]
+    >>> moments = TaskMoments.of(people)
+    >>> TaskPrior.from_moments(moments[np.arange(5) != 2]).n_tasks
+    4
+    """
 
     n_tasks: int
     blocks: tuple[Block, ...]
 
     @classmethod
     def of(cls, tasks: Sequence[tuple[Array, Places]], *, quartic: bool = False) -> TaskMoments:
-        """Moments of windows (n, d) in the order of time, and labels 0 and 1 (n,), of each task."""
+        """Moments of tasks.
+
+        Parameters
+        ----------
+        tasks : sequence of (X, label) pairs
+            Of each task its windows of shape (n_windows, n_features), in the order of time, and
+            their classes, 0 or 1.
+        quartic : bool, default=False
+            Whether to take sums of fourth order too, for Ledoit and Wolf.
+
+        Returns
+        -------
+        TaskMoments
+            Their moments, for :meth:`TaskPrior.from_moments`.
+        """
         alike: dict[tuple[int, int], list[int]] = {}
         for place, (_, label) in enumerate(tasks):
             n_second = int(np.count_nonzero(label))

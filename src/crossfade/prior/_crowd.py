@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -80,7 +80,26 @@ class Crowd:
         release_noise: float = 0.0,
         direction_noise: float | None = None,
     ) -> Crowd:
-        """Crowd from the sums of its directions and of their outer products."""
+        """Crowd from the sums of its directions and of their outer products.
+
+        Parameters
+        ----------
+        n_tasks : float
+            Number of directions J.
+        direction_sum : ndarray of shape (..., n_features)
+            Their sum.
+        outer_sum : ndarray of shape (..., n_features, n_features) or None
+            Sum of their outer products; None if it was not kept.
+        release_noise : float, default=0.0
+            Standard deviation of what a release added to each feature of the mean.
+        direction_noise : float or None, default=None
+            Average squared error of the directions, where it is known.
+
+        Returns
+        -------
+        Crowd
+            What a blend asks of them.
+        """
         mean = direction_sum / n_tasks
         moment = None if outer_sum is None else outer_sum / n_tasks
         d = mean.shape[-1]
@@ -200,26 +219,26 @@ class Crowd:
         scatter = self.moment - self.mean[..., :, None] * self.mean[..., None, :]
         scatter = scatter * (n_tasks / (n_tasks - 1.0))
         shrunk = shrunk_dense(scatter, d, n_tasks - 1.0, least_scatter(n_tasks, d))
-        between: Array = self._between * shrunk
+        between: Array = np.asarray(self._between)[..., None, None] * shrunk
         return between
 
-    def _isotropic_variance(self) -> float:
+    def _isotropic_variance(self) -> Array:
         """Variance of the directions in each feature, if it is the same in all (equation 12)."""
         d, n_tasks = self.n_features, float(self.n_tasks)
         if n_tasks < 2.0:
-            return 1.0 / d
-        unlike = (1.0 - float(self.trusted_length) ** 2) * n_tasks / (n_tasks - 1.0)
-        return max(self._between * unlike / d, least_scatter(n_tasks, d))
+            return np.full(self.mean.shape[:-1], 1.0 / d)
+        unlike = (1.0 - self.trusted_length**2) * n_tasks / (n_tasks - 1.0)
+        return np.maximum(self._between * unlike / d, least_scatter(n_tasks, d))
 
     @property
-    def _between(self) -> float:
+    def _between(self) -> Array | float:
         """Proportion of the scatter that is between people, not their own noise (equation 50)."""
         n_tasks = float(self.n_tasks)
         if self.direction_noise is None or n_tasks < 2.0:
             return 1.0
-        unlike = (1.0 - float(self.resultant_length) ** 2) * n_tasks / (n_tasks - 1.0)
-        share = 1.0 - self.direction_noise / unlike if unlike > 0.0 else 1.0
-        return max(share, 1.0 / n_tasks)
+        unlike = (1.0 - self.resultant_length**2) * n_tasks / (n_tasks - 1.0)
+        noise = self.direction_noise / np.where(unlike > 0.0, unlike, np.inf)
+        return np.maximum(1.0 - noise, 1.0 / n_tasks)
 
     def psi(self, form: str = "tangent") -> Psi:
         """Covariance of the mean direction: the right form, the authors', or as printed."""
@@ -247,6 +266,12 @@ class Crowd:
         tangent = np.where(np.less(n_tasks, 2.0), alone, unlike / max(d - 1, 1))
         variance = tangent / (n_tasks * resultant**2) + added
         return Psi(variance, -variance)
+
+
+def refuse_other(crowd: object) -> NoReturn:
+    """Refuse what is no crowd, as a prior, which has one."""
+    remedy = f" Pass its {type(crowd).__name__}.crowd." if hasattr(crowd, "crowd") else ""
+    raise TypeError(f"crowd must be a Crowd; got {type(crowd).__name__}.{remedy}")
 
 
 def least_scatter(n_tasks: float, n_features: int) -> float:

@@ -94,7 +94,9 @@ def _average_covariance(moments: TaskMoments, scale: Array) -> Array | None:
     for block in moments.blocks:
         # Tasks of one sample a class have no covariance to give.
         if np.all(block.whole.left > 0.0):
-            part = block.whole.scaled(scale)
+            # Deviations that rounding alone can have made are none.
+            varies = block.whole.deviation() > 0.0
+            part = block.whole.scaled(np.where(varies, scale, np.inf))
             if block.whole.rooted:
                 rows = part.reshape(-1, scale.size)
                 total += rows.T @ rows
