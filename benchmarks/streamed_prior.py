@@ -5,7 +5,7 @@ from time import perf_counter
 
 import numpy as np
 
-import crossfade as cf
+from crossfade.prior import TaskPrior
 
 N_VECTORS, N_FEATURES, CHUNK = 1_000_000, 24, 20_000
 
@@ -27,7 +27,7 @@ def main():
         vectors[:, 0] += 3.0
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         begun = perf_counter()
-        prior = cf.TaskPrior.from_projections(vectors) if prior is None else prior.update(vectors)
+        prior = TaskPrior.from_projections(vectors) if prior is None else prior.update(vectors)
         updating += perf_counter() - begun
     assert prior.n_tasks == N_VECTORS
     print(

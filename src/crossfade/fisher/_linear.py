@@ -7,7 +7,6 @@ classes and v the variance within them (equation 27).
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -162,12 +161,11 @@ class LinearRule(LabelledClassifier):
         """
         if "coef_" in self.__dict__ and self._plain(X, reset=False):
             coef = self.coef_[0]
-            # What is not finite is refused below, in words; numpy need not warn of it too.
-            with np.errstate(invalid="ignore", over="ignore"):
-                scores: Array = np.asarray(X) @ coef + self.intercept_[0]
-                total = scores.sum()
+            # `dot` does not warn of what is not finite: it is refused below, in words.
+            scores: Array = np.dot(X, coef)
+            scores += self.intercept_[0]
             # A finite score proves a finite row only where no coefficient is zero.
-            if math.isfinite(total) and (coef.all() or np.isfinite(X).all()):
+            if np.isfinite(scores).all() and (coef.all() or np.isfinite(X).all()):
                 return scores
         check_is_fitted(self, "coef_", msg=self._not_fitted())
         rows = validate_data(self, X, reset=False, dtype=np.float64)
