@@ -160,12 +160,10 @@ class LinearRule(LabelledClassifier):
             Scores.
         """
         if "coef_" in self.__dict__ and self._plain(X, reset=False):
-            coef = self.coef_[0]
-            # `dot` does not warn of what is not finite: it is refused below, in words.
-            scores: Array = np.dot(X, coef)
-            scores += self.intercept_[0]
-            # A finite score proves a finite row only where no coefficient is zero.
-            if np.isfinite(scores).all() and (coef.all() or np.isfinite(X).all()):
+            # What is not finite is refused below, in words.
+            rows = np.asarray(X)
+            if np.isfinite(rows).all():
+                scores: Array = rows @ self.coef_[0] + self.intercept_[0]
                 return scores
         check_is_fitted(self, "coef_", msg=self._not_fitted())
         rows = validate_data(self, X, reset=False, dtype=np.float64)

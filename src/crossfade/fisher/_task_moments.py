@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from crossfade._typing import Array, Places
 from crossfade.fisher._direction import learn_direction
 from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._spectrum import ROUNDING, from_dense, oas, varying_dimension
+from crossfade.fisher._spectrum import (
+    ROUNDING,
+    from_dense,
+    oas,
+    truncate,
+    varying_dimension,
+)
 
 #: Numbers that one array of a chunk of tasks may hold.
 _CHUNK = 500_000
@@ -161,6 +167,10 @@ def _with_dimension(moments: ClassMoments) -> ClassMoments:
     with np.errstate(divide="ignore", invalid="ignore"):
         least = np.linalg.slogdet(covariance)[1] + (d - 1) * np.log(max(d - 1, 1) / trace)
         doubtful = np.flatnonzero(~(least > np.log(1e3 * d * ROUNDING * trace)))
+    if doubtful.size:
+        # Features are tied only if there are fewer directions than degrees of freedom.
+        rank = (truncate(np.linalg.eigvalsh(covariance[doubtful]), 1) > 0.0).sum(-1)
+        doubtful = doubtful[rank < np.minimum(moments.dof, d)]
     if doubtful.size:
         some = moments[doubtful]
         nu = some.gap() / (2.0 * unit[doubtful])

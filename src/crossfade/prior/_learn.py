@@ -96,7 +96,7 @@ def _average_covariance(moments: TaskMoments, scale: Array) -> Array | None:
         if np.all(block.whole.left > 0.0):
             # Deviations that rounding alone can have made are none.
             varies = block.whole.deviation() > 0.0
-            part = block.whole.scaled(np.where(varies, scale, np.inf))
+            part = block.whole.scaled(scale if varies.all() else np.where(varies, scale, np.inf))
             if block.whole.rooted:
                 rows = part.reshape(-1, scale.size)
                 total += rows.T @ rows
