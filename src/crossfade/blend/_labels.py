@@ -103,9 +103,8 @@ def forecast_labels(
         posterior = path.at(strength)
         omega = posterior.omega
         promise = forecast(person, omega, posterior.dof)
-    return more_labels(
-        person, omega, promise, path, strength, budgets, crowd, class_prior, blend._prior_error
-    )
+    proportions = class_prior, blend._prior_error
+    return more_labels(person, omega, promise, path, strength, budgets, crowd, proportions)
 
 
 class ConvexCrowd(NamedTuple):
@@ -123,10 +122,13 @@ def more_labels(
     strength: Array,
     budgets: Array,
     crowd: ConvexCrowd | None = None,
-    class_prior: float = 0.5,
-    prior_error: float = 0.0,
+    proportions: tuple[float, float] = (0.5, 0.0),
 ) -> LabelForecast:
-    """Forecast for other numbers of samples: today's, and what better directions add to it."""
+    """Forecast for other numbers of samples: today's, and what better directions add to it.
+
+    `proportions` are the probability of the second class and its standard error.
+    """
+    class_prior, prior_error = proportions
     square = person.length**2
     inverse = person.sigma.inverse()
     square = np.maximum(square - person.mean_noise * inverse.trace(), _LEAST_SHARE * square)
@@ -148,8 +150,8 @@ def more_labels(
     own_score = now[..., None] + gain
     score = own_score / np.sqrt(np.maximum(1.0 + later - noise - doubt, 0.5))
     spread = np.sqrt(noise + doubt + score**2 / (2.0 * person.dof))
-    proportions = class_prior, prior_error, later
-    accuracy, error = expected_accuracy(own_score, doubt, noise, spread, *proportions)
+    known = own_score, doubt, noise, spread
+    accuracy, error = expected_accuracy(*known, class_prior, prior_error, later)
     if class_prior != 0.5:
         # Where classes hardly differ the correction for bold thresholds would make the curve fall.
         today, _ = expected_accuracy(now[..., None], doubt, noise, spread, class_prior)
