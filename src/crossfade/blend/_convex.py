@@ -175,6 +175,17 @@ class ConvexBlendClassifier(BlendClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if `X` had any.
 
+    See Also
+    --------
+    PosteriorBlendClassifier : A matrix in the place of alpha.
+    choose_alpha : The weight alone.
+    blend_directions : The blend of two directions alone.
+
+    References
+    ----------
+    Helm, de Silva, Vogelstein, Priebe and Yang (2024), Approximately optimal domain adaptation with
+    Fisher's linear discriminant. Mathematics 12(5), 746.
+
     Examples
     --------
     >>> import numpy as np

@@ -62,6 +62,15 @@ class MulticlassBlend(LabelledClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if `X` had any.
 
+    See Also
+    --------
+    MulticlassPrior : What a crowd knows of many classes.
+
+    References
+    ----------
+    Wu, Lin and Weng (2004), Probability estimates for multi-class classification by pairwise
+    coupling. Journal of Machine Learning Research 5.
+
     Examples
     --------
     >>> import numpy as np

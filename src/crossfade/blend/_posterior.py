@@ -349,6 +349,16 @@ class PosteriorBlendClassifier(BlendClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if `X` had any.
 
+    See Also
+    --------
+    ConvexBlendClassifier : The paper's blend, with a number in the place of the matrix.
+    forecast_labels : What more labelled samples would bring.
+
+    References
+    ----------
+    Lindley and Smith (1972), Bayes estimates for the linear model. Journal of the Royal Statistical
+    Society B 34(1).
+
     Examples
     --------
     >>> import numpy as np

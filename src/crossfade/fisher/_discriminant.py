@@ -69,6 +69,21 @@ class FisherDiscriminant(LinearRule):
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if `X` had any.
 
+    See Also
+    --------
+    PosteriorBlendClassifier : The same rule blended with what a crowd knows.
+    TaskPrior : What the directions of many tasks have in common.
+
+    References
+    ----------
+    Fisher (1936), The use of multiple measurements in taxonomic problems. Annals of Eugenics 7.
+
+    Chen, Wiesel, Eldar and Hero (2010), Shrinkage algorithms for MMSE covariance estimation. IEEE
+    Transactions on Signal Processing 58(10).
+
+    Ledoit and Wolf (2004), A well-conditioned estimator for large-dimensional covariance matrices.
+    Journal of Multivariate Analysis 88(2).
+
     Examples
     --------
     >>> import numpy as np

@@ -59,6 +59,15 @@ class MixturePrior:
     outer_sums : ndarray of shape (n_components, n_features, n_features) or None
         Sum of their outer products; None for an isotropic prior.
 
+    See Also
+    --------
+    TaskPrior : One crowd for all.
+
+    References
+    ----------
+    Banerjee, Dhillon, Ghosh and Sra (2005), Clustering on the unit hypersphere using von
+    Mises-Fisher distributions. Journal of Machine Learning Research 6.
+
     Examples
     --------
     >>> import numpy as np

@@ -44,6 +44,11 @@ class MulticlassPrior:
         What is known about each pair; ``prior[pair]`` for short. A pair is two labels in sorted
         order, or None, for the rest, and a label. Two classes are one pair either way.
 
+    See Also
+    --------
+    TaskPrior : Two classes.
+    MulticlassBlend : The blend that takes it.
+
     Examples
     --------
     >>> import numpy as np

@@ -89,6 +89,17 @@ class TaskPrior:
         Whether a part came by :meth:`from_summary`: its sum is no sum of unit directions, and it
         cannot be released.
 
+    See Also
+    --------
+    MixturePrior : People of several kinds.
+    MulticlassPrior : More than two classes.
+    choose_alpha : The weight of a person beside this crowd.
+
+    References
+    ----------
+    Helm, de Silva, Vogelstein, Priebe and Yang (2024), Approximately optimal domain adaptation with
+    Fisher's linear discriminant. Mathematics 12(5), 746.
+
     Examples
     --------
     >>> import numpy as np

@@ -58,6 +58,15 @@ class CalibrationStudy:
         Seed. A split depends on it, on the name of the task, on the budget and on its own number.
         None draws one; a study that resumes in a folder takes the one that it was begun with.
 
+    See Also
+    --------
+    CalibrationSplit : The same splits as a cross-validator of scikit-learn.
+
+    References
+    ----------
+    Helm, de Silva, Vogelstein, Priebe and Yang (2024), Approximately optimal domain adaptation with
+    Fisher's linear discriminant. Mathematics 12(5), 746.
+
     Examples
     --------
     >>> from crossfade.simulate import simulate_tasks
