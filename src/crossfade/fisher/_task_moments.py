@@ -169,7 +169,8 @@ def _with_dimension(moments: ClassMoments) -> ClassMoments:
         doubtful = np.flatnonzero(~(least > np.log(1e3 * d * ROUNDING * trace)))
     if doubtful.size:
         # Features are tied only if there are fewer directions than degrees of freedom.
-        rank = (truncate(np.linalg.eigvalsh(covariance[doubtful]), 1) > 0.0).sum(-1)
+        values = np.asarray(np.linalg.eigvalsh(covariance[doubtful]), np.float64)
+        rank = (truncate(values, 1) > 0.0).sum(-1)
         doubtful = doubtful[rank < np.minimum(moments.dof, d)]
     if doubtful.size:
         some = moments[doubtful]
