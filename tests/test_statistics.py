@@ -653,7 +653,7 @@ def test_a_verdict_knows_every_method():
     rows = two_methods()
     lda = rows[rows["method"] == "lda"]
     rows = pd.concat([lda, *(lda.assign(method=name) for name in ("mine", "posterior-unlabelled"))])
-    assert "), the posterior blend, unlabelled has a mean" in verdict(rows)
+    assert "), the posterior blend (unlabelled) has a mean" in verdict(rows)
 
 
 def test_a_verdict_on_failures():

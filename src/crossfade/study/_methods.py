@@ -480,7 +480,7 @@ _RECORDS = (
     ),
     Method(
         name="target-shrunk",
-        label="Person alone, shrunk",
+        label="Person alone (shrunk)",
         run=_run_target_shrunk,
         family="ours",
         sees=Sees.LABELLED,
@@ -517,7 +517,7 @@ _RECORDS = (
     ),
     Method(
         name="posterior-unlabelled",
-        label="Posterior blend, unlabelled",
+        label="Posterior blend (unlabelled)",
         run=_run_unlabelled,
         family="ours",
         sees=_SUMS | Sees.UNLABELLED,
@@ -601,7 +601,7 @@ _RECORDS = (
     ),
     Method(
         name="posterior-proportions",
-        label="Posterior blend, proportions",
+        label="Posterior blend (proportions)",
         run=_run_proportions,
         family="variant",
         sees=_SUMS | Sees.UNLABELLED,
