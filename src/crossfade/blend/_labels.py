@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array
 from crossfade._validate import check_finite
-from crossfade.blend._convex import ConvexBlendClassifier
+from crossfade.blend._convex import ConvexBlendClassifier, convex
 from crossfade.blend._posterior import Path, PosteriorBlendClassifier, path_of
 from crossfade.fisher._direction import Direction, worth_of_runs
 from crossfade.fisher._spectrum import Spectrum
@@ -96,8 +96,8 @@ def forecast_labels(
         # crowd has no direction to speak of.
         alpha = blend.alpha_ if np.isnan(blend.risks_).all() else None
         crowd = ConvexCrowd(mu, alpha)
-        omega = blend.alpha_ * person.omega + (1.0 - blend.alpha_) * mu
-        promise = forecast(person, omega, blend.alpha_ * person.rank)
+        made = convex(person, prior.crowd, alpha=blend.alpha_)
+        omega, promise = made.omega, forecast(person, made.omega, made.dof)
     else:
         strength = np.asarray(min(blend.strength_, 1e12))
         posterior = path.at(strength)

@@ -133,13 +133,13 @@ def _run_paper(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     own, prior = as_printed(batch), sources.paper_prior
     law = _within_reach(BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors")))
     alpha = least_risk(law, GRID, "monte_carlo", _N_DRAWS, rng).alpha
-    return _printed(batch, _convex_at(own, prior.mean_direction, alpha), alpha)
+    return _printed(batch, convex(own, prior.crowd, alpha=alpha).omega, alpha)
 
 
 def _run_oracle(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     own = as_printed(batch)
-    alphas = np.tile(GRID, (len(batch), 1))
-    blends = _convex_at(own, sources.paper_prior.mean_direction, alphas)
+    crowd = sources.paper_prior.crowd
+    blends = np.stack([convex(own, crowd, alpha=alpha).omega for alpha in GRID.tolist()], 1)
     scores = batch.scores(blends, batch.midpoint())
     second = batch.splits.truth == 1
     positive = scores > 0.0
@@ -151,8 +151,8 @@ def _run_oracle(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
 
 def _run_random_alpha(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     alpha = rng.choice(GRID, len(batch))
-    mu = sources.paper_prior.mean_direction
-    return _printed(batch, _convex_at(as_printed(batch), mu, alpha), alpha)
+    blend = convex(as_printed(batch), sources.paper_prior.crowd, alpha=alpha)
+    return _printed(batch, blend.omega, alpha)
 
 
 def as_printed(batch: Batch) -> Direction:
@@ -178,13 +178,6 @@ def _within_reach(law: BlendLaw) -> BlendLaw:
     basis, values = sigma.basis[..., n_outside:], sigma.values[..., n_outside:]
     basis = np.concatenate([basis, outside(basis, law.person.nu)[..., None]], -1)
     return law.turned(basis, np.concatenate([values, np.zeros((*values.shape[:-1], 1))], -1))
-
-
-def _convex_at(own: Direction, crowd: Array, alpha: Array) -> Array:
-    """alpha times the target's direction plus (1 - alpha) times the crowd's, (n_splits, ..., d)."""
-    omega = own.omega if alpha.ndim == 1 else own.omega[:, None, :]
-    blend: Array = alpha[..., None] * omega + (1.0 - alpha)[..., None] * crowd
-    return blend
 
 
 # -- blends: what the estimators do for one person, for all splits at once ------------------------
