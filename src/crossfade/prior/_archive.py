@@ -9,9 +9,11 @@ import math
 import os
 import re
 import zipfile
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -25,14 +27,57 @@ if TYPE_CHECKING:
 Fields = dict[str, Any]
 
 
-class Archived(Protocol):
-    """A prior as its file sees it."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Archived(ABC):
+    """A prior that can be saved, loaded, pickled and cloned."""
 
-    @property
-    def _metadata(self) -> Mapping[str, Any]: ...
-    def _file_fields(self) -> Fields: ...
+    #: What else the file said that the prior came from, which is written again.
+    _metadata = MappingProxyType[str, Any]({})
+
+    @abstractmethod
+    def _file_fields(self) -> Fields:
+        """What a file holds of the prior."""
+
     @classmethod
-    def _of_file_fields(cls, fields: Fields) -> Self: ...
+    @abstractmethod
+    def _of_file_fields(cls, fields: Fields) -> Self:
+        """Prior from what a file holds, every number of it checked."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the fields, so that a copy is made anew, and as unchangeable."""
+        values = [getattr(self, field.name) for field in fields(self)]
+        plain = (dict(one) if isinstance(one, MappingProxyType) else one for one in values)
+        return type(self), tuple(plain), {"_metadata": dict(self._metadata)}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """The prior itself: it never changes, so that cloning an estimator is cheap."""
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the prior to a file, whole or not at all (``docs/prior-file.md``).
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; by custom it ends in ``.npz``.
+        """
+        write_whole(path, content_of(self))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a prior from a file; nothing in it is ever unpickled.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A file that :meth:`save` wrote.
+
+        Returns
+        -------
+        TaskPrior, MixturePrior or MulticlassPrior
+            The prior, equal to the one that was saved.
+        """
+        return _read(path, cls)
 
 
 P = TypeVar("P", bound=Archived)
@@ -52,11 +97,6 @@ _MEMBER = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*\.npy")
 _LARGEST_RATIO = 10
 
 
-def write(path: str | os.PathLike[str], prior: Archived) -> None:
-    """Write a prior of any kind beside its name, then rename the file into place."""
-    write_whole(path, content_of(prior))
-
-
 def content_of(prior: Archived) -> bytes:
     """Bytes of the file of a prior; the same for the same prior."""
     header, arrays = _split(prior._file_fields())
@@ -64,7 +104,7 @@ def content_of(prior: Archived) -> bytes:
     return pack(header | kind | {"metadata": dict(prior._metadata)}, arrays)
 
 
-def read(path: str | os.PathLike[str], kind: type[P]) -> P:
+def _read(path: str | os.PathLike[str], kind: type[P]) -> P:
     """Read a prior; refuse what is none of this kind, was altered, or is of a newer version."""
     header, arrays = unpack(path, Path(path).read_bytes(), _kind(kind))
     metadata = header.pop("metadata", {})

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -22,7 +20,7 @@ from crossfade._validate import (
     check_spectrum,
 )
 from crossfade.fisher._spectrum import Spectrum
-from crossfade.prior._archive import read, write
+from crossfade.prior._archive import Archived
 from crossfade.prior._card import cards_of, data_of_mixture, text_of
 from crossfade.prior._crowd import Crowd
 from crossfade.prior._task_prior import TaskPrior, frozen
@@ -39,7 +37,7 @@ _SUMS = ("counts", "direction_sums", "outer_sums")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MixturePrior:
+class MixturePrior(Archived):
     """What many earlier tasks say about a new one, if they are of several kinds.
 
     A mixture of von Mises-Fisher laws (equation 32), of which only the sums of each component are
@@ -83,8 +81,6 @@ class MixturePrior:
     counts: Array
     direction_sums: Array
     outer_sums: Array | None
-    #: What else the file said that the prior came from, which is written again.
-    _metadata = MappingProxyType[str, Any]({})
 
     def __post_init__(self) -> None:
         if not isinstance(self.pooled, TaskPrior):
@@ -399,42 +395,7 @@ class MixturePrior:
     def __hash__(self) -> int:
         return hash((self.pooled, self.n_components))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the fields, so that a copy is made anew, and as unchangeable."""
-        values = tuple(getattr(self, name) for name in self.__dataclass_fields__)
-        return type(self), values, {"_metadata": dict(self._metadata)}
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """The prior itself: it never changes, so that cloning an estimator is cheap."""
-        return self
-
     # -- files ------------------------------------------------------------------------------
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the prior to a file, whole or not at all (``docs/prior-file.md``).
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to; by custom it ends in ``.npz``.
-        """
-        write(path, self)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a prior from a file; nothing in it is ever unpickled.
-
-        Parameters
-        ----------
-        path : str or path-like
-            A file that :meth:`save` wrote.
-
-        Returns
-        -------
-        MixturePrior
-            The prior, equal to the one that was saved.
-        """
-        return read(path, cls)
 
     def _file_fields(self) -> dict[str, Any]:
         """What a file holds of the prior."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike
 from crossfade._typing import Array
 from crossfade._validate import check_choice
 from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale
-from crossfade.prior._archive import read, write
+from crossfade.prior._archive import Archived
 from crossfade.prior._compatibility import spread_of
 from crossfade.prior._crowd import Crowd
 from crossfade.prior._task_prior import TaskPrior
@@ -28,7 +27,7 @@ STRATEGIES = ("pairwise", "one-vs-rest")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MulticlassPrior:
+class MulticlassPrior(Archived):
     """What many earlier tasks say about each pair of classes: one :class:`TaskPrior` each.
 
     Build one with :meth:`from_tasks`; merge two sites with ``+``. All pairs share their features
@@ -67,8 +66,6 @@ class MulticlassPrior:
     strategy: str
     classes: tuple[Any, ...]
     priors: Mapping[Pair, TaskPrior]
-    #: What else the file said that the prior came from, which is written again.
-    _metadata = MappingProxyType[str, Any]({})
 
     def __post_init__(self) -> None:
         check_choice("strategy", self.strategy, STRATEGIES)
@@ -295,41 +292,6 @@ class MulticlassPrior:
 
     def __hash__(self) -> int:
         return hash((self.strategy, self.classes, tuple(self.priors.values())))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the fields, so that a copy is made anew, and as unchangeable."""
-        values = (self.strategy, self.classes, dict(self.priors))
-        return type(self), values, {"_metadata": dict(self._metadata)}
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """The prior itself: it never changes, so that cloning an estimator is cheap."""
-        return self
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the prior to a file, whole or not at all (``docs/prior-file.md``).
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to; by custom it ends in ``.npz``.
-        """
-        write(path, self)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a prior from a file; nothing in it is ever unpickled.
-
-        Parameters
-        ----------
-        path : str or path-like
-            A file that :meth:`save` wrote.
-
-        Returns
-        -------
-        MulticlassPrior
-            The prior, equal to the one that was saved.
-        """
-        return read(path, cls)
 
     def _file_fields(self) -> dict[str, Any]:
         """What a file holds of the prior."""

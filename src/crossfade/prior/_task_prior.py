@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +27,7 @@ from crossfade.exceptions import NoDirectionError
 from crossfade.fisher._discriminant import FisherDiscriminant
 from crossfade.fisher._spectrum import Spectrum, check_shrinkage, from_dense, oas
 from crossfade.fisher._task_moments import N_LAGS, TaskMoments, cut_off
-from crossfade.prior._archive import read, write
+from crossfade.prior._archive import Archived
 from crossfade.prior._card import cards_of, check_about, data_of, describe, joined_about, text_of
 from crossfade.prior._compatibility import check_same_space
 from crossfade.prior._crowd import PSI_FORMS, Crowd
@@ -49,7 +47,7 @@ _AVERAGES = ("within_covariance", "half_gap", "autocorrelation", "direction_nois
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TaskPrior:
+class TaskPrior(Archived):
     """What many earlier tasks say about the direction of a new one: sums, and nothing else.
 
     Build one with :meth:`from_tasks`, :meth:`from_projections` or :meth:`from_summary`; merge two
@@ -130,8 +128,6 @@ class TaskPrior:
     summarised: bool = False
     #: Proportions of the crowds in the tasks; here there is one crowd.
     shares = None
-    #: What else the file said that the prior came from, which is written again.
-    _metadata = MappingProxyType[str, Any]({})
 
     def __post_init__(self) -> None:
         n_features = np.size(self.direction_sum)
@@ -660,43 +656,7 @@ class TaskPrior:
         # Adding zero makes one of both zeros.
         return hash((self.n_tasks, (self.direction_sum + 0.0).tobytes(), self.classes))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the fields, so that a copy is made anew, and as unchangeable."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        values = tuple((fields | {"about": dict(self.about)}).values())
-        return type(self), values, {"_metadata": dict(self._metadata)}
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """The prior itself: it never changes, so that cloning an estimator is cheap."""
-        return self
-
     # -- files ------------------------------------------------------------------------------
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the prior to a file, whole or not at all (``docs/prior-file.md``).
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to; by custom it ends in ``.npz``.
-        """
-        write(path, self)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a prior from a file; nothing in it is ever unpickled.
-
-        Parameters
-        ----------
-        path : str or path-like
-            A file that :meth:`save` wrote.
-
-        Returns
-        -------
-        TaskPrior
-            The prior, equal to the one that was saved.
-        """
-        return read(path, cls)
 
     def _file_fields(self) -> dict[str, Any]:
         """What a file holds of the prior."""
