@@ -428,3 +428,11 @@ def test_a_prior_is_a_plain_loop_of_discriminants(tasks, shrinkage):
         assert prior.direction_noise == pytest.approx(np.mean(errors), rel=1e-7)
     else:
         assert prior.direction_noise is None
+
+
+def test_fourth_orders_of_many_features_need_no_matrix_of_their_size():
+    X = np.random.default_rng(0).normal(size=(12, 2000))
+    moments = ClassMoments.of(X, np.repeat([0, 1], 6), quartic=True)
+    for one in (moments, moments + moments, moments.beside(moments), moments.rotated()):
+        assert one.quartic.sums.size <= 24 * 4001 * 4
+        assert one.scatter.size <= 24 * 2000

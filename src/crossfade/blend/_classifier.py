@@ -60,9 +60,8 @@ class Fit:
     @cached_property
     def slope(self) -> float:
         """Slope of the log odds in the scores (equation 27)."""
-        length = float(np.linalg.norm(self.blend.omega))
-        gap, variance = float(self.forecast.gap), float(self.forecast.variance)
-        return slope_of(gap / length, variance / length**2)
+        length = np.linalg.norm(self.blend.omega)
+        return float(slope_of(self.forecast.gap / length, self.forecast.variance / length**2))
 
     def promise(self, class_prior: float, prior_error: float = 0.0) -> Forecast:
         """Forecast for classes of such proportions."""
@@ -325,7 +324,8 @@ class BlendClassifier(LinearRule):
         may_wait: bool = False,
     ) -> None:
         """Fit the rule to the moments of its two classes."""
-        self._moments = moments.rotated() if moments.rooted else moments
+        plain = not moments.rooted and moments.quartic is None
+        self._moments = moments if plain else moments.rotated()
         self.prior_, self._prior_given = prior, self.prior
         self.__dict__.pop("_waiting_for", None)
         if len(seen) == 2:

@@ -24,7 +24,7 @@ from crossfade.blend._coupling import couple_pairs, couple_rests, coupled_accura
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._direction import Direction, learn_pairs
-from crossfade.fisher._linear import FLATTEST, STEEPEST, LabelledClassifier
+from crossfade.fisher._linear import LabelledClassifier, slope_of
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import Spectrum, check_shrinkage, invert
 from crossfade.prior._multiclass import STRATEGIES, MulticlassPrior, Pair, pairs_of
@@ -307,10 +307,7 @@ class MulticlassBlend(LabelledClassifier):
         length = np.linalg.vector_norm(blend.omega, axis=-1)
         if not length.all():
             return None
-        gap, variance = promise.gap / length, promise.variance / length**2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slopes = np.where(variance > 0.0, 2.0 * gap / variance, STEEPEST * (gap > 0.0))
-        slopes = np.clip(slopes, FLATTEST, STEEPEST)
+        slopes = slope_of(promise.gap / length, promise.variance / length**2)
         directions = blend.omega / length[:, None]
         coef = directions / person.scale
         intercept = -np.vecdot(coef, person.midpoint)

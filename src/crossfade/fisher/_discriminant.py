@@ -145,7 +145,7 @@ class FisherDiscriminant(LinearRule):
         gap = float(np.vecdot(omega, person.nu))
         variance = float(np.vecdot(omega, person.sigma.apply(omega)))
         rule = Rule.through(self.midpoint_, omega, person.scale)
-        self._slope = slope_of(gap, variance)
+        self._slope = float(slope_of(gap, variance))
         if priors[0] != priors[1]:
             # Equation 20; without a gap every sample has the probabilities given.
             odds = float(np.log(priors[0]) - np.log(priors[1]))

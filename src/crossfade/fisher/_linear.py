@@ -51,11 +51,12 @@ class Rule(NamedTuple):
         return cls(projection, coef, -(coef @ midpoint))
 
 
-def slope_of(gap: float, variance: float) -> float:
-    """Slope of the log odds for classes of half such a distance, and such a variance (27)."""
-    certain = STEEPEST if gap > 0.0 else 0.0
-    slope = 2.0 * gap / variance if variance > 0.0 else certain
-    return min(max(slope, FLATTEST), STEEPEST)
+def slope_of(gap: Array | float, variance: Array | float) -> Array:
+    """Slope of the log odds for classes of half such distances, and such variances (27)."""
+    certain = np.where(np.asarray(gap) > 0.0, STEEPEST, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        slope = np.where(np.asarray(variance) > 0.0, 2.0 * gap / np.asarray(variance), certain)
+    return np.clip(slope, FLATTEST, STEEPEST)
 
 
 class LabelledClassifier(ClassifierMixin, BaseEstimator):

@@ -14,37 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from crossfade._typing import Array, Places
+from crossfade.fisher._quartic import Quartic
 from crossfade.fisher._spectrum import ROUNDING, Spectrum, from_dense, from_rows
-
-
-class Quartic(NamedTuple):
-    """Sums of second to fourth order by class, which Ledoit and Wolf's weight needs alone."""
-
-    second: Array  # (..., K, d, d): sum of y_j y_k over centred samples y
-    third: Array  # (..., K, d, d): sum of y_j^2 y_k
-    fourth: Array  # (..., d, d): sum of y_j^2 y_k^2, over all classes
-
-    def moved(self, counts: Array, steps: Array) -> Quartic:
-        """The same sums about centres that lie `steps` (..., K, d) beyond the class means."""
-        count, first, other = counts[..., None, None], steps[..., :, None], steps[..., None, :]
-        second, third = self.second, self.third
-        variance = np.diagonal(second, axis1=-2, axis2=-1)
-        # Sums of y itself vanish: what is left of (y_j - s_j)^2 (y_k - s_k)^2 are these.
-        squares = variance + counts[..., None] * steps**2
-        moved_third = third - 2.0 * first * second - other * squares[..., :, None]
-        added = (
-            4.0 * first * other * second
-            - 2.0 * (other * third + first * third.mT)
-            + other**2 * variance[..., :, None]
-            + first**2 * variance[..., None, :]
-            + count * (first * other) ** 2
-        )
-        return Quartic(second + count * first * other, moved_third, self.fourth + added.sum(-3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +91,7 @@ class ClassMoments:
         counts = member.sum(-1)
         means = (member @ X) / np.where(counts > 0.0, counts, 1.0)[:, None]
         rows = X - means[..., label, :]
-        sums = _quartic(rows, member) if quartic else None
+        sums = Quartic.of(rows, member) if quartic else None
         if weight is not None:
             rows *= np.sqrt(weight)[:, None]
         rooted = n_samples < n_features
@@ -181,9 +157,7 @@ class ClassMoments:
         """Mean over samples of the fourth power of their length, centred and scaled, (...)."""
         if self.quartic is None:
             raise RuntimeError("These moments were taken without sums of fourth order.")
-        weights = scale**-2.0
-        fourth = np.vecdot(weights, np.matvec(self.quartic.fourth, weights))
-        return np.asarray(fourth / self.counts.sum(-1))
+        return np.asarray(self.quartic.fourth_powers(scale) / self.counts.sum(-1))
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
         """Moments of both sets of windows, by Chan's formula."""
@@ -196,11 +170,8 @@ class ClassMoments:
         largest = np.maximum(self.largest, other.largest)
         quartic = None
         if self.quartic is not None and other.quartic is not None:
-            parts = (
-                self.quartic.moved(self.counts, means - self.means),
-                other.quartic.moved(other.counts, means - other.means),
-            )
-            quartic = Quartic(*(mine + theirs for mine, theirs in zip(*parts, strict=True)))
+            mine = self.quartic.moved(means - self.means)
+            quartic = mine + other.quartic.moved(means - other.means)
         if self.rooted and other.rooted:
             rows = np.concatenate([self.scatter, other.scatter, apart], -2)
             if rows.shape[-2] < self.n_features:
@@ -213,11 +184,7 @@ class ClassMoments:
         """Moments of further classes that share the covariance, after those of these."""
         quartic = None
         if self.quartic is not None and other.quartic is not None:
-            second, third = (
-                np.concatenate([mine, theirs], -3)
-                for mine, theirs in zip(self.quartic[:2], other.quartic[:2], strict=True)
-            )
-            quartic = Quartic(second, third, self.quartic.fourth + other.quartic.fourth)
+            quartic = self.quartic.beside(other.quartic)
         n_rows = self.scatter.shape[-2] + other.scatter.shape[-2]
         rooted = self.rooted and other.rooted and n_rows < self.n_features
         if rooted:
@@ -238,12 +205,7 @@ class ClassMoments:
         counts = np.zeros(n_classes)
         means = np.zeros((n_classes, self.n_features))
         counts[new], means[new] = self.counts[old], self.means[old]
-        quartic = self.quartic
-        if quartic is not None:
-            shape = (n_classes, *quartic.second.shape[1:])
-            second, third = np.zeros(shape), np.zeros(shape)
-            second[new], third[new] = quartic.second[old], quartic.third[old]
-            quartic = Quartic(second, third, quartic.fourth)
+        quartic = None if self.quartic is None else self.quartic.placed(old, new, n_classes)
         return replace(self, counts=counts, means=means, quartic=quartic)
 
     def rotated(self) -> ClassMoments:
@@ -251,10 +213,11 @@ class ClassMoments:
 
         With rows = Q R and Q orthogonal, R is a root too, and without Q the rows are lost.
         """
-        if not self.rooted or self.scatter.ndim > 2:
+        if self.scatter.ndim > 2:
             return self
-        root: Any = np.linalg.qr(self.scatter, mode="r")
-        return replace(self, scatter=root)
+        scatter: Any = np.linalg.qr(self.scatter, mode="r") if self.rooted else self.scatter
+        quartic = None if self.quartic is None else self.quartic.rotated()
+        return replace(self, scatter=scatter, quartic=quartic)
 
     def along(self, vector: Array) -> float:
         """Sum of squares of centred samples along a vector (d,)."""
@@ -274,20 +237,9 @@ class ClassMoments:
             means=self.means[which],
             scatter=self.scatter[which],
             largest=self.largest[which],
-            quartic=None if quartic is None else Quartic(*(part[which] for part in quartic)),
+            quartic=None if quartic is None else quartic.part(which),
             n_varying=None if varying is None else varying[which],
         )
-
-
-def _quartic(rows: Array, member: Array) -> Quartic:
-    """Sums over centred rows (..., n, d), each class with its weights (K, n)."""
-    squares = rows**2
-    weighted = member[:, :, None] * rows[..., None, :, :]
-    return Quartic(
-        rows.mT[..., None, :, :] @ weighted,
-        squares.mT[..., None, :, :] @ weighted,
-        (squares * member.sum(0)[:, None]).mT @ squares,
-    )
 
 
 def _compressed(rows: Array, n_samples: float) -> Array:

@@ -62,6 +62,10 @@ class Spectrum(NamedTuple):
         """Another matrix with the same eigenvectors."""
         return Spectrum(values, self.basis, floor)
 
+    def shrunk(self, weight: Array, level: Array) -> Spectrum:
+        """The same with ``(1 - weight) S + level I`` (equation 2); both of shape (...)."""
+        return self.map((1.0 - weight)[..., None] * self.values + level[..., None], level)
+
     def inverse(self) -> Spectrum:
         """Pseudo-inverse: eigenvalues that are zero stay zero."""
         floor = invert(self.floor) if self.n_outside else self.floor
@@ -205,14 +209,36 @@ def check_shrinkage(shrinkage: object) -> str | float | None:
     return check_number("shrinkage", shrinkage, 0.0, 1.0, or_words=words)
 
 
-def shrunk_dense(scatter: Array, n_features: int, dof: Any, least: Any = 0.0) -> Array:
-    """Covariances of shape (..., d, d), shrunk by OAS towards a level of at least `least`."""
-    trace = np.trace(scatter, axis1=-2, axis2=-1)
-    weight = oas(trace, (scatter**2).sum((-2, -1)), n_features, dof)
-    level = np.maximum(weight * trace / n_features, least)
-    shrunk: Array = (1.0 - weight)[..., None, None] * scatter
-    shrunk += level[..., None, None] * np.eye(n_features)
-    return shrunk
+def shrinkage_weight(
+    shrinkage: str | float,
+    trace: Array,
+    square: Array,
+    size: int | Places,
+    dof: float | Array,
+    fourth: tuple[Array, Array] | None = None,
+) -> Array:
+    """Weight r of the identity, of shape (...): OAS, Ledoit and Wolf's, or as given.
+
+    `trace` and `square` are the traces of the covariance and of its square, `size` the dimension in
+    which features vary. `fourth` (mean fourth power of lengths, number of samples) is for Ledoit
+    and Wolf.
+    """
+    if shrinkage == "oas":
+        return oas(trace, square, size, dof)
+    if fourth is not None:
+        # Over n, as published: over the degrees of freedom it is zero for two samples a class.
+        power, n_samples = fourth
+        smaller = dof / n_samples
+        return ledoit_wolf(trace * smaller, square * smaller**2, power, size, n_samples)
+    return np.full_like(trace, shrinkage)
+
+
+def shrunk_dense(matrix: Array, weight: Array, level: Array) -> Array:
+    """Matrices ``(1 - weight) S + level I`` (equation 2) of shape (..., d, d), in place."""
+    d = matrix.shape[-1]
+    matrix *= (1.0 - weight)[..., None, None]
+    matrix.reshape(*matrix.shape[:-2], d * d)[..., :: d + 1] += level[..., None]
+    return matrix
 
 
 def shrink(
@@ -243,18 +269,8 @@ def shrink(
     if shrinkage is None:
         return sigma, np.zeros(sigma.values.shape[:-1]), np.minimum(rank_of(sigma), size)
     trace, square = sigma.trace(), (sigma.values**2).sum(-1)
-    if shrinkage == "oas":
-        r = oas(trace, square, size, dof)
-    elif fourth is not None:
-        # Over n, as published: over the degrees of freedom it is zero for two samples a class.
-        power, n_samples = fourth
-        smaller = dof / n_samples
-        r = ledoit_wolf(trace * smaller, square * smaller**2, power, size, n_samples)
-    else:
-        r = np.full_like(trace, shrinkage)
-    level = r * trace / size
-    values = (1.0 - r)[..., None] * sigma.values + level[..., None]
-    shrunk = sigma.map(values, level)
+    r = shrinkage_weight(shrinkage, trace, square, size, dof, fourth)
+    shrunk = sigma.shrunk(r, r * trace / size)
     return shrunk, r, np.minimum(rank_of(shrunk), size)
 
 

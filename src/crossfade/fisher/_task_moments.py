@@ -20,7 +20,8 @@ from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import (
     ROUNDING,
     from_dense,
-    oas,
+    shrinkage_weight,
+    shrunk_dense,
     truncate,
     varying_dimension,
 )
@@ -189,15 +190,11 @@ def _shrunk_covariance(
     covariance = moments.scaled(np.where(varies, scale, np.inf))
     trace = np.trace(covariance, axis1=-2, axis2=-1)
     size = np.full(len(trace), d) if moments.n_varying is None else moments.n_varying
-    if shrinkage == "oas":
-        r = oas(trace, (covariance**2).sum((-2, -1)), size, moments.dof)
-    else:
-        r = np.full(len(trace), float(shrinkage))
+    square = (covariance**2).sum((-2, -1))
+    r = shrinkage_weight(shrinkage, trace, square, size, moments.dof)
     learnt = (moments.left >= 1.0) & (trace > 0.0)
     level = np.where(learnt, r * trace / size, 1.0)
-    covariance *= np.where(learnt, 1.0 - r, 0.0)[:, None, None]
-    covariance.reshape(len(trace), -1)[:, :: d + 1] += level[:, None]
-    return covariance
+    return shrunk_dense(covariance, np.where(learnt, r, 1.0), level)
 
 
 def unit_directions(

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from crossfade._typing import Array
-from crossfade.fisher._spectrum import Spectrum, shrunk_dense
+from crossfade.fisher._spectrum import Spectrum, oas, shrunk_dense
 from crossfade.prior._vmf import concentration_formula, concentration_mle
 
 PSI_FORMS = ("tangent", "authors", "printed")
@@ -218,7 +218,10 @@ class Crowd:
             return np.broadcast_to(np.eye(d) / d, self.moment.shape)
         scatter = self.moment - self.mean[..., :, None] * self.mean[..., None, :]
         scatter = scatter * (n_tasks / (n_tasks - 1.0))
-        shrunk = shrunk_dense(scatter, d, n_tasks - 1.0, least_scatter(n_tasks, d))
+        trace, square = np.trace(scatter, axis1=-2, axis2=-1), (scatter**2).sum((-2, -1))
+        weight = oas(trace, square, d, n_tasks - 1.0)
+        level = np.maximum(weight * trace / d, least_scatter(n_tasks, d))
+        shrunk = shrunk_dense(scatter, weight, level)
         between: Array = np.asarray(self._between)[..., None, None] * shrunk
         return between
 

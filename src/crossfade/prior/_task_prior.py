@@ -579,9 +579,8 @@ class TaskPrior(Archived):
         if rank == self.n_features or rank < self.n_tasks:
             return plain
         trace, square = plain.values.sum(), (plain.values**2).sum()
-        share = oas(trace, square, self.n_features, float(self.n_tasks))
-        level = share * trace / self.n_features
-        return plain.map((1.0 - share) * plain.values + level, level)
+        weight = oas(trace, square, self.n_features, float(self.n_tasks))
+        return plain.shrunk(weight, weight * trace / self.n_features)
 
     # -- sharing ----------------------------------------------------------------------------
 

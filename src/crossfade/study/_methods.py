@@ -35,7 +35,7 @@ from crossfade.blend._unlabelled import proportion_of, threshold_of
 from crossfade.exceptions import CancellingSourcesWarning
 from crossfade.fisher import FisherDiscriminant
 from crossfade.fisher._direction import Direction
-from crossfade.fisher._linear import FLATTEST, STEEPEST
+from crossfade.fisher._linear import slope_of
 from crossfade.fisher._spectrum import outside
 from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._release import Release, noise_scale, repaired, sensitivity
@@ -197,10 +197,7 @@ def _linear(batch: Batch, own: Direction, omega: Array, gap: Array, variance: Ar
     `variance` (n_splits,) within.
     """
     scores = batch.scores(omega / own.scale, own.midpoint)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.where(variance > 0.0, 2.0 * gap / variance, np.where(gap > 0.0, np.inf, 0.0))
-    slope = np.clip(slope, FLATTEST, STEEPEST)
-    return Predictions.of_two(scores, expit(slope[:, None] * scores))
+    return Predictions.of_two(scores, expit(slope_of(gap, variance)[:, None] * scores))
 
 
 def _mended(found: Predictions, batch: Batch, own: Direction, rule: Any) -> Predictions:
@@ -324,8 +321,7 @@ def _run_proportions(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     scores = found.scores[..., 0]
     share, error = proportion_of(scores, promise.gap, promise.variance, own.counts)
     learnt = forecast(own, blend.omega, blend.dof, None, share, error)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.nan_to_num(2.0 * promise.gap / promise.variance, posinf=0.0)
+    slope = slope_of(promise.gap, promise.variance)
     odds = slope[:, None] * scores - log_odds(share)[:, None]
     moved = Predictions.of_two(odds, expit(odds), found.alpha, learnt.accuracy)
     stays = np.flatnonzero(~(error > 0.0)).tolist()
