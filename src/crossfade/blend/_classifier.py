@@ -25,10 +25,7 @@ from crossfade.fisher._direction import Direction, learn_direction
 from crossfade.fisher._linear import LinearRule, Rule, check_both_classes, encode, slope_of
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import check_shrinkage
-from crossfade.prior._crowd import Crowd
-from crossfade.prior._mixture import MixturePrior, Prior
-from crossfade.prior._multiclass import MulticlassPrior
-from crossfade.prior._task_prior import TaskPrior
+from crossfade.prior._crowd import Crowd, Prior
 from crossfade.risk._error_rate import check_class_prior, log_odds
 from crossfade.risk._forecast import Forecast, forecast
 
@@ -486,16 +483,16 @@ class BlendClassifier(LinearRule):
     # -- agreement of target and prior ------------------------------------------------------
 
     def _check_prior(self) -> Prior | None:
-        if isinstance(self.prior, MulticlassPrior):
+        prior: Any = self.prior
+        if hasattr(prior, "pairs") and not isinstance(prior, type):
             raise TypeError(
-                "prior is a MulticlassPrior, and this is a rule for two classes. Use "
+                f"prior is a {type(prior).__name__}, and this is a rule for two classes. Use "
                 f"MulticlassBlend({type(self).__name__}(prior)), or the prior of one pair, "
-                f"prior[{self.prior.pairs[0]}]."
+                f"prior[{prior.pairs[0]}]."
             )
-        if self.prior is not None and not isinstance(self.prior, TaskPrior | MixturePrior):
+        if prior is not None and (isinstance(prior, type) or not hasattr(prior, "crowds")):
             raise TypeError(
-                "prior must be a TaskPrior, a MixturePrior or None; got "
-                f"{type(self.prior).__name__}."
+                f"prior must be a TaskPrior, a MixturePrior or None; got {type(prior).__name__}."
             )
         return self.prior
 
@@ -527,8 +524,6 @@ class BlendClassifier(LinearRule):
 
     def _oriented(self, prior: Prior | None) -> Prior | None:
         """The prior, turned round where the target's labels sort the other way."""
-        if isinstance(prior, MixturePrior) and prior.n_components == 1:
-            prior = prior.pooled
         return prior if prior is None or self._same_order() else prior.reversed()
 
     def _same_order(self) -> bool:

@@ -22,8 +22,7 @@ from crossfade.blend._per_task import per_task
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import CancellingSourcesWarning
 from crossfade.fisher._direction import NOISE_FORMS, Direction
-from crossfade.prior._crowd import PSI_FORMS, Crowd, refuse_other
-from crossfade.prior._mixture import Prior
+from crossfade.prior._crowd import PSI_FORMS, Crowd, Prior, refuse_other
 from crossfade.risk._choose import least_risk
 from crossfade.risk._error_rate import METHODS
 from crossfade.risk._law import BlendLaw

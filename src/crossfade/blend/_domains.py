@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossfade._typing import Array
-from crossfade.prior._mixture import Prior
+from crossfade.prior._crowd import Prior
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.tasks._task import Task
 

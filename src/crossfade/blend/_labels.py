@@ -14,7 +14,6 @@ from crossfade.blend._convex import ConvexBlendClassifier, convex
 from crossfade.blend._posterior import Path, PosteriorBlendClassifier, path_of
 from crossfade.fisher._direction import Direction, worth_of_runs
 from crossfade.fisher._spectrum import Spectrum
-from crossfade.prior._task_prior import TaskPrior
 from crossfade.risk._forecast import Forecast, expected_accuracy, forecast
 
 #: The target's separation is never taken for less than this share of what its samples show.
@@ -77,7 +76,7 @@ def forecast_labels(
     check_is_fitted(blend, "coef_", msg=blend._not_fitted())
     prior = blend._oriented(blend.prior_)
     refusal = "What more labels would bring cannot be told of a blend"
-    if not isinstance(prior, TaskPrior) or blend.weights != "average":
+    if prior is None or len(prior.crowds) > 1 or blend.weights != "average":
         raise ValueError(f"{refusal} other than with the average of a TaskPrior.")
     if blend.target_projection_ is None:
         raise ValueError(f"{refusal} without labelled samples of both classes.")

@@ -24,8 +24,7 @@ from crossfade._validate import (
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.fisher._linear import LinearRule
 from crossfade.prior._archive import content_of
-from crossfade.prior._mixture import Prior
-from crossfade.prior._task_prior import TaskPrior
+from crossfade.prior._crowd import Prior
 from crossfade.risk._error_rate import check_class_prior
 
 Array = NDArray[np.float64]
@@ -217,12 +216,12 @@ def load_model(path: str | os.PathLike[str]) -> SavedRule:
 
 def _record(prior: Prior) -> dict[str, Any]:
     """Which prior it was, by the file that it would be saved to."""
-    whole = prior if isinstance(prior, TaskPrior) else prior.pooled
+    saved: Any = prior
     return {
-        "sha256": hashlib.sha256(content_of(prior)).hexdigest(),
-        "n_tasks": whole.n_tasks,
+        "sha256": hashlib.sha256(content_of(saved)).hexdigest(),
+        "n_tasks": prior.n_tasks,
         "privacy": prior.card_data()["privacy"],
-        "about": dict(whole.about),
+        "about": dict(prior.about),
     }
 
 

@@ -23,8 +23,7 @@ from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._verb import Blend
 from crossfade.fisher._direction import Direction
 from crossfade.fisher._spectrum import Spectrum, joint_basis
-from crossfade.prior._crowd import Crowd, refuse_other
-from crossfade.prior._mixture import Prior
+from crossfade.prior._crowd import Crowd, Prior, refuse_other
 
 #: Gain in log evidence that it takes to distrust the crowd's scatter.
 CONTRADICTION = 3.0

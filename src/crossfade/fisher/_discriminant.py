@@ -182,6 +182,17 @@ def resolve_scale(feature_scale: ArrayLike | str | None, n_features: int) -> Arr
     return check_scale(feature_scale, n_features)
 
 
+def shrinkage_of(discriminant: FisherDiscriminant | None) -> str | float | None:
+    """How a discriminant shrinks, checked; None is ours."""
+    if discriminant is None:
+        return "oas"
+    if not isinstance(discriminant, FisherDiscriminant):
+        raise TypeError(
+            f"discriminant must be a FisherDiscriminant; got {type(discriminant).__name__}."
+        )
+    return check_shrinkage(discriminant.shrinkage)
+
+
 def _check_priors(priors: ArrayLike | None) -> tuple[float, float]:
     if priors is None:
         return 0.5, 0.5

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +42,7 @@ class Block(NamedTuple):
     places: Places  # (n_tasks,): where they stand among all tasks
     whole: ClassMoments
     halves: tuple[ClassMoments, ClassMoments] | None  # of the earlier and later windows of a class
-    autocorrelation: Array  # (n_tasks, n_lags)
+    autocorrelation: Array | None  # (n_tasks, n_lags)
 
     def of(self, kept: NDArray[np.bool_]) -> Block:
         """Some of the tasks."""
@@ -48,7 +50,8 @@ class Block(NamedTuple):
         if self.halves is not None:
             early, late = self.halves
             halves = early[kept], late[kept]
-        return Block(self.places[kept], self.whole[kept], halves, self.autocorrelation[kept])
+        alike = None if self.autocorrelation is None else self.autocorrelation[kept]
+        return Block(self.places[kept], self.whole[kept], halves, alike)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,19 +98,53 @@ class TaskMoments:
         TaskMoments
             Their moments, for :meth:`TaskPrior.from_moments`.
         """
-        alike: dict[tuple[int, int], list[int]] = {}
+        return cls.of_pairs(tasks, [(0, 1)], 2, quartic=quartic)[0]
+
+    @classmethod
+    def of_pairs(
+        cls,
+        tasks: Sequence[tuple[Array, Places]],
+        pairs: Sequence[tuple[int | None, int]],
+        n_classes: int,
+        *,
+        quartic: bool = False,
+    ) -> list[TaskMoments]:
+        """Moments of each pair of classes, of the tasks that have both; those of a class once.
+
+        Parameters
+        ----------
+        tasks : sequence of (X, label) pairs
+            As in :meth:`of`, with labels from 0 to `n_classes` - 1.
+        pairs : sequence of (int or None, int)
+            The classes of each pair; None is for all classes but the other.
+        n_classes : int
+            Number of classes.
+        quartic : bool, default=False
+            Whether to take sums of fourth order too, for Ledoit and Wolf.
+
+        Returns
+        -------
+        list of TaskMoments
+            One for each pair.
+        """
+        alike: dict[tuple[int, ...], list[int]] = {}
         for place, (_, label) in enumerate(tasks):
-            n_second = int(np.count_nonzero(label))
-            alike.setdefault((label.size - n_second, n_second), []).append(place)
-        blocks = []
+            sizes = tuple(np.bincount(label, minlength=n_classes).tolist())
+            alike.setdefault(sizes, []).append(place)
+        found: list[list[Block]] = [[] for _ in pairs]
         for sizes, places in alike.items():
             n_features = tasks[places[0]][0].shape[1]
             at_once = max(1, _CHUNK // (n_features * max(sum(sizes), n_features)))
             for start in range(0, len(places), at_once):
-                chunk = places[start : start + at_once]
+                chunk = np.array(places[start : start + at_once])
                 X = np.stack([_by_class(*tasks[place]) for place in chunk])
-                blocks.append(_block(np.array(chunk), X, sizes, quartic))
-        return cls(len(tasks), tuple(blocks))
+                classes = _moments_of_classes(X, sizes, quartic)
+                for blocks, pair in zip(found, pairs, strict=True):
+                    if pair[0] is None:
+                        blocks.append(Block(chunk, _against_rest(classes, pair[1]), None, None))
+                    elif pair[0] in classes and pair[1] in classes:
+                        blocks.append(_block(chunk, classes[pair[0]], classes[pair[1]]))
+        return [_of_able(len(tasks), blocks) for blocks in found]
 
     def __getitem__(self, kept: NDArray[np.bool_]) -> TaskMoments:
         """Moments of some of the tasks, given by a mask."""
@@ -136,21 +173,62 @@ def _by_class(X: Array, label: Places) -> Array:
     return X[np.argsort(label, kind="stable")]
 
 
-def _block(places: Places, X: Array, sizes: tuple[int, int], quartic: bool) -> Block:
-    """Moments of windows (n_tasks, n, d), sorted by class."""
-    label = np.repeat(np.arange(2), sizes)
-    if min(sizes) < 4:
-        # Halves would be too short to have a direction.
-        whole, halves = ClassMoments.of(X, label, quartic=quartic), None
-    else:
-        half = np.concatenate([np.arange(size) * 2 // size for size in sizes])
+class _Class(NamedTuple):
+    """Moments of one class in each of some tasks."""
+
+    rows: Array  # (n_tasks, n, d): its windows, in the order of time
+    whole: ClassMoments
+    halves: tuple[ClassMoments, ClassMoments] | None  # None where they would have no direction
+
+
+def _moments_of_classes(X: Array, sizes: tuple[int, ...], quartic: bool) -> dict[int, _Class]:
+    """Moments of each class that windows (n_tasks, n, d), sorted by class, have any of."""
+    classes = {}
+    for place, rows in enumerate(np.split(X, np.cumsum(sizes[:-1]), 1)):
+        n = rows.shape[1]
+        if n >= 4:
+            middle = (n + 1) // 2
+            early, late = _of_one(rows[:, :middle], quartic), _of_one(rows[:, middle:], quartic)
+            classes[place] = _Class(rows, early + late, (early, late))
+        elif n:
+            classes[place] = _Class(rows, _of_one(rows, quartic), None)
+    return classes
+
+
+def _of_one(rows: Array, quartic: bool) -> ClassMoments:
+    """Moments of windows of one class."""
+    return ClassMoments.of(rows, np.zeros(rows.shape[1], np.intp), n_classes=1, quartic=quartic)
+
+
+def _block(places: Places, first: _Class, second: _Class) -> Block:
+    """Block of two classes."""
+    halves = None
+    if first.halves is not None and second.halves is not None:
         early, late = (
-            ClassMoments.of(X[:, half == part], label[half == part], quartic=quartic)
-            for part in (0, 1)
+            _with_dimension(one.beside(other))
+            for one, other in zip(first.halves, second.halves, strict=True)
         )
-        whole, halves = early + late, (_with_dimension(early), _with_dimension(late))
-    whole = _with_dimension(whole)
-    return Block(places, whole, halves, _neighbours(whole, X, label))
+        halves = early, late
+    whole = _with_dimension(first.whole.beside(second.whole))
+    return Block(places, whole, halves, _neighbours(whole, (first.rows, second.rows)))
+
+
+def _against_rest(classes: dict[int, _Class], place: int) -> ClassMoments:
+    """Moments of all other classes as one, and of the class at `place`.
+
+    Neighbours in the rest are alike because they are of one class, and its halves are of different
+    ones: neither tells how noisy a direction is.
+    """
+    rest = reduce(add, (one.whole for other, one in classes.items() if other != place))
+    return _with_dimension(rest.beside(classes[place].whole))
+
+
+def _of_able(n_tasks: int, blocks: list[Block]) -> TaskMoments:
+    """Moments of the tasks that are in a block, in their order."""
+    able = np.zeros(n_tasks, bool)
+    for block in blocks:
+        able[block.places] = True
+    return TaskMoments(n_tasks, tuple(blocks))[able]
 
 
 def _with_dimension(moments: ClassMoments) -> ClassMoments:
@@ -216,19 +294,28 @@ def unit_directions(
     return omega
 
 
-def _neighbours(moments: ClassMoments, X: Array, label: Places) -> Array:
-    """How far neighbouring windows are alike (n_tasks, n_lags), in units of their covariance."""
+def _neighbours(moments: ClassMoments, runs: tuple[Array, Array]) -> Array:
+    """How far neighbouring windows are alike (n_tasks, n_lags), in units of their covariance.
+
+    `runs` are the windows (n_tasks, n, d) of each class.
+    """
     deviation = moments.deviation()
     scale = np.where(deviation > 0.0, deviation, 1.0)
-    rows = (X - moments.means[:, label]) / scale[:, None, :]
+    sizes = [run.shape[1] for run in runs]
+    means = np.repeat(moments.means, sizes, 1)
+    rows = (np.concatenate(runs, 1) - means) / scale[:, None, :]
     in_units: Array
     if moments.rooted:
         in_units = learn_direction(moments).sigma.inverse().per_row().apply(rows)
     else:
         solved = np.linalg.solve(_shrunk_covariance(moments, scale), rows.mT)
         in_units = np.asarray(solved.mT, np.float64)
+    n_first = sizes[0]
     return autocorrelation(
-        [(rows[:, label == name], in_units[:, label == name]) for name in (0, 1)]
+        [
+            (rows[:, :n_first], in_units[:, :n_first]),
+            (rows[:, n_first:], in_units[:, n_first:]),
+        ]
     )
 
 

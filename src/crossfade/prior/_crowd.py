@@ -11,10 +11,10 @@ questions, whether it comes from a prior, from one component of a mixture, or fr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Protocol, Self
 
 import numpy as np
 
@@ -269,6 +269,71 @@ class Crowd:
         tangent = np.where(np.less(n_tasks, 2.0), alone, unlike / max(d - 1, 1))
         variance = tangent / (n_tasks * resultant**2) + added
         return Psi(variance, -variance)
+
+
+class Prior(Protocol):
+    """What a blend of two classes asks of a prior: a new kind of crowd answers these questions."""
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of people."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the features."""
+
+    @property
+    def feature_scale(self) -> Array:
+        """What features are divided by before anything else."""
+
+    @property
+    def classes(self) -> tuple[Any, Any] | None:
+        """The two labels, sorted; directions point to the second."""
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """What no number says."""
+
+    @property
+    def crowd(self) -> Crowd:
+        """All people together."""
+
+    @property
+    def crowds(self) -> tuple[Crowd, ...]:
+        """The crowds of which a person may be a member."""
+
+    @property
+    def shares(self) -> Array | None:
+        """Share of each crowd in the people, if there are several kinds."""
+
+    @property
+    def mean_direction(self) -> Array:
+        """Unit vector along the mean; refused if there is none."""
+
+    @property
+    def half_gap(self) -> Array | None:
+        """Average half gap between the class means, if it was kept."""
+
+    @property
+    def neighbour_correlation(self) -> Array | None:
+        """Correlation of samples of a class that follow each other, as far as it matters."""
+
+    @property
+    def within_spectrum(self) -> Spectrum | None:
+        """Eigenvectors of the average covariance within the classes, if it was kept."""
+
+    def reversed(self) -> Self:
+        """The same with its classes the other way round."""
+
+    def card_data(self) -> dict[str, Any]:
+        """What its card says."""
+
+    def __add__(self, other: Any) -> Any:
+        """Prior of the people of both."""
 
 
 def refuse_other(crowd: object) -> NoReturn:

@@ -62,7 +62,7 @@ def learn_sums(
         "feature_names": check_names(feature_names, n_features),
         "within_covariance": None if isotropic else _average_covariance(moments, scale),
         "half_gap": moments.gather(lambda one: one.whole.gap() / (2.0 * scale)).mean(0),
-        "autocorrelation": moments.gather(lambda one: one.autocorrelation).mean(0),
+        "autocorrelation": _average_correlation(moments),
         "direction_noise": direction_noise(*moments.gather(halves).swapaxes(0, 1)),
         "directions": directions if keep_directions else None,
     }
@@ -104,6 +104,13 @@ def _average_covariance(moments: TaskMoments, scale: Array) -> Array | None:
                 total += part.sum(0)
             n_able += len(block.places)
     return total / n_able if n_able else None
+
+
+def _average_correlation(moments: TaskMoments) -> Array | None:
+    """Mean over tasks of how far neighbours are alike; None where that says nothing."""
+    parts = [one.autocorrelation for one in moments.blocks]
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known).mean(0) if len(known) == len(parts) else None
 
 
 def direction_noise(early: Array, late: Array) -> float | None:

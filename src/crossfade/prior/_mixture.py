@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -310,6 +310,11 @@ class MixturePrior(Archived):
         return self.pooled.feature_scale
 
     @property
+    def about(self) -> Mapping[str, str]:
+        """What no number says: who made it, units, date."""
+        return self.pooled.about
+
+    @property
     def half_gap(self) -> Array | None:
         """Average half gap between the class means, if it was kept."""
         return self.pooled.half_gap
@@ -347,7 +352,7 @@ class MixturePrior(Archived):
     @property
     def crowds(self) -> tuple[Crowd, ...]:
         """The crowds of which a person may be a member."""
-        return self.components
+        return self.components if self.n_components > 1 else (self.crowd,)
 
     @cached_property
     def components(self) -> tuple[Crowd, ...]:
@@ -412,7 +417,3 @@ class MixturePrior(Archived):
             check_covariance("outer_sums", prior.outer_sums, prior.n_features)
             check_spectrum("outer_sums", np.linalg.eigvalsh(prior.outer_sums))
         return prior
-
-
-#: What a blend takes for its crowd.
-Prior = TaskPrior | MixturePrior

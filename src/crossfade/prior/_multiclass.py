@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from types import MappingProxyType
@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike
 
 from crossfade._typing import Array
 from crossfade._validate import check_choice
-from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale
+from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale, shrinkage_of
+from crossfade.fisher._task_moments import TaskMoments
 from crossfade.prior._archive import Archived
 from crossfade.prior._compatibility import spread_of
 from crossfade.prior._crowd import Crowd
+from crossfade.prior._learn import learn_sums
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.tasks._task import Task, TaskSet
 
@@ -158,26 +160,35 @@ class MulticlassPrior(Archived):
         scale = resolve_scale(feature_scale, np.shape(sources[0].X)[1])
         if scale is None and len(classes) > 2:
             scale = spread_of(sources)
+        shrinkage = shrinkage_of(discriminant)
+        place = {name: number for number, name in enumerate(classes)}
+        pairs = pairs_of(classes, strategy)
+        moments = TaskMoments.of_pairs(
+            [(np.asarray(task.X), np.searchsorted(classes, task.y)) for task in sources],
+            [(None if pair[0] is None else place[pair[0]], place[pair[1]]) for pair in pairs],
+            len(classes),
+            quartic=shrinkage == "ledoit_wolf",
+        )
         priors = {}
-        for pair in pairs_of(classes, strategy):
-            able = [
-                _of_pair(task, pair)
-                for task, mine in zip(sources, held, strict=True)
-                if pair[0] is None or mine.issuperset(pair)
-            ]
-            if able:
-                prior = TaskPrior.from_tasks(
+        for pair, able in zip(pairs, moments, strict=True):
+            if able.n_tasks:
+                names = [
+                    repr(task)
+                    for task, mine in zip(sources, held, strict=True)
+                    if pair[0] is None or mine.issuperset(pair)
+                ]
+                fields = learn_sums(
                     able,
-                    discriminant,
+                    shrinkage,
                     "auto" if scale is None else scale,
                     isotropic=isotropic,
                     keep_directions=keep_directions,
+                    classes=(False, True) if pair[0] is None else pair,
+                    feature_names=sources.feature_names,
+                    called=names.__getitem__,
                 )
-                prior = replace(prior, scale_learnt=isinstance(feature_scale, str))
-                if pair[0] is None:
-                    # Neighbours in the rest are alike because they are of one class.
-                    prior = replace(prior, autocorrelation=None, direction_noise=None)
-                priors[pair] = prior
+                scale_learnt = isinstance(feature_scale, str)
+                priors[pair] = TaskPrior(**fields | {"scale_learnt": scale_learnt})
         return cls(strategy, classes, priors)
 
     def __add__(self, other: MulticlassPrior) -> MulticlassPrior:
@@ -328,12 +339,3 @@ def pairs_of(classes: Sequence[Any], strategy: str) -> list[Pair]:
     if strategy == "pairwise" or len(classes) == 2:
         return list(combinations(classes, 2))
     return [(None, name) for name in classes]
-
-
-def _of_pair(task: Task, pair: Pair) -> Task:
-    """The same task with samples of two classes, or of one and the rest."""
-    X, y = np.asarray(task.X), np.asarray(task.y)
-    if pair[0] is None:
-        return Task(X, y == pair[1], task.name, feature_names=task.feature_names)
-    mine = np.isin(y, pair)
-    return Task(X[mine], y[mine], task.name, feature_names=task.feature_names)

@@ -24,8 +24,8 @@ from crossfade._validate import (
     check_spectrum,
 )
 from crossfade.exceptions import NoDirectionError
-from crossfade.fisher._discriminant import FisherDiscriminant
-from crossfade.fisher._spectrum import Spectrum, check_shrinkage, from_dense, oas
+from crossfade.fisher._discriminant import FisherDiscriminant, shrinkage_of
+from crossfade.fisher._spectrum import Spectrum, from_dense, oas
 from crossfade.fisher._task_moments import N_LAGS, TaskMoments, cut_off
 from crossfade.prior._archive import Archived
 from crossfade.prior._card import cards_of, check_about, data_of, describe, joined_about, text_of
@@ -256,12 +256,8 @@ class TaskPrior(Archived):
             The prior; it holds no row of anybody's data.
         """
         sources = list(tasks)
-        if discriminant is not None and not isinstance(discriminant, FisherDiscriminant):
-            raise TypeError(
-                f"discriminant must be a FisherDiscriminant; got {type(discriminant).__name__}."
-            )
+        shrinkage = shrinkage_of(discriminant)
         names = check_sources(sources)
-        shrinkage = "oas" if discriminant is None else check_shrinkage(discriminant.shrinkage)
         classes = sources[0].classes
         samples = [
             (np.asarray(task.X), (np.asarray(task.y) == classes[1]).astype(np.intp))
