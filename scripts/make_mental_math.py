@@ -1,4 +1,4 @@
-"""Make the table that crossfade.load_mental_math reads from the EDF files of eegmat 1.0.0.
+"""Make the tables that crossfade.load_mental_math reads from the EDF files of eegmat 1.0.0.
 
 Usage: python scripts/make_mental_math.py FOLDER
 """
@@ -7,16 +7,25 @@ import sys
 
 from crossfade._atomic import write_whole
 from crossfade.datasets import read_eegmat
-from crossfade.datasets._eegmat import TABLE
+from crossfade.datasets._eegmat import TABLES
+
+#: Decimals of the features. Shares keep all: rounded ones would not sum to one.
+DECIMALS = {"shares": None, "log-powers": 4}
 
 
-def table(folder):
-    """Shares of all windows, with all their digits: rounded ones would not sum to one."""
-    return read_eegmat(folder, n_jobs=2).to_frame()
+def table(folder, features="shares"):
+    """Features of all windows, as they ship."""
+    tasks = read_eegmat(folder, features=features, n_jobs=2)
+    frame = tasks.to_frame()
+    if DECIMALS[features] is not None:
+        names = list(tasks.feature_names)
+        frame[names] = frame[names].round(DECIMALS[features])
+    return frame
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    write_whole(TABLE, table(sys.argv[1]).to_csv(index=False).encode())
-    print(f"Written: {TABLE}")
+    for features, path in TABLES.items():
+        write_whole(path, table(sys.argv[1], features).to_csv(index=False).encode())
+        print(f"Written: {path}")

@@ -8,7 +8,7 @@ from scipy.io import savemat
 
 from crossfade import TaskSet
 from crossfade.signals._collect import collect, find_recordings
-from crossfade.signals._extract import ECGFeatures, EEGFeatures
+from crossfade.signals._extract import KINDS, ECGFeatures, EEGFeatures
 from crossfade.signals._labels import AnnotationLabels, FilenameLabels
 from crossfade.signals.eeg import BandPower, average_reference, band_pass
 from crossfade.signals.recordings import open_recording
@@ -51,7 +51,7 @@ def test_features_are_those_of_the_steps_by_hand(folder):
     np.testing.assert_array_equal(rows["start"], windows.start)
 
 
-@pytest.mark.parametrize("kind", ["shares", "powers", "tangent"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_gives_a_table_that_reads(folder, kind):
     pytest.importorskip("pyriemann")
     found = run(folder, EEGFeatures(kind))
@@ -60,7 +60,44 @@ def test_every_kind_gives_a_table_that_reads(folder, kind):
     assert tasks.feature_names[:2] == (
         ("Fz_Fz", "Fz_Cz") if kind == "tangent" else ("Fz_theta", "Fz_alpha")
     )
-    assert len(tasks.feature_names) == {"shares": 12, "powers": 12, "tangent": 10}[kind]
+    assert len(tasks.feature_names) == (10 if kind == "tangent" else 12)
+
+
+def test_logarithms_are_those_of_powers_and_shares(folder):
+    values = {kind: run(folder, EEGFeatures(kind)).frame.iloc[:, 3:] for kind in KINDS[:4]}
+    np.testing.assert_allclose(values["log-powers"], np.log(values["powers"]), rtol=1e-12)
+    shares = np.log(values["shares"].to_numpy()).reshape(-1, 4, 3)
+    ratios = (shares - shares.mean(-1, keepdims=True)).reshape(-1, 12)
+    np.testing.assert_allclose(values["clr"], ratios, atol=1e-10)
+
+
+@pytest.mark.parametrize(("kind", "keeps"), [("log-powers", "powers"), ("clr", "shares")])
+def test_windows_without_power_in_a_band_are_reported(tmp_path, make_eeg, kind, keeps):
+    data = make_eeg(3, seconds=20.0)
+    time = np.arange(data.shape[1]) / 100.0
+    data[1, :500] = np.sin(2 * np.pi * 6.0 * time[:500])
+    data[2, 750:1000] = 3.0
+    content = {"data": data, "sfreq": 100.0, "ch_names": np.array(["Fz", "Cz", "Pz"], dtype=object)}
+    savemat(tmp_path / "p0_0.mat", content)
+    raw = {"passband": None, "reference": "none"}
+    found = run(tmp_path, EEGFeatures(kind, **raw))
+    said = [note for _, note in found.notes]
+    assert said[0] == (
+        f"Cz has no power in some band, and so no logarithm, in 2 windows; the features {keeps} "
+        "need none"
+    )
+    # Pz stands still in one window, which lacks its features whatever they are.
+    assert not any("Pz" in note or "Fz" in note for note in said)
+    lacking = found.frame.isna().any(axis=1).to_numpy()
+    np.testing.assert_array_equal(np.flatnonzero(lacking), [0, 1, 3])
+    kept = run(tmp_path, EEGFeatures(keeps, **raw)).frame.isna().any(axis=1)
+    np.testing.assert_array_equal(np.flatnonzero(kept), [3])
+
+
+def test_one_band_has_no_log_ratios():
+    with pytest.raises(ValueError, match=r"one band only\. Add a band, or choose .* log-powers"):
+        EEGFeatures("clr", bands={"alpha": (8.0, 12.0)})
+    assert EEGFeatures("log-powers", bands={"alpha": (8.0, 12.0)}).names(("Fz",)) == ["Fz_alpha"]
 
 
 def test_the_number_of_jobs_changes_nothing(folder):
@@ -313,7 +350,9 @@ def test_an_empty_folder_is_refused(tmp_path):
 
 
 def test_extracts_refuse_what_they_do_not_know():
-    with pytest.raises(ValueError, match="features must be one of 'shares', 'powers', 'tangent'"):
+    with pytest.raises(
+        ValueError, match=r"features must be one of 'shares', 'powers', .* 'tangent'"
+    ):
         EEGFeatures("spectra")
     with pytest.raises(ValueError, match="reference must be one of 'average', 'none'"):
         EEGFeatures(reference="Cz")

@@ -81,9 +81,58 @@ def test_a_window_without_power_or_with_nan_has_no_features():
     np.testing.assert_array_equal(np.isnan(shares).all(1), [False, True, True])
 
 
+def test_log_powers_are_logarithms_of_the_powers():
+    windows = np.random.default_rng(0).standard_normal((40, 2, 500))
+    powers = BandPower(SFREQ, relative=False).fit_transform(windows)
+    logs = BandPower(SFREQ, relative=False, log=True)
+    np.testing.assert_allclose(logs.fit_transform(windows), np.log(powers), rtol=1e-12)
+    assert list(logs.get_feature_names_out()[:2]) == ["ch1_theta", "ch1_alpha"]
+    # Of a tone the power is half the square of its amplitude.
+    tone = BandPower(SFREQ, relative=False, log=True).fit_transform(tones((1, 2, 3))[None, None])
+    np.testing.assert_allclose(tone, np.log([[0.5, 2.0, 4.5]]))
+
+
+def test_centred_log_ratios_sum_to_zero_and_forget_the_amplitude():
+    windows = np.random.default_rng(0).standard_normal((40, 2, 500))
+    ratios = BandPower(SFREQ, log=True).fit_transform(windows)
+    np.testing.assert_allclose(ratios.reshape(40, 2, 3).sum(-1), 0.0, atol=1e-12)
+    # Those of the shares, and of the powers whatever the units of each channel.
+    shares = np.log(BandPower(SFREQ).fit_transform(windows)).reshape(40, 2, 3)
+    by_hand = shares - shares.mean(-1, keepdims=True)
+    np.testing.assert_allclose(ratios, by_hand.reshape(40, 6), atol=1e-12)
+    louder = BandPower(SFREQ, log=True).fit_transform(windows * [[[1e-6], [50.0]]])
+    np.testing.assert_allclose(louder, ratios, atol=1e-10)
+
+
+def test_no_power_has_no_logarithm():
+    windows = np.random.default_rng(0).standard_normal((5, 2, 500))
+    windows[1, 0] = 7.0
+    windows[2, 0, 3] = np.nan
+    windows[3, 0] = 0.1  # its mean is rounded
+    windows[4, 0] = tones((3, 0, 2)) + 1e3  # what is left at 10 Hz is rounding
+    powers = BandPower(SFREQ, relative=False, log=True).fit_transform(windows)
+    assert not np.isinf(powers).any()
+    lacking = np.isnan(powers).reshape(5, 2, 3)
+    assert not lacking[:, 1].any()
+    assert lacking[:, 0].tolist() == [[False] * 3, *[[True] * 3] * 3, [False, True, False]]
+    ratios = np.isnan(BandPower(SFREQ, log=True).fit_transform(windows)).reshape(5, 2, 3)
+    assert ratios[:, 0].all(1).tolist() == [False, True, True, True, True]
+    assert not ratios[:, 1].any()
+
+
+def test_weak_rhythms_keep_their_logarithm():
+    # A ten-millionth of the amplitude, far below what an amplifier resolves.
+    window = (tones((1, 0, 0)) + tones((0, 1e-7, 1e-7)))[None, None]
+    power = BandPower(SFREQ, relative=False, log=True).fit_transform(window)
+    np.testing.assert_allclose(power, np.log([[0.5, 5e-15, 5e-15]]), atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("power", "message"),
     [
+        (BandPower(SFREQ, log="clr"), "log must be True or False; got 'clr'"),
+        (BandPower(SFREQ, relative=None), "relative must be True or False; got None"),
+        (BandPower(SFREQ, {"alpha": (8, 12)}, log=True), "one band only. Add a band, or pass rela"),
         (BandPower(0.0), "sfreq must be a positive number"),
         (BandPower(SFREQ, {"high": (90.0, 120.0)}), r"'high' ends at 120 Hz, but 200 samples"),
         (BandPower(SFREQ, {"odd": (8.0, 4.0)}), "'odd' must run upwards; got 8 to 4"),

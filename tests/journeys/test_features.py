@@ -109,10 +109,36 @@ def test_labels_from_annotations(run, tmp_path, make_eeg, write_edf):
     assert list(table)[3:5] == ["Fz_mu", "Fz_beta"]
 
 
+def test_logarithms_by_name(run, folder):
+    tables = {}
+    for kind in ("powers", "log-powers", "clr"):
+        result = run("features", "eeg", "lab", "-o", "t.csv", *BY_NAME, "--features", kind)
+        assert result.exit_code == 0, result.output
+        tables[kind] = pd.read_csv("t.csv")
+        assert list(tables[kind])[3:5] == ["Fz_theta", "Fz_alpha"]
+    logs = np.log(tables["powers"].iloc[:, 3:])
+    np.testing.assert_allclose(tables["log-powers"].iloc[:, 3:], logs, rtol=1e-9)
+    ratios = tables["clr"].iloc[:, 3:].to_numpy().reshape(len(logs), -1, 3)
+    np.testing.assert_allclose(ratios.sum(-1), 0.0, atol=1e-12)
+
+
+def test_every_kind_of_features_can_be_asked_for(run):
+    from crossfade.signals._extract import KINDS
+
+    for name in ("eeg", "eegmat"):
+        assert f"--features [{'|'.join(KINDS)}]" in run("features", name, "--help").stdout
+    text = " ".join(run("features", "eegmat", "--help").stdout.split())
+    assert "Rest and arithmetic are separate recordings." in text
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["lab", "-o", "t.csv", "--label-from", "filename"], "need a --pattern, such as"),
+        (
+            ["lab", "-o", "t.csv", *BY_NAME, "--features", "clr", "--bands", "alpha=8-12"],
+            "there is one band only. Add a band, or choose the features log-powers.",
+        ),
         (["lab", "-o", "t.csv", "--label-from", "csv"], "need --labels FILE"),
         (["lab", "-o", "t.txt", *BY_NAME], "ends in .csv or .parquet; got 't.txt'"),
         (["lab", "-o", "no/t.csv", *BY_NAME], "There is no folder no to write t.csv to"),

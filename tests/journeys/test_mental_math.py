@@ -25,6 +25,8 @@ PRINTED_WINS = [25, 24, 24, 16]
 PRINTED_P = [0.001, 0.01, 0.007, 0.896]
 #: What the posterior blend is to reach.
 POSTERIOR = [0.685, 0.70, 0.72, 0.755]
+#: And with log powers.
+LOG_POWERS = [0.740, 0.763, 0.780, 0.813]
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +105,39 @@ def test_the_posterior_blend_beats_lda_with_few_labels(result):
     rows = rows[(rows["split"] < 20) & rows["budget"].isin(few)]
     means = rows.groupby(["method", "budget"])["balanced_accuracy"].mean()
     assert (means["posterior"] > means["lda"]).all()
+
+
+def test_log_powers_are_worth_more_than_any_blend(means):
+    study = CalibrationStudy(
+        load_mental_math(features="log-powers"),
+        methods=["posterior"],
+        budgets=BUDGETS,
+        n_splits=100,
+        random_state=0,
+    )
+    found = study.run(n_jobs=1).summary().set_index("budget")["mean_balanced_accuracy"]
+    assert (found[BUDGETS] >= LOG_POWERS).all()
+    assert (found[BUDGETS] - means["posterior"] > 0.04).all()
+
+
+def test_both_tables_hold_the_same_windows():
+    shares, logs = load_mental_math(), load_mental_math(features="log-powers")
+    assert shares.feature_names == logs.feature_names
+    for ours, theirs in zip(shares, logs, strict=True):
+        assert ours.name == theirs.name
+        np.testing.assert_array_equal(ours.y, theirs.y)
+        np.testing.assert_array_equal(ours.start, theirs.start)
+        powers = np.exp(theirs.X).reshape(-1, 3, 3)
+        by_hand = (powers / powers.sum(-1, keepdims=True)).reshape(-1, 9)
+        # The logarithms are rounded to four decimals.
+        np.testing.assert_allclose(ours.X, by_hand, rtol=0.0, atol=0.5e-4)
+
+
+@pytest.mark.parametrize("features", ["clr", "log_powers", None, {}])
+def test_features_that_do_not_ship_are_refused(features):
+    message = rf"'shares' and 'log-powers' .* ship .* got {features!r}\. .* 'clr' .* read_eegmat"
+    with pytest.raises(ValueError, match=message):
+        load_mental_math(features=features)
 
 
 def test_directions_are_as_concentrated_as_in_the_paper():

@@ -25,6 +25,11 @@ def tasks(eegmat):
 
 
 @pytest.fixture(scope="module")
+def log_powers(eegmat):
+    return cf.read_eegmat(eegmat, features="log-powers", n_jobs=2)
+
+
+@pytest.fixture(scope="module")
 def few(eegmat, tmp_path_factory):
     """A folder with the recordings of the first eight participants."""
     folder = tmp_path_factory.mktemp("few")
@@ -68,18 +73,36 @@ def test_all_participants_and_windows_are_there(tasks):
     assert sum(np.bincount(task.y) for task in tasks).tolist() == [2585, 900]
 
 
-def test_the_shipped_table_is_what_the_script_makes(eegmat, tasks, monkeypatch):
+@pytest.mark.parametrize("features", ["shares", "log-powers"])
+def test_the_shipped_tables_are_what_the_script_makes(
+    eegmat, tasks, log_powers, monkeypatch, features
+):
     root = Path(__file__).parents[2]
     spec = importlib.util.spec_from_file_location("script", root / "scripts/make_mental_math.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    monkeypatch.setattr(script, "read_eegmat", lambda folder, n_jobs: tasks)
-    shipped = pd.read_csv(script.TABLE)
-    made = script.table(eegmat)
+    read = {"shares": tasks, "log-powers": log_powers}
+    monkeypatch.setattr(script, "read_eegmat", lambda folder, features, n_jobs: read[features])
+    shipped = pd.read_csv(script.TABLES[features])
+    made = script.table(eegmat, features)
     assert list(made) == list(shipped)
     assert (made[["task", "label", "start"]] == shipped[["task", "label", "start"]]).all(axis=None)
-    # Other builds of numpy and scipy round in other places.
-    np.testing.assert_allclose(made.iloc[:, 3:], shipped.iloc[:, 3:], atol=1e-9)
+    # Other builds of numpy and scipy round in other places, which may move the fourth decimal.
+    atol = {"shares": 1e-9, "log-powers": 1.01e-4}[features]
+    np.testing.assert_allclose(made.iloc[:, 3:], shipped.iloc[:, 3:], rtol=0.0, atol=atol)
+
+
+def test_the_command_computes_the_shipped_log_powers(few, tmp_path):
+    out = tmp_path / "tasks.csv"
+    words = ["features", "eegmat", str(few), "-o", str(out), "--features", "log-powers"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    for read, shipped in zip(
+        cf.read_tasks(out), cf.load_mental_math(features="log-powers")[:8], strict=True
+    ):
+        np.testing.assert_array_equal(read.y, shipped.y)
+        # Half a unit of the fourth decimal.
+        np.testing.assert_allclose(read.X, shipped.X, rtol=0.0, atol=0.5e-4 + 1e-8)
 
 
 def test_tangent_features_hold_more_than_shares(few, tasks):

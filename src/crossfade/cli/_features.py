@@ -29,9 +29,10 @@ _out = click.option(
 _jobs = jobs_option("Number of files to read at the same time.")
 _kind = option(
     "--features",
-    click.Choice(["shares", "powers", "tangent"]),
+    click.Choice(["shares", "powers", "log-powers", "clr", "tangent"]),
     "shares",
-    "Relative band powers, absolute band powers, or tangent vectors of the covariance.",
+    "Relative band powers, band powers, their logarithms, centred log-ratios of the bands, or "
+    "tangent vectors of the covariance.",
 )
 _labelled = together(
     click.option(
@@ -90,9 +91,14 @@ def eegmat(folder: Path, out: Path, features: str, jobs: int) -> None:
     FOLDER holds Subject00_1.edf and so on. Label 0 is rest, 1 is arithmetic. Windows have 2.5 s, as
     in the paper.
 
+    Rest and arithmetic are separate recordings. Powers, log-powers and tangent vectors keep the
+    amplitude, which may tell the two apart for reasons other than arithmetic; shares and clr do
+    not.
+
     \b
-    Example:
+    Examples:
       crossfade features eegmat eegmat/ -o tasks.parquet
+      crossfade features eegmat eegmat/ -o tasks.parquet --features log-powers
     """
     from crossfade.datasets._eegmat import collect_eegmat
 

@@ -8,7 +8,8 @@ WESAD          a person at baseline and under stress   ECG, 3 of the heart, 15 s
 MATB-II        a session at low and at high load       EEG, 24 shares of bands, 10 s
 =============  ======================================  ================================
 
-:func:`~crossfade.load_mental_math` needs no recordings: its features ship with the package.
+:func:`~crossfade.load_mental_math` needs no recordings: its features ship with the package, as
+shares and as log powers.
 :func:`~crossfade.read_eegmat`, :func:`~crossfade.read_wesad` and :func:`~crossfade.read_matb`
 compute features from a folder of recordings with :mod:`crossfade.signals`; each says what it
 assumes where the paper is silent. :func:`make_matb_like` simulates the third, whose recordings

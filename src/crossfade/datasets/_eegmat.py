@@ -1,4 +1,4 @@
-"""EEG During Mental Arithmetic Tasks (Zyma et al. 2019): band shares at rest and at arithmetic."""
+"""EEG During Mental Arithmetic Tasks (Zyma et al. 2019): band powers at rest and at arithmetic."""
 
 from __future__ import annotations
 
@@ -7,29 +7,48 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crossfade.signals._collect import Collected, collect
-from crossfade.signals._extract import EEGFeatures
+from crossfade.signals._extract import KINDS, EEGFeatures
 from crossfade.signals._labels import FilenameLabels
 from crossfade.tasks._task import TaskSet, read_tasks
 
 #: Files ``_1`` are rest, files ``_2`` mental arithmetic.
 LABELS = FilenameLabels(r"(?P<task>Subject\d+)_(?P<label>[12])\.edf$", {"1": "0", "2": "1"})
-#: Made by ``scripts/make_mental_math.py``; licence and credit stand beside it.
-TABLE = Path(__file__).parent / "data" / "mental_math.csv"
+_DATA = Path(__file__).parent / "data"
+#: Made by ``scripts/make_mental_math.py``; licence and credit stand beside them.
+TABLES = {
+    "shares": _DATA / "mental_math.csv",
+    "log-powers": _DATA / "mental_math_log_powers.csv",
+}
 
 
-def load_mental_math() -> TaskSet:
+def load_mental_math(*, features: str = "shares") -> TaskSet:
     """Tasks of 36 people at rest (label 0) and at mental arithmetic (label 1).
 
-    Nine features of 2.5 s windows of EEG: of Fz, Cz and Pz the shares of theta (4 to 8 Hz), alpha
-    (8 to 12 Hz) and lower beta (12 to 20 Hz). The three of a channel sum to one, so that their
-    covariance has rank 6. Computed by :func:`crossfade.read_eegmat` from "EEG During Mental
-    Arithmetic Tasks" 1.0.0 (PhysioNet; Zyma et al. 2019, doi:10.3390/data4010014), under the Open
-    Data Commons Attribution License 1.0.
+    Nine features of 2.5 s windows of EEG: of Fz, Cz and Pz the shares or the log powers of theta (4
+    to 8 Hz), alpha (8 to 12 Hz) and lower beta (12 to 20 Hz). The three shares of a channel sum to
+    one, so that their covariance has rank 6. Computed by :func:`crossfade.read_eegmat` from "EEG
+    During Mental Arithmetic Tasks" 1.0.0 (PhysioNet; Zyma et al. 2019, doi:10.3390/data4010014),
+    under the Open Data Commons Attribution License 1.0.
+
+    Parameters
+    ----------
+    features : {"shares", "log-powers"}, default="shares"
+        The paper's shares, or natural logarithms of the powers in microvolts squared, rounded to
+        four decimals.
 
     Returns
     -------
     TaskSet
         One task for each participant.
+
+    Notes
+    -----
+    Log powers tell the two classes apart far better than shares do: the posterior blend has a mean
+    balanced accuracy of 0.74 instead of 0.69 with 5 % of the windows labelled, and 0.82 instead of
+    0.76 with half of them. Be careful what you conclude from that. Rest and arithmetic are separate
+    recordings, rest always the first, and log powers keep the amplitude, which may differ between
+    two recordings for reasons that have nothing to do with arithmetic, such as electrodes or
+    muscles. Shares do not see the amplitude.
 
     Examples
     --------
@@ -39,8 +58,17 @@ def load_mental_math() -> TaskSet:
     TaskSet(n_tasks=36, n_features=9)
     >>> tasks[0]
     Task('Subject00', n_samples=98, n_features=9)
+    >>> load_mental_math(features="log-powers")[0].X[0, :3]
+    array([0.7719, 2.453 , 1.9616])
     """
-    return read_tasks(TABLE, missing="error")
+    if features not in list(TABLES):
+        words = " and ".join(repr(word) for word in TABLES)
+        others = " or ".join(repr(word) for word in KINDS if word not in TABLES)
+        raise ValueError(
+            f"The features {words} of Mental Math ship with the package; got {features!r}. For "
+            f"{others}, get the recordings and call read_eegmat(folder, features=...)."
+        )
+    return read_tasks(TABLES[features], missing="error")
 
 
 def read_eegmat(
@@ -57,12 +85,18 @@ def read_eegmat(
     Fz, Cz and Pz, windows of 2.5 s (the last one is moved back to end with the recording), and of
     each channel the shares of theta, alpha and lower beta. Label 0 is rest, 1 is arithmetic.
 
+    Rest and arithmetic are separate recordings. Features that keep the amplitude (powers, log
+    powers, tangent vectors) may tell them apart by what has nothing to do with arithmetic; shares
+    and centred log-ratios do not see it.
+
     Parameters
     ----------
     folder : str or path-like
         Where ``Subject00_1.edf`` and the others are.
-    features : {"shares", "powers", "tangent"}, default="shares"
-        What to compute from a window. Tangent vectors are of all 19 channels.
+    features : {"shares", "powers", "log-powers", "clr", "tangent"}, default="shares"
+        What to compute from a window: shares, powers in microvolts squared, their natural
+        logarithms, centred log-ratios (see :class:`crossfade.signals.eeg.BandPower`), or tangent
+        vectors, which are of all 19 channels.
     missing : {"drop", "error"}, default="drop"
         What to do with windows of which a feature cannot be computed.
     n_jobs : int, default=1

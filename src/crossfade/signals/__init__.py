@@ -5,10 +5,10 @@ which names its channels as people do and reads them in microvolts. Labels come 
 file, from its annotations or from a table (`_labels`), and mark segments of time.
 :mod:`~crossfade.signals.windows` cuts those into windows of equal length.
 
-Of each window, :mod:`~crossfade.signals.eeg` computes band powers, their shares, or the tangent
-vector of the channels' covariance; :mod:`~crossfade.signals.ecg` finds the beats by Hamilton's
-rules and computes the heart-rate variability. `_extract` does all of this for one recording and
-says what is wrong with it (gaps, flat or clipped channels, an ECG without a heartbeat);
-`_collect` does it for many files in parallel, and returns the table that
+Of each window, :mod:`~crossfade.signals.eeg` computes band powers, their shares, the logarithms of
+both, or the tangent vector of the channels' covariance; :mod:`~crossfade.signals.ecg` finds the
+beats by Hamilton's rules and computes the heart-rate variability. `_extract` does all of this for
+one recording and says what is wrong with it (gaps, flat or clipped channels, an ECG without a
+heartbeat); `_collect` does it for many files in parallel, and returns the table that
 :func:`crossfade.read_tasks` reads: one row for each window, one task for each person or session.
 """

@@ -36,8 +36,15 @@ from crossfade.signals.windows import Windows, cut_windows
 
 Array = NDArray[np.float64]
 
+#: Band features of a window of EEG, and whether they are relative and logarithms.
+_OF_BANDS = {
+    "shares": (True, False),
+    "powers": (False, False),
+    "log-powers": (False, True),
+    "clr": (True, True),
+}
 #: What can be computed from a window of EEG.
-KINDS = ("shares", "powers", "tangent")
+KINDS = (*_OF_BANDS, "tangent")
 #: Fraction of dropped intervals between beats above which a note says so.
 _MANY = 0.1
 
@@ -52,7 +59,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class EEGFeatures:
-    """EEG: average reference, band-pass, windows, then band shares, powers or tangent vectors."""
+    """EEG: average reference, band-pass, windows, then features of bands or tangent vectors."""
 
     kind: str = "shares"
     channels: tuple[str, ...] | None = None  # None: all on the scalp
@@ -67,6 +74,11 @@ class EEGFeatures:
         check_choice("reference", self.reference, ("average", "none"))
         check_bands(self._bands, np.inf)
         _check_windows(self.length, self.overlap)
+        if self.kind == "clr" and len(self._bands) == 1:
+            raise ValueError(
+                "Centred log-ratios (clr) compare the bands of a channel, and there is one band "
+                "only. Add a band, or choose the features log-powers."
+            )
         if self.kind == "tangent":
             check_extra("pyriemann", "riemann", "A tangent space")
         if self.passband is not None:
@@ -109,6 +121,7 @@ class EEGFeatures:
         notes = list(signal.notes)
         if self.passband is not None:
             data = band_pass(data, sfreq, *self.passband)
+        silent = np.zeros(len(channels), int)
 
         def compute(first: int, last: int) -> tuple[Array, Array]:
             windows, start = self._cut(data[:, first:last], sfreq)
@@ -119,10 +132,23 @@ class EEGFeatures:
             if self.kind == "tangent":
                 rows, columns = np.triu_indices(len(channels))
                 return window_covariances(windows)[:, rows, columns], start
-            power = BandPower(sfreq, self.bands, relative=self.kind == "shares")
-            return power.fit(windows).transform(windows), start
+            relative, log = _OF_BANDS[self.kind]
+            power = BandPower(sfreq, self.bands, relative=relative, log=log)
+            values = power.fit(windows).transform(windows)
+            if log:
+                lacking = np.isnan(values.reshape(*windows.shape[:2], -1)).any(-1, keepdims=True)
+                silent[:] += (lacking & ~(gaps | still)).sum((0, 2))
+            return values, start
 
-        return _by_segment(segments, data.shape[1], sfreq, self.length, compute, notes), notes
+        rows = _by_segment(segments, data.shape[1], sfreq, self.length, compute, notes)
+        instead = "shares" if self.kind == "clr" else "powers"
+        notes += [
+            f"{name} has no power in some band, and so no logarithm, in {count} "
+            f"{'window' if count == 1 else 'windows'}; the features {instead} need none"
+            for name, count in zip(channels, silent, strict=True)
+            if count
+        ]
+        return rows, notes
 
     def _cut(self, data: NDArray[Any], sfreq: float) -> Windows:
         return cut_windows(data, sfreq, length=self.length, overlap=self.overlap)

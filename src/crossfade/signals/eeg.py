@@ -1,8 +1,10 @@
-"""Features of EEG windows: band powers, their shares, and tangent vectors of covariances.
+"""Features of EEG windows: band powers, shares, their logarithms, and tangent vectors.
 
 The power of a band is the periodogram of the window, summed over the frequencies of the band; its
-share is that over the sum of all bands. The tangent vector of a window with covariance C is
-log(M^-1/2 C M^-1/2), where M is the Riemannian mean of the person's windows.
+share is that over the sum of all bands. The centred log-ratio of a band is the logarithm of its
+power less the mean of the logarithms over the channel's bands; it is the same for powers and for
+shares. The tangent vector of a window with covariance C is log(M^-1/2 C M^-1/2), where M is the
+Riemannian mean of the person's windows.
 """
 
 from __future__ import annotations
@@ -30,17 +32,34 @@ __all__ = [
 Array = NDArray[np.float64]
 
 _AT_ONCE = 32
+#: Power below this part of a channel's mean square is rounding: an amplitude of 1e-12.
+_ROUNDING = 1e-24
 
 #: The bands of the paper, in Hz; both ends belong to a band.
 BANDS: Bands = {"theta": (4.0, 8.0), "alpha": (8.0, 12.0), "beta": (12.0, 20.0)}
 
 
 class BandPower(TransformerMixin, BaseEstimator):
-    """Power of each channel in frequency bands, or its share of the sum over the bands.
+    """Power of each channel in frequency bands: absolute or relative, with or without logarithm.
 
-    The power is that of the periodogram (no taper, mean removed), summed over the frequencies from
-    the lower to the upper end of a band, both included. With ``relative=True`` it is divided by
-    the sum over all bands, so that the features of a channel sum to one.
+    The power p_b of band b is that of the periodogram (no taper, mean removed), summed over the
+    frequencies from the lower to the upper end of the band, both included. Of the B bands of a
+    channel the features are
+
+    ============  =========  ============================  =======================================
+    `relative`    `log`      feature                       name in ``crossfade features``
+    ============  =========  ============================  =======================================
+    True          False      p_b / (p_1 + ... + p_B)       shares; those of a channel sum to one
+    False         False      p_b                           powers
+    False         True       log p_b                       log-powers
+    True          True       log p_b - mean of log p       clr, centred log-ratios; those of a
+                                                           channel sum to zero
+    ============  =========  ============================  =======================================
+
+    Powers have long tails, with which linear rules do badly; their logarithms are nearly normal.
+    Powers and log powers keep the amplitude of the signal, which also depends on the electrodes,
+    the amplifier and the muscles. Where the classes are separate recordings, amplitude may tell
+    them apart for such reasons; shares and centred log-ratios do not see it.
 
     Parameters
     ----------
@@ -49,14 +68,24 @@ class BandPower(TransformerMixin, BaseEstimator):
     bands : mapping of str to (float, float) or None, default=None
         Name, lower and upper end in Hz; None is theta 4 to 8, alpha 8 to 12, beta 12 to 20 Hz.
     relative : bool, default=True
-        Shares instead of powers.
+        Compare the bands of a channel: shares instead of powers, and with `log` centred log-ratios
+        instead of log powers.
     ch_names : sequence of str or None, default=None
         Names of the channels; None is ch1, ch2, ...
+    log : bool, default=False
+        Take natural logarithms. A power of zero has none: its feature is NaN, and so are all
+        centred log-ratios of that channel. Power below 1e-24 of the channel's mean square is
+        rounding and counts as zero.
 
     Attributes
     ----------
     n_channels_ : int
         Number of channels seen in fit.
+
+    References
+    ----------
+    J. Aitchison, The statistical analysis of compositional data. Journal of the Royal Statistical
+    Society B 44, 139-177 (1982).
 
     Examples
     --------
@@ -69,6 +98,16 @@ class BandPower(TransformerMixin, BaseEstimator):
     array(['Pz_theta', 'Pz_alpha', 'Pz_beta'], dtype=object)
     >>> power.transform(windows).round(3)
     array([[0., 1., 0.]])
+
+    Twice the amplitude is four times the power. Log powers see it, centred log-ratios do not:
+
+    >>> noise = np.random.default_rng(0).standard_normal((1, 1, 500))
+    >>> powers = BandPower(100.0, relative=False, log=True).fit(noise)
+    >>> (powers.transform(2.0 * noise) - powers.transform(noise)) / np.log(4.0)
+    array([[1., 1., 1.]])
+    >>> ratios = BandPower(100.0, log=True).fit(noise)
+    >>> bool(np.allclose(ratios.transform(2.0 * noise), ratios.transform(noise)))
+    True
     """
 
     def __init__(
@@ -77,11 +116,13 @@ class BandPower(TransformerMixin, BaseEstimator):
         bands: Bands | None = None,
         relative: bool = True,
         ch_names: Sequence[str] | None = None,
+        log: bool = False,
     ) -> None:
         self.sfreq = sfreq
         self.bands = bands
         self.relative = relative
         self.ch_names = ch_names
+        self.log = log
 
     def fit(self, X: ArrayLike, y: object = None) -> BandPower:
         """Check the parameters against windows; nothing is learnt from them.
@@ -99,13 +140,21 @@ class BandPower(TransformerMixin, BaseEstimator):
             The transformer itself.
         """
         windows = _windows(X)
+        for name, flag in (("relative", self.relative), ("log", self.log)):
+            if not isinstance(flag, bool | np.bool_):
+                raise ValueError(f"{name} must be True or False; got {flag!r}.")
         n_channels = windows.shape[1]
         if self.ch_names is not None and len(self.ch_names) != n_channels:
             raise ValueError(
                 f"ch_names must be {n_channels} names, one for each channel; got "
                 f"{len(self.ch_names)}."
             )
-        self._bins(windows.shape[2])
+        bins = self._bins(windows.shape[2])
+        if self.relative and self.log and len(bins) == 1:
+            raise ValueError(
+                "Centred log-ratios compare the bands of a channel, and there is one band only. "
+                "Add a band, or pass relative=False for its log power."
+            )
         self.n_channels_ = n_channels
         return self
 
@@ -115,7 +164,8 @@ class BandPower(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_windows, n_channels, n_samples)
-            Windows. One that holds NaN, or no power in any band, has NaN for features.
+            Windows. One that holds NaN, or no power in any band, has NaN for features; with `log`,
+            see there for a band without power.
 
         Returns
         -------
@@ -138,7 +188,12 @@ class BandPower(TransformerMixin, BaseEstimator):
             part = slice(first, first + _AT_ONCE)
             _, density = periodogram(windows[part], fs=self.sfreq, axis=-1)
             power[part] = density @ bins.T * (self.sfreq / windows.shape[2])
-        if self.relative:
+            if self.log:
+                least = _ROUNDING * np.square(windows[part]).mean(-1, keepdims=True)
+                power[part] = np.log(np.where(power[part] > least, power[part], np.nan))
+        if self.relative and self.log:
+            power -= power.mean(-1, keepdims=True)
+        elif self.relative:
             total = power.sum(-1, keepdims=True)
             power = power / np.where(total > 0.0, total, np.nan)
         flat: Array = power.reshape(len(windows), -1)
