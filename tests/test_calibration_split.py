@@ -140,7 +140,9 @@ def test_groups_with_too_few_rows_are_never_the_target(table):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"budget": 0}, "A budget is a proportion between 0 and 1.*; got 0"),
+        ({"budget": 0}, "CalibrationSplit needs a labelled row of the target.*; got budget 0"),
+        ({"budget": -1}, "A budget is a proportion between 0 and 1.*; got -1"),
+        ({"budget": (2, 1, 1)}, r"Budget \(2, 1, 1\) has numbers for 3 classes, and there are 2"),
         ({"budget": 1.0}, r"A budget is .*; got 1\.0"),
         ({"kind": "first"}, "kind must be one of 'consecutive', 'chronological', 'random'"),
         ({"n_splits": 0}, "n_splits must be a whole number of at least 1"),

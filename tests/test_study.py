@@ -17,10 +17,11 @@ from sklearn.preprocessing import StandardScaler
 
 from crossfade import PosteriorBlendClassifier, Task, TaskPrior
 from crossfade.study import CalibrationStudy
+from crossfade.study._budgets import windows_of_each_class
 from crossfade.study._evaluate import Batch
 from crossfade.study._methods import METHODS, Sees
 from crossfade.study._sources import Sources
-from crossfade.study._splits import KINDS, draw_splits, generator_for, windows_of_each_class
+from crossfade.study._splits import KINDS, draw_splits, generator_for
 from crossfade.study._validate import check_tasks
 
 SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "brier"]
@@ -99,8 +100,8 @@ def test_a_split_does_not_depend_on_those_after_it(kind):
     [(0.05, (73, 25), 2), (0.2, (25, 73), 5), (0.5, (73, 25), 13), (0.07, (100, 100), 7)],
 )
 def test_proportions_are_of_the_smaller_class_and_rounded_up(budget, counts, n_each):
-    assert windows_of_each_class(budget, counts) == n_each
-    assert windows_of_each_class(4, counts) == 4
+    assert windows_of_each_class(budget, counts) == (n_each, n_each)
+    assert windows_of_each_class(4, counts) == (4, 4)
 
 
 def test_generators_differ_by_what_they_are_for():
@@ -755,7 +756,11 @@ def test_summary_without_target_has_no_wins(make_tasks):
         ({"methods": [("mine", LogisticRegression)]}, "Method 'mine' must be an estimator"),
         ({"methods": [("mine", "lda")]}, "Method 'mine' must be an estimator .*; got 'lda'"),
         ({"budgets": [0.1, 1.0]}, r"A budget is a proportion between 0 and 1.*; got 1\.0"),
-        ({"budgets": [0]}, "A budget is .*; got 0"),
+        ({"budgets": [0]}, r"No method .* can predict before .*; got budgets \[0\]. Add a budg"),
+        ({"budgets": [(24, -2)]}, r"A budget of unequal numbers .*; got \(24, -2\)"),
+        ({"budgets": [(2, 1, 1)]}, r"Budget \(2, 1, 1\) has numbers for 3 classes"),
+        ({"budgets": [(9, 99)]}, r"Budget \(9, 99\) leaves no task .* has 10 and 10 of"),
+        ({"budgets": [2, (2, 2)]}, "budgets must be different numbers"),
         ({"budgets": [-0.5]}, r"A budget is .*; got -0\.5"),
         ({"budgets": [np.nan]}, "A budget is .*; got nan"),
         ({"budgets": [True]}, "A budget is .*; got True"),

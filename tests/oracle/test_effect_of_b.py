@@ -9,11 +9,12 @@ from crossfade.risk._choose import least_risk
 from crossfade.risk._law import BlendLaw
 from crossfade.simulate._repeats import reference
 from crossfade.study import CalibrationStudy
+from crossfade.study._budgets import windows_of_each_class
 from crossfade.study._effect_of_b import _drawn_alphas, _visible, effect_of_b
 from crossfade.study._evaluate import Batch
 from crossfade.study._methods import as_printed
 from crossfade.study._sources import Sources
-from crossfade.study._splits import draw_splits, windows_of_each_class
+from crossfade.study._splits import draw_splits
 from crossfade.study._validate import check_tasks
 
 GRID = np.linspace(0.0, 1.0, 11)

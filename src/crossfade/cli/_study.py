@@ -212,7 +212,7 @@ def _accuracies(result: StudyResult, paper: pd.DataFrame | None) -> tuple[Table,
     view = narrow_table("")
     view.add_column("labelled")
     for budget in budgets:
-        view.add_column(f"{budget:.0%}" if budget < 1.0 else f"{budget:.0f} each", justify="right")
+        view.add_column(_head(budget), justify="right")
     for method in dict.fromkeys(table["method"]):
         cells = []
         for budget in budgets:
@@ -233,6 +233,15 @@ def _accuracies(result: StudyResult, paper: pd.DataFrame | None) -> tuple[Table,
     names = [name for name in dict.fromkeys(table["method"]) if name in seeing]
     notes += [f"{name} {method_of(name).given}, so it does not compete." for name in names]
     return view, notes
+
+
+def _head(budget: float) -> str:
+    """What stands above a column of a budget."""
+    from crossfade.study._budgets import budget_text
+
+    if 0.0 < budget < 1.0:
+        return f"{budget:.0%}"
+    return budget_text(budget).replace(" of each class", " each")
 
 
 def _cell(one: Mapping[Hashable, Any] | None, best: float) -> str:

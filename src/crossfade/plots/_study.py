@@ -72,6 +72,11 @@ def accuracy_by_budget(
     names = list(dict.fromkeys(table["method"]))
     by_share = _by_share(table)
     table["x"] = table["budget"] if by_share else table["n_labelled"]
+    # A logarithm has no zero: it stands to the left of all others.
+    positive = table.loc[table["x"] > 0.0, "x"]
+    zero = positive.min() / 2.0 if len(positive) else 1.0
+    has_zero = bool((table["x"] == 0.0).any())
+    table["x"] = table["x"].replace(0.0, zero)
     figure, [ax] = panels(1, ONE_COLUMN, 2.4)
     step = _dodge(table["x"].to_numpy(), len(names))
     printed = published(reference)
@@ -108,7 +113,9 @@ def accuracy_by_budget(
     if printed["classifier"].isin(names).any():
         ax.plot([], [], color="grey", label="in the paper", **PAPER)
     at = sorted(set(table["x"]))
-    ticks = [f"{100.0 * one:.3g} %" if one < 1.0 else f"{one:g}" for one in at]
+    ticks = [f"{100.0 * one:.3g} %" if by_share else f"{one:g}" for one in at]
+    if has_zero:
+        ticks[0] = "0"
     log_axis(ax, at, ticks, ONE_COLUMN - 0.55)
     ax.set_xlabel(_labelled(by_share))
     ax.set_ylabel("balanced accuracy")

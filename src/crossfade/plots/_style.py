@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crossfade.study._budgets import budget_text
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
@@ -115,7 +117,10 @@ def log_axis(ax: Axes, x: Sequence[float], labels: Sequence[str], width: float) 
 
 def budget_label(budget: float, n_labelled: float) -> str:
     """What a budget is called: a share of the smallest class, or windows of all."""
-    return f"{100.0 * budget:.3g} %" if budget < 1.0 else f"{n_labelled:g} windows"
+    if 0.0 < budget < 1.0:
+        return budget_text(budget)
+    # Unequal numbers of windows are told apart: 24+2.
+    return f"{n_labelled:g} windows" if budget == int(budget) else f"{budget_text(budget)} windows"
 
 
 def records(table: pd.DataFrame) -> list[Any]:

@@ -12,8 +12,8 @@ from crossfade.plots import embed_directions
 from crossfade.plots._methods import spoken
 from crossfade.plots._style import budget_label
 from crossfade.study import StudyResult, verdict
+from crossfade.study._budgets import budget_of, leaves_test_windows
 from crossfade.study._resampling import check_rows
-from crossfade.study._splits import windows_of_each_class
 from crossfade.study._verdict import rivals as rivals_among
 from crossfade.study.statistics import (
     SAVED,
@@ -105,6 +105,8 @@ class Findings:
         given = own["n_labelled"]
         about = "about " if given.min() < given.max() else ""
         opening = f"With {about}{windows.min():.0f} labelled windows,"
+        if not windows.min():
+            opening = "Without a labelled window,"
         mean, count = own["balanced_accuracy"].mean(), self.count(len(own))
         if against is None:
             reached = f"{opening} {name} reaches a mean balanced accuracy of"
@@ -223,7 +225,6 @@ def _reason(counts: list[int], budget: float) -> str:
         return "windows of one class only"
     if not min(counts):
         return "no windows of some class; it is a source"
-    whole = int(budget) if budget >= 1.0 else budget
-    if windows_of_each_class(whole, tuple(counts)) >= min(counts):
+    if not leaves_test_windows(budget_of(budget), counts):
         return "no window of each class left to test on"
     return "not in the rows: its classes do not differ in any feature, or it was not run"

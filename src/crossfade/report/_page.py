@@ -158,7 +158,7 @@ def _run(
         "features": f"{n_features}" + (f": {shown}" if shown else ""),
         "methods": ", ".join(method_of(name).label for name in findings.methods),
         "labelled": "; ".join(
-            f"{label} ({_range(*windows.loc[budget])})" if budget < 1.0 else label
+            f"{label} ({_range(*windows.loc[budget])})" if 0.0 < budget < 1.0 else label
             for budget, label in findings.budgets.items()
         ),
         "splits": f"{n_splits} of each task and budget",

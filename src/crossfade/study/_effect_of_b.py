@@ -16,10 +16,11 @@ from scipy.special import ndtr
 from crossfade._validate import check_integer
 from crossfade.risk._choose import least_risk
 from crossfade.risk._law import BlendLaw
+from crossfade.study._budgets import windows_of_each_class
 from crossfade.study._evaluate import Batch
 from crossfade.study._methods import GRID, as_printed
 from crossfade.study._sources import Participant, Sources
-from crossfade.study._splits import draw_splits, generator_for, windows_of_each_class
+from crossfade.study._splits import draw_splits, generator_for
 from crossfade.study._study import CalibrationStudy
 from crossfade.study._validate import check_budgets, check_sizes, check_tasks
 from crossfade.study.statistics import by_task
@@ -97,8 +98,10 @@ def effect_of_b(
     n_repeats = check_integer("n_repeats", n_repeats, 1)
     counts = [check_integer("n_draws", count, 1) for count in n_draws]
     shares = check_budgets(proportions)
-    if max(shares) >= 1.0:
-        raise ValueError(f"proportions must be below 1, as 0.1 is; got {proportions!r}.")
+    if not all(isinstance(share, float) for share in shares):
+        raise ValueError(
+            f"proportions must be above 0 and below 1, as 0.1 is; got {proportions!r}."
+        )
     target = _target(tasks, participants, task, n_splits, seed)
     check_sizes([target], shares)
     sources = Sources.of(participants, classes, seed, keep_windows=False)

@@ -23,8 +23,15 @@ from crossfade.blend._multiclass import MulticlassBlend
 from crossfade.fisher._direction import Direction, learn_direction
 from crossfade.fisher._moments import ClassMoments
 from crossfade.prior._task_prior import TaskPrior
+from crossfade.study._budgets import (
+    Budget,
+    leaves_test_windows,
+    number_of,
+    shows_all_classes,
+    windows_of_each_class,
+)
 from crossfade.study._sources import Participant, Sources
-from crossfade.study._splits import Splits, draw_splits, generator_for, windows_of_each_class
+from crossfade.study._splits import Splits, draw_splits, generator_for
 
 if TYPE_CHECKING:
     from crossfade.study._methods import Method
@@ -68,7 +75,16 @@ class Batch:
 
     @cached_property
     def moments(self) -> ClassMoments:
-        """Moments of the labelled windows of each split."""
+        """Moments of the labelled windows of each split; all zero where there is none."""
+        if not self.splits.label.size:
+            (n_splits, _), n_features = self.splits.labelled.shape, self.X.shape[1]
+            return ClassMoments(
+                np.zeros(2),
+                np.zeros((n_splits, 2, n_features)),
+                np.zeros((n_splits, n_features, n_features)),
+                False,
+                np.zeros((n_splits, n_features)),
+            )
         return ClassMoments.of(self.X[self.splits.labelled], self.splits.label)
 
     def describe(
@@ -89,10 +105,14 @@ class Batch:
         )
 
     def midpoint(self) -> Array:
-        """Middle (n_splits, d) between the class means of the labelled windows of each split."""
-        # Both classes have as many labelled windows.
-        middle: Array = self.X[self.splits.labelled].mean(1)
+        """Middle (n_splits, d) of the class means of the labelled windows of each split."""
+        middle: Array = np.mean(self.class_means(), axis=0)
         return middle
+
+    def class_means(self) -> list[Array]:
+        """Means (n_splits, d) of the labelled windows of each class that has any."""
+        X, label = self.X[self.splits.labelled], self.splits.label
+        return [X[:, label == name].mean(1) for name in np.unique(label).tolist()]
 
     def scores(self, coef: Array, midpoint: Array) -> Array:
         """Scores (n_splits, ..., n_test) along directions (n_splits, ..., d) in user's units."""
@@ -314,14 +334,17 @@ class Plan(NamedTuple):
     """What is done to every target: methods by name, budgets, splits of a kind, the seed."""
 
     methods: Mapping[str, Method]
-    budgets: Sequence[float]
+    budgets: Sequence[Budget]
     n_splits: int
     kind: str
     seed: int
 
 
 class Note(NamedTuple):
-    """How often one task, budget and method failed, or only warned, and why the first time."""
+    """How often one task, budget and method failed, or only warned, and why the first time.
+
+    The budget is the number that stands for it in rows.
+    """
 
     task: str
     budget: float
@@ -339,20 +362,28 @@ class Outcome(NamedTuple):
 
 
 def run_shard(target: Participant, sources: Sources, plan: Plan) -> Outcome:
-    """Rows of one target; they depend on nothing but the arguments."""
+    """Rows of one target; they depend on nothing but the arguments.
+
+    Methods that need a labelled window of each class have no rows at budgets without.
+    """
     parts: list[Columns] = []
     notes: list[Note] = []
     # The matrices are small, and sums by several threads are not the same to the last bit.
     with _threads().limit(limits=1):
         others = sources.without(target.group)
         for budget in plan.budgets:
-            n_each = windows_of_each_class(budget, target.counts)
-            if n_each >= min(target.counts):
+            methods = {
+                name: method
+                for name, method in plan.methods.items()
+                if method.zero or shows_all_classes(budget)
+            }
+            if not methods or not leaves_test_windows(budget, target.counts):
                 continue
+            n_each = windows_of_each_class(budget, target.counts)
             rng = generator_for(plan.seed, target.name, budget, "splits")
             splits = draw_splits(target.label, n_each, plan.n_splits, plan.kind, rng)
             batch = Batch(target.X, sources.classes, splits)
-            for name, method in plan.methods.items():
+            for name, method in methods.items():
                 rng = generator_for(plan.seed, target.name, budget, "method", name)
                 columns, found = _evaluate(method, others, batch, rng)
                 parts.append(
@@ -360,13 +391,13 @@ def run_shard(target: Participant, sources: Sources, plan: Plan) -> Outcome:
                         "task": np.full(plan.n_splits, target.name, dtype=object),
                         "group": np.full(plan.n_splits, target.group, dtype=object),
                         "method": np.full(plan.n_splits, name, dtype=object),
-                        "budget": np.full(plan.n_splits, float(budget)),
+                        "budget": np.full(plan.n_splits, number_of(budget)),
                         "n_labelled": np.full(plan.n_splits, splits.label.size),
                         "split": np.arange(plan.n_splits),
                         **columns,
                     }
                 )
-                notes += [Note(target.name, float(budget), name, *one) for one in found]
+                notes += [Note(target.name, number_of(budget), name, *one) for one in found]
     return Outcome(joined(parts), notes)
 
 
@@ -378,9 +409,19 @@ def _threads() -> Any:
     return ThreadpoolController()
 
 
+#: Columns of the rows, in order, and what they hold.
+COLUMNS: dict[str, type] = {
+    **{"task": object, "group": object, "method": object, "budget": float},
+    **{"n_labelled": int, "split": int, "balanced_accuracy": float, "accuracy": float},
+    **{"roc_auc": float, "brier": float, "alpha": float, "expected_accuracy": float},
+    "seconds": float,
+}
+
+
 def joined(parts: Sequence[Columns]) -> Columns:
-    """Rows one after the other."""
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    """Rows one after the other; there may be none."""
+    parts = [{name: np.empty(0, kind) for name, kind in COLUMNS.items()}, *parts]
+    return {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
 
 
 def _evaluate(

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import clone
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from crossfade.blend import (
     Blend,
@@ -45,7 +44,7 @@ from crossfade.risk._error_rate import log_odds
 from crossfade.risk._forecast import forecast
 from crossfade.risk._law import BlendLaw
 from crossfade.study._evaluate import Batch, FitEach, Predictions, fit_and_predict, outputs_of
-from crossfade.study._sources import Sources
+from crossfade.study._sources import Sources, lda
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
@@ -82,7 +81,8 @@ class Method:
     methods), "ours", "usual" (what one would take otherwise), "variant", "classes" (for more than
     two) or "own" (an estimator of the user's). In a verdict the first method with the role "new" is
     compared with the first of the role "rival", by `rank`; a "bound" is not for comparison. `many`
-    says whether it can tell more than two classes apart.
+    says whether it can tell more than two classes apart, `zero` whether it can predict before each
+    class has a labelled window; without, it has no rows at such a budget.
     """
 
     name: str
@@ -96,6 +96,7 @@ class Method:
     role: str = "new"
     rank: int = 9
     many: bool = False
+    zero: bool = False
 
     @property
     def spoken(self) -> str:
@@ -331,8 +332,6 @@ def _run_proportions(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
 # -- what one would take otherwise, and more than two classes -------------------------------------
 
 
-#: What "lda" stands for.
-_LDA = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
 #: Least ratio of the eigenvalues of a covariance whose inverse does not depend on how it is found.
 _WELL_CONDITIONED = 1e-6
 
@@ -345,15 +344,19 @@ def _run_lda(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     b = (mean |x|^4 - |E|^2) / n, c = |E - I|^2.
     """
     n_classes, n_features = len(batch.classes), batch.X.shape[1]
-    X = batch.X[batch.splits.labelled].reshape(len(batch), n_classes, -1, n_features)
-    means, scale = X.mean(2), X.std(2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rows = (X - means[:, :, None]) / scale[:, :, None]
-        within = rows.mT @ rows / X.shape[2]
-        square = (within**2).sum((-2, -1))
-        noise = (((rows**2).sum(-1) ** 2).mean(-1) - square) / X.shape[2]
-        weight = np.minimum(noise / (square - n_features), 1.0)[..., None, None]
-    within = (1.0 - weight) * within + weight * np.eye(n_features)
+    means, scale = np.empty((2, len(batch), n_classes, n_features))
+    within = np.empty((len(batch), n_classes, n_features, n_features))
+    X = batch.X[batch.splits.labelled]
+    for name in range(n_classes):
+        own = X[:, batch.splits.label == name]
+        means[:, name], scale[:, name] = own.mean(1), own.std(1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rows = (own - means[:, name, None]) / scale[:, name, None]
+            plain = rows.mT @ rows / own.shape[1]
+            square = (plain**2).sum((-2, -1))
+            noise = (((rows**2).sum(-1) ** 2).mean(-1) - square) / own.shape[1]
+            weight = np.minimum(noise / (square - n_features), 1.0)[..., None, None]
+        within[:, name] = (1.0 - weight) * plain + weight * np.eye(n_features)
     sigma = (within * scale[..., None] * scale[..., None, :]).mean(1)
     able = (scale > 1e-6 * np.abs(means)).all((1, 2)) & np.isfinite(sigma).all((1, 2))
     sigma[~able] = 0.0
@@ -369,7 +372,7 @@ def _run_lda(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     else:
         chances, none = softmax(scores, -1), np.full(len(batch), np.nan)
         found = Predictions(scores.argmax(-1), chances, chances, none, none)
-    return _refitted(found, np.flatnonzero(~able).tolist(), batch, _LDA)
+    return _refitted(found, np.flatnonzero(~able).tolist(), batch, lda(n_classes))
 
 
 def _run_pooled(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
@@ -525,8 +528,8 @@ _RECORDS = (
         sees=Sees.LABELLED,
         colour="#cc79a7",
         marker="P",
-        text="scikit-learn's linear discriminant analysis with automatic shrinkage, fitted to the "
-        "labelled windows: what one would take otherwise.",
+        text="scikit-learn's linear discriminant analysis with automatic shrinkage and equally "
+        "likely classes, fitted to the labelled windows: what one would take otherwise.",
         role="rival",
         rank=0,
         many=True,
@@ -544,6 +547,7 @@ _RECORDS = (
         role="rival",
         rank=3,
         many=True,
+        zero=True,
     ),
     Method(
         name="mixture",

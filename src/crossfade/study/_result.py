@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossfade.study._budgets import budget_of
 from crossfade.study._evaluate import Note, Outcome, joined
 
 if TYPE_CHECKING:
@@ -44,8 +45,12 @@ class StudyResult:
     rows : DataFrame
         One row for each task, method, budget and split, with the columns `task`, `group`, `method`,
         `budget`, `n_labelled`, `split`, `balanced_accuracy`, `accuracy`, `roc_auc`, `brier`,
-        `alpha`, `expected_accuracy` and `seconds`; NaN where a method has none. A budget below one
-        is a proportion, and a split of one number has the same windows for every method. Seconds
+        `alpha`, `expected_accuracy` and `seconds`; NaN where a method has none. A budget is one
+        number: 0 is no label, below one it is a proportion, a whole number is windows of each
+        class, and unequal numbers are their mean, rounded up, with the numbers themselves as
+        decimals, each with as many digits as the last decimal says: (24, 2) is 13.24022. Methods
+        that cannot predict without a label have no rows at budgets without. A split of one number
+        has the same windows for every method. Seconds
         are those to fit and predict; where splits are computed together, each has an equal part of
         them, and the first budget of a task bears what is done once with its sources.
     failures : DataFrame
@@ -132,7 +137,8 @@ class StudyResult:
             task, method, budget, split = shared[int(same.argmin())]
             raise ValueError(
                 f"The two studies disagree about {(~same).sum()} of {len(shared)} rows that both "
-                f"have. The first is of task {task!r}, method {method!r}, budget {budget:g}, split "
+                f"have. The first is of task {task!r}, method {method!r}, budget "
+                f"{budget_of(budget)}, split "
                 f"{split}: its sources, or the method of this name, are not the same. Rename the "
                 "task or the method, or leave it out of one of them."
             )

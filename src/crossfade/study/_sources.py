@@ -63,6 +63,12 @@ def _balanced_direction(participant: Participant, rng: np.random.Generator) -> A
     return direction
 
 
+def lda(n_classes: int) -> LinearDiscriminantAnalysis:
+    """scikit-learn's discriminant with automatic shrinkage, its classes equally likely."""
+    equal = np.full(n_classes, 1.0 / n_classes)
+    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=equal)
+
+
 class Sums(NamedTuple):
     """What is known of the tasks of two classes, in order, without their windows."""
 
@@ -191,8 +197,6 @@ class Sources:
 
     @cached_property
     def pooled_rule(self) -> LinearDiscriminantAnalysis:
-        """One discriminant of all the sources' windows together, the classes equally likely."""
-        equal = np.full(len(self.classes), 1.0 / len(self.classes))
-        rule = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=equal)
+        """One discriminant of all the sources' windows together."""
         X, label, _ = self._windows
-        return rule.fit(X, self.classes[label])
+        return lda(len(self.classes)).fit(X, self.classes[label])

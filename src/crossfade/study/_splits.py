@@ -7,9 +7,8 @@ else; so methods, studies and scikit-learn's cross-validation can share the same
 from __future__ import annotations
 
 import hashlib
-import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +18,12 @@ from sklearn.model_selection._split import GroupsConsumerMixin
 from sklearn.utils import indexable
 
 from crossfade._validate import check_choice, check_integer
+from crossfade.study._budgets import (
+    Budget,
+    check_budget,
+    leaves_test_windows,
+    windows_of_each_class,
+)
 
 Places = NDArray[np.intp]
 
@@ -46,57 +51,38 @@ class Splits(NamedTuple):
         return self._replace(labelled=self.labelled[first:last], test=self.test[first:last])
 
 
-def check_budget(budget: object) -> float:
-    """A proportion as a float below one, or windows of each class as an int."""
-    whole = isinstance(budget, (int, np.integer)) and not isinstance(budget, bool)
-    if whole and budget >= 1:  # type: ignore[operator]
-        return int(budget)  # type: ignore[call-overload, no-any-return]
-    if isinstance(budget, (float, np.floating)) and 0.0 < budget < 1.0:
-        return float(budget)
-    raise ValueError(
-        "A budget is a proportion between 0 and 1, as 0.1 is, or a whole number of windows of each "
-        f"class, as 4 is; got {budget!r}."
-    )
-
-
-def windows_of_each_class(budget: float, counts: tuple[int, ...]) -> int:
-    """Labelled windows of each class: a number, or a proportion of the smallest, rounded up."""
-    if isinstance(budget, int):
-        return budget
-    # 0.07 times 100 is above 7 by rounding only.
-    return math.ceil(budget * min(counts) - 1e-9)
-
-
 def draw_splits(
-    label: Places, n_each: int, n_splits: int, kind: str, rng: np.random.Generator
+    label: Places, n_each: int | Sequence[int], n_splits: int, kind: str, rng: np.random.Generator
 ) -> Splits:
     """Choose `n_each` windows of each class; a split does not depend on how many follow it.
 
     `label` (n_windows,) has the place of each window's class, in the order of time; none is
-    missing.
+    missing. A run of n among N windows starts at floor(u (N - n + 1)), u being uniform and of each
+    class its own.
     """
     labelled, test = [], []
     classes = [np.flatnonzero(label == name) for name in range(int(label.max()) + 1)]
+    n_labelled = np.broadcast_to(n_each, len(classes)).tolist()
     keys = rng.random((n_splits, label.size if kind == "random" else len(classes)))
-    for name, places in enumerate(classes):
+    for name, (places, n_own) in enumerate(zip(classes, n_labelled, strict=True)):
         chosen = np.zeros((n_splits, places.size), dtype=bool)
         if kind == "random":
-            among = keys[:, places].argsort(1)[:, :n_each]
+            among = keys[:, places].argsort(1)[:, :n_own]
         else:
-            starts = (keys[:, name] * (places.size - n_each + 1)).astype(np.intp)
+            starts = (keys[:, name] * (places.size - n_own + 1)).astype(np.intp)
             if kind == "chronological":
                 starts[:] = 0
-            among = starts[:, None] + np.arange(n_each)
+            among = starts[:, None] + np.arange(n_own)
         np.put_along_axis(chosen, among, True, 1)
         # A stable sort puts the windows that were not chosen first, and keeps the order of time.
         order = places[chosen.argsort(1, kind="stable")]
-        test.append(order[:, : places.size - n_each])
-        labelled.append(order[:, places.size - n_each :])
+        test.append(order[:, : places.size - n_own])
+        labelled.append(order[:, places.size - n_own :])
     names = np.arange(len(classes))
     return Splits(
         np.concatenate(labelled, 1),
         np.concatenate(test, 1),
-        names.repeat(n_each),
+        names.repeat(n_labelled),
         names.repeat([part.shape[1] for part in test]),
         kind != "random",
     )
@@ -119,9 +105,10 @@ class CalibrationSplit(GroupsConsumerMixin, BaseCrossValidator):
 
     Parameters
     ----------
-    budget : int or float, default=4
+    budget : int, float or tuple of int, default=4
         Labelled rows of each class: a whole number, or a proportion of the target's smallest class,
-        rounded up.
+        rounded up; or a number for each class, in the order of the sorted classes, as (24, 2). 0,
+        no label, is refused, since the last row of the training rows says who the target is.
     kind : {"consecutive", "chronological", "random"}, default="consecutive"
         Which rows of each class are labelled: a run with a random start; the first, as a real
         session goes; or any. Rows are taken to be in the order of time.
@@ -150,7 +137,7 @@ class CalibrationSplit(GroupsConsumerMixin, BaseCrossValidator):
 
     def __init__(
         self,
-        budget: float = 4,
+        budget: Budget = 4,
         kind: str = "consecutive",
         *,
         n_splits: int = 1,
@@ -199,7 +186,7 @@ class CalibrationSplit(GroupsConsumerMixin, BaseCrossValidator):
             seed = int(np.random.default_rng().integers(2**63))
         for name, label in targets.items():
             rows, others = np.flatnonzero(groups == name), np.flatnonzero(groups != name)
-            n_each = windows_of_each_class(budget, tuple(np.bincount(label).tolist()))
+            n_each = windows_of_each_class(budget, np.bincount(label).tolist())
             rng = generator_for(seed, str(name), budget, "splits")
             splits = draw_splits(label, n_each, n_splits, kind, rng)
             for labelled, test in zip(splits.labelled, splits.test, strict=True):
@@ -228,13 +215,20 @@ class CalibrationSplit(GroupsConsumerMixin, BaseCrossValidator):
         _, targets, _ = self._targets(X, y, groups)
         return len(targets) * n_splits
 
-    def _checked(self) -> tuple[float, str, int]:
+    def _checked(self) -> tuple[Budget, str, int]:
         """Budget, kind and number of splits of each group."""
         kind = check_choice("kind", self.kind, KINDS)
         n_splits = check_integer("n_splits", self.n_splits, 1)
         if self.random_state is not None:
             check_integer("random_state", self.random_state, 0)
-        return check_budget(self.budget), kind, 1 if kind == "chronological" else n_splits
+        budget = check_budget(self.budget)
+        if budget == 0:
+            raise ValueError(
+                "CalibrationSplit needs a labelled row of the target, since the group of the last "
+                "training row is the target; got budget 0. Take 1 or more, or a CalibrationStudy, "
+                "which knows the target without."
+            )
+        return budget, kind, 1 if kind == "chronological" else n_splits
 
     def _targets(
         self, X: Any, y: ArrayLike | None, groups: ArrayLike | None
@@ -258,8 +252,8 @@ class CalibrationSplit(GroupsConsumerMixin, BaseCrossValidator):
         targets, left_out = {}, []
         for name in names.tolist():
             own = label[groups == name]
-            counts = tuple(np.bincount(own, minlength=n_classes).tolist())
-            if 0 < windows_of_each_class(check_budget(self.budget), counts) < min(counts):
+            counts = np.bincount(own, minlength=n_classes).tolist()
+            if leaves_test_windows(check_budget(self.budget, n_classes), counts):
                 targets[name] = own
             else:
                 left_out.append(name)

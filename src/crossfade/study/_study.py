@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -12,13 +13,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfade._validate import check_choice, check_integer
+from crossfade.study._budgets import Budget, budget_of
 from crossfade.study._evaluate import Note, Outcome, Plan
 from crossfade.study._methods import Sees
 from crossfade.study._result import StudyResult
 from crossfade.study._sources import Sources
 from crossfade.study._splits import KINDS
 from crossfade.study._store import Record, Store
-from crossfade.study._validate import check_budgets, check_methods, check_sizes, check_tasks
+from crossfade.study._validate import (
+    check_budgets,
+    check_methods,
+    check_sizes,
+    check_tasks,
+    check_zero,
+)
 from crossfade.tasks._task import Task, TaskSet
 
 if TYPE_CHECKING:
@@ -46,9 +54,11 @@ class CalibrationStudy:
         are these two, and "pairwise" and "one-vs-rest", the posterior blend of all pairs of classes
         or of each against the rest. An estimator of scikit-learn, given with a name of your own, is
         fitted to the labelled windows.
-    budgets : sequence of float or int, default=(0.05, 0.1, 0.2, 0.5)
+    budgets : sequence of float, int or tuple of int, default=(0.05, 0.1, 0.2, 0.5)
         What is labelled: a proportion of the smallest class, rounded up, or a whole number of
-        windows, of each class. All other windows are for testing.
+        windows, of each class; or a number for each class, in the order of the sorted classes, as
+        (24, 2); or nothing, 0. All other windows are for testing. Where a class has no label, only
+        methods that can predict without have rows.
     n_splits : int, default=100
         Splits for each task and budget; "chronological" knows but one.
     splits : {"consecutive", "chronological", "random"}, default="consecutive"
@@ -94,7 +104,7 @@ class CalibrationStudy:
             "posterior",
             "oracle",
         ),
-        budgets: Sequence[float] = (0.05, 0.1, 0.2, 0.5),
+        budgets: Sequence[Budget] = (0.05, 0.1, 0.2, 0.5),
         n_splits: int = 100,
         splits: str = "consecutive",
         random_state: int | None = None,
@@ -111,11 +121,12 @@ class CalibrationStudy:
         kind = check_choice("splits", splits, KINDS)
         self._plan = Plan(
             methods=check_methods(methods, len(self._classes)),
-            budgets=check_budgets(budgets),
+            budgets=check_budgets(budgets, len(self._classes)),
             n_splits=1 if kind == "chronological" else n_splits,
             kind=kind,
             seed=seed,
         )
+        check_zero(self._plan.methods, self._plan.budgets)
         self._targets = check_sizes(self._participants, self._plan.budgets)
 
     def __repr__(self) -> str:
@@ -185,7 +196,7 @@ class CalibrationStudy:
         in_order = [finished[shard] for shard in shards]
         result = StudyResult._of(in_order, record.drawn_from())
         notes = [note for outcome in in_order for note in outcome.notes]
-        for message in _messages(notes, len(result.rows) // len(plan.methods)):
+        for message in _messages(notes, Counter(result.rows["method"].tolist())):
             warnings.warn(message, UserWarning, stacklevel=2)
         return result
 
@@ -217,19 +228,19 @@ class CalibrationStudy:
             yield from on_workers(work, sources, dask)
 
 
-def _messages(notes: list[Note], n_fits: int) -> list[str]:
+def _messages(notes: list[Note], n_fits: Mapping[Any, int]) -> list[str]:
     """One sentence for each method that failed, and for each that warned."""
     messages = []
     for method, failed in dict.fromkeys((note.method, note.failed) for note in notes):
         some = [note for note in notes if (note.method, note.failed) == (method, failed)]
         count = sum(note.times for note in some)
         if failed:
-            what = f"failed on {count} of {n_fits} splits, which are NaN in the rows"
+            what = f"failed on {count} of {n_fits[method]} splits, which are NaN in the rows"
         else:
             what = f"warned {count} times"
         first = some[0]
         messages.append(
             f"Method {method!r} {what}. The first, {first.task}, "
-            f"budget {first.budget:g}: {first.message}"
+            f"budget {budget_of(first.budget)}: {first.message}"
         )
     return messages

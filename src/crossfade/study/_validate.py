@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade.fisher._moments import ClassMoments
+from crossfade.study._budgets import Budget, check_budget, leaves_test_windows, shows_all_classes
 from crossfade.study._methods import METHODS, Method, by_role, own_method
 from crossfade.study._sources import Participant
-from crossfade.study._splits import check_budget, windows_of_each_class
 from crossfade.tasks._task import Task, TaskSet
 
 
@@ -136,33 +136,47 @@ def _check_pair(method: object) -> Method:
     return own_method(name, estimator)
 
 
-def check_budgets(budgets: Sequence[float]) -> tuple[float, ...]:
-    """Budgets as Python's numbers: proportions as floats below one, counts as ints."""
-    found = [check_budget(budget) for budget in np.asarray(budgets, dtype=object).ravel().tolist()]
+def check_budgets(budgets: Sequence[Budget], n_classes: int = 2) -> tuple[Budget, ...]:
+    """Budgets in their plainest form: proportions as floats below one, counts as ints."""
+    several = list(budgets) if np.ndim(np.asarray(budgets, dtype=object)) else [budgets]
+    found = [check_budget(budget, n_classes) for budget in several]
     if not found or len(set(found)) < len(found):
         raise ValueError(f"budgets must be different numbers, at least one; got {budgets!r}.")
     return tuple(found)
 
 
-def check_sizes(participants: Sequence[Participant], budgets: Sequence[float]) -> list[Participant]:
+def check_zero(methods: Mapping[str, Method], budgets: Sequence[Budget]) -> None:
+    """Refuse a study without a row: some method must be able to predict at some budget."""
+    if any(one.zero for one in methods.values()) or any(map(shows_all_classes, budgets)):
+        return
+    able = [repr(name) for name, one in METHODS.items() if one.zero]
+    raise ValueError(
+        "No method of the study can predict before each class has a labelled window, and no budget "
+        f"gives one of each; got budgets {list(budgets)}. Add a budget, or one of the methods "
+        f"{', '.join(able)}."
+    )
+
+
+def check_sizes(
+    participants: Sequence[Participant], budgets: Sequence[Budget]
+) -> list[Participant]:
     """Targets: those that have a window of each class left to test on, for at least one budget.
 
     The others are sources all the same.
     """
     too_large = {
-        one.name: [
-            budget
-            for budget in budgets
-            if windows_of_each_class(budget, one.counts) >= min(one.counts)
-        ]
+        one.name: [budget for budget in budgets if not leaves_test_windows(budget, one.counts)]
         for one in participants
     }
     for budget in budgets:
         if all(budget in some for some in too_large.values()):
-            most = max(min(one.counts) for one in participants)
+            largest = max(participants, key=lambda one: min(one.counts))
+            most = f"{min(largest.counts)} of its smallest class"
+            if isinstance(budget, tuple):
+                most = f"{' and '.join(map(str, largest.counts))} of the classes"
             raise ValueError(
                 f"Budget {budget} leaves no task a window of each class to test on; the largest "
-                f"has {most} of its smallest class. Take a smaller budget."
+                f"has {most}. Take a smaller budget."
             )
     lacking = [one.name for one in participants if not min(one.counts)]
     left_out = _left_out(lacking, "no windows of some class", "the targets")

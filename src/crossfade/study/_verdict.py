@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossfade.study._budgets import budget_text
 from crossfade.study._methods import METHODS, by_role
 from crossfade.study._resampling import by_task, check_rows
 from crossfade.study.statistics import compare, labels_saved, p_text, summarise
@@ -103,8 +104,13 @@ def _lacking(both: pd.DataFrame, method: str, against: str | None, n_labelled: f
     fewer = both[both["budget"].isin(windows.index[windows < n_labelled])]
     if fewer.empty:
         return ""
+    # Who has no rows there has not tried: before the first label many cannot.
     able = set(fewer.loc[fewer["balanced_accuracy"].notna(), "method"])
-    names = [_label(name) for name in (method, against) if name and name not in able]
+    tried = set(fewer["method"])
+    both_names = [name for name in (method, against) if name is not None]
+    names = [_label(name) for name in both_names if name in tried and name not in able]
+    if not names and tried < set(both_names):
+        return ""
     if not names:
         return "; with fewer windows there is no task on which both have an accuracy"
     return f"; {' and '.join(names)} failed with fewer windows"
@@ -117,9 +123,11 @@ def _line(table: pd.DataFrame, budget: float) -> pd.Series:
 def _windows(n_labelled: pd.Series[float], budget: float) -> str:
     least, most = n_labelled.min(), n_labelled.max()
     count = f"{least:.0f}" if least == most else f"{least:.0f} to {most:.0f}"
-    if budget >= 1.0:
-        return f"With {count} labelled windows ({budget:.0f} of each class)"
-    share = f"{100.0 * budget:.3g} % of the smallest class, from each class"
+    if not budget:
+        return "Without a labelled window"
+    share = budget_text(budget)
+    if budget < 1.0:
+        share += " of the smallest class, from each class"
     return f"With {count} labelled windows ({share})"
 
 

@@ -134,12 +134,12 @@ def compare(
     Returns
     -------
     DataFrame
-        For each `method` and each `budget` of it: the median `n_labelled`; `n_tasks`, on which both
-        have an accuracy, and `n_left_out`, on which only one has or both failed; `wins`, `ties` and
-        `losses` of the method; `mean_difference` with the `low` and `high` of its 95 % interval
-        over participants, `median_difference`, `max_difference`, `min_difference`; `p_value`, one
-        if there is no difference anywhere and NaN with fewer than two tasks; `p_holm`, the same
-        corrected for the budgets of the method.
+        For each `method` and each `budget` of both: the median `n_labelled`; `n_tasks`, on which
+        both have an accuracy, and `n_left_out`, on which only one has or both failed; `wins`,
+        `ties` and `losses` of the method; `mean_difference` with the `low` and `high` of its 95 %
+        interval over participants, `median_difference`, `max_difference`, `min_difference`;
+        `p_value`, one if there is no difference anywhere and NaN with fewer than two tasks;
+        `p_holm`, the same corrected for the budgets of the method.
     """
     import pandas as pd
 
@@ -174,7 +174,8 @@ def _compare_one(
     pairs = own.merge(other, on=same, how="outer", suffixes=("", "_against"))
     pairs["difference"] = pairs["balanced_accuracy"] - pairs["balanced_accuracy_against"]
     lines: list[dict[str, Any]] = []
-    for budget in sorted(set(own["budget"])):
+    # Before the first label many methods say nothing, which is no failure.
+    for budget in sorted(set(own["budget"]) & set(other["budget"])):
         part = pairs[pairs["budget"] == budget]
         both = part[part["difference"].notna()]
         difference = both["difference"]
@@ -200,7 +201,7 @@ def _compare_one(
                 "p_value": _p_greater(difference.to_numpy()),
             }
         )
-    table = pd.DataFrame(lines)
+    table = pd.DataFrame(lines, columns=_DIFFERENCES)
     table["p_holm"] = holm(table["p_value"])
     return table
 
@@ -287,8 +288,9 @@ def labels_saved(
     """How many fewer labelled windows a method needs for the accuracy of another.
 
     The mean accuracies of `method` are made monotone in the number of labelled windows (isotonic
-    regression), and joined by straight lines in its logarithm. Budgets at which a method failed on
-    all tasks are left out; means are over the tasks on which both have an accuracy at all others.
+    regression), and joined by straight lines in its logarithm, in which no window counts as one.
+    Budgets at which a method failed on all tasks are left out; means are over the tasks on which
+    both have an accuracy at all others.
 
     Parameters
     ----------
@@ -351,7 +353,7 @@ def labels_saved(
     table["needed"] = np.clip(np.exp(log_needed[0]), smallest, largest)
     table["bound"] = np.select(beyond, ["<=", ">"], "=")
     table["saved"] = their_windows - table["needed"]
-    table["share_saved"] = table["saved"] / their_windows
+    table["share_saved"] = table["saved"] / np.maximum(their_windows, 1.0)
     table["low"], table["high"] = their_windows - most, their_windows - least
     return table
 
@@ -378,7 +380,7 @@ def _log_needed(n_labelled: Array, curves: Array, accuracy: Array) -> Array:
         low, high = (np.take_along_axis(curves, place, 1) for place in (below, above))
         rise = np.where(high > low, high - low, 1.0)
         share = np.clip((accuracy - low) / rise, 0.0, 1.0)
-        log = np.log(windows)
+        log = np.log(np.maximum(windows, 1.0))
         between = log[below] + share * (log[above] - log[below])
     else:
         between = np.full(accuracy.shape, np.inf)
