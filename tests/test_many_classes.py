@@ -324,7 +324,7 @@ def test_tasks_of_one_class_or_with_two_alike_are_left_out(make_many):
 def test_a_method_for_two_classes_is_refused(make_many, method):
     message = (
         f"Method '{method}' is for two classes, and the tasks have 3. Keep the windows of two, or "
-        "take 'pairwise', 'one-vs-rest', 'lda', 'pooled'; an estimator"
+        "take 'pairwise', 'one-vs-rest', 'lda', 'pooled', 'lda-pooled', 'lda-calibrated'; an estim"
     )
     with pytest.raises(ValueError, match=message):
         study_of(make_many(3), ["lda", method])

@@ -35,7 +35,7 @@ def rows_of(accuracies, *, n_splits=2, groups=None, n_labelled=None, forecast=0.
     rows = pd.DataFrame(lines, columns=names)
     rows["accuracy"] = rows["balanced_accuracy"] - 0.05
     rows["roc_auc"] = rows["balanced_accuracy"] + 0.05
-    rows["brier"], rows["alpha"], rows["seconds"] = 0.2, 0.5, 1e-3
+    rows["brier"], rows["log_loss"], rows["alpha"], rows["seconds"] = 0.2, 0.6, 0.5, 1e-3
     rows["expected_accuracy"] = rows["balanced_accuracy"] + forecast
     return rows
 
@@ -67,7 +67,7 @@ def test_means_are_over_the_splits_that_did_not_fail():
     table = by_task(rows).set_index(["task", "method", "budget"])
     assert len(table) == 24
     line = table.loc["p0", "posterior", 1.0]
-    assert line[SCORES].tolist() == pytest.approx([0.7, 0.65, 0.75, 0.2, 0.5, 0.8])
+    assert line[SCORES].tolist() == pytest.approx([0.7, 0.65, 0.75, 0.2, 0.6, 0.5, 0.8])
     assert line[["group", "n_labelled", "n_splits", "n_failed"]].tolist() == ["p0", 2, 3, 0]
     some, none = table.loc["p1", "lda", 1.0], table.loc["p2", "lda", 1.0]
     assert some[["n_splits", "n_failed"]].tolist() == [3, 1]
@@ -411,18 +411,40 @@ def test_forecast_errors_by_hand():
     rows.loc[rows["task"] == "p0", "expected_accuracy"] -= 0.15
     # The outcome of a split without a forecast counts no more than its forecast.
     rows = pd.concat([rows, rows.iloc[:1].assign(balanced_accuracy=0.0, expected_accuracy=np.nan)])
+    # Ends that one of six outcomes does not lie between.
+    rows["lower_68"], rows["upper_68"] = 0.595, 0.85
     line = forecast_errors(rows).iloc[0]
-    assert line[["method", "budget", "n_labelled", "n_tasks"]].tolist() == ["posterior", 1, 2, 3]
+    names = ["method", "budget", "n_labelled", "n_tasks", "n_splits"]
+    assert line[names].tolist() == ["posterior", 1, 2, 3, 6]
     assert line["forecast"] == pytest.approx(2.25 / 3)
     assert line["outcome"] == pytest.approx(0.7)
     assert line["bias"] == pytest.approx(0.05)
     assert line["absolute_error"] == pytest.approx(0.25 / 3)
-    expected = np.corrcoef([0.55, 0.8, 0.9], [0.6, 0.7, 0.8])[0, 1]
-    assert line["correlation"] == pytest.approx(expected)
+    assert line["rms"] == pytest.approx(np.sqrt((0.05**2 + 2 * 0.1**2) / 3))
+    outcome = np.array([0.59, 0.61, 0.69, 0.71, 0.79, 0.81])
+    forecast = outcome + np.repeat([-0.05, 0.1, 0.1], 2)
+    assert line["correlation"] == pytest.approx(np.corrcoef(forecast, outcome)[0, 1])
+    assert line["coverage_68"] == pytest.approx(5 / 6)
+    assert np.isnan(line["coverage_90"])
+    # The others' means are 0.75, 0.7 and 0.65.
+    off = np.repeat([0.75, 0.7, 0.65], 2) - outcome
+    assert line["constant_rms"] == pytest.approx(np.sqrt((off**2).mean()))
+    assert line["constant_absolute_error"] == pytest.approx(np.abs(off).mean())
+
+
+def test_single_calibrations_are_not_averaged_away():
+    rows = rows_of({"posterior": {1: [0.6, 0.8]}}, n_splits=2, groups=["a", "a"], forecast=0.0)
+    rows.loc[rows["split"] == 0, "expected_accuracy"] += 0.2
+    rows.loc[rows["split"] == 1, "expected_accuracy"] -= 0.2
+    line = forecast_errors(rows).iloc[0]
+    assert line["bias"] == pytest.approx(0.0)
+    assert line["rms"] == line["absolute_error"] == pytest.approx(0.2)
+    # Nobody else is there to quote.
+    assert np.isnan(line["constant_rms"])
 
 
 def test_forecasts_without_spread_have_no_correlation():
-    rows = rows_of({"posterior": {1: [0.7, 0.7, 0.7], 2: [0.6, 0.7, 0.8]}})
+    rows = rows_of({"posterior": {1: [0.7, 0.7, 0.7], 2: [0.6, 0.7, 0.8]}}, n_splits=1)
     assert forecast_errors(rows)["correlation"].isna().tolist() == [True, False]
     assert forecast_errors(rows[rows["task"] != "p2"])["correlation"].isna().all()
 

@@ -300,7 +300,7 @@ def _forecasts(findings: Findings) -> list[str]:
         off = f"{abs(bias):.3f} too {'high' if bias > 0.0 else 'low'}" if bias else "just right"
         text = (
             f"{method_of(method).label}: the mean forecast is {forecast:.3f}, the accuracy reached "
-            f"{outcome:.3f}, so the forecast is {off}. For a single task it is off by "
+            f"{outcome:.3f}, so the forecast is {off}. A single one is off by "
             f"{(weights * own['absolute_error']).sum():.3f} on average."
         )
         low, high = groups.iloc[0], groups.iloc[-1]

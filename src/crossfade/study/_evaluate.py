@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
 
+#: Levels of the intervals of a forecast.
+LEVELS = (0.68, 0.9)
 #: Numbers that one array of a batch may hold, and how many of each window or feature are wanted.
 _LARGEST, _AT_ONCE = 2_000_000, 100
 
@@ -109,6 +111,16 @@ class Batch:
         middle: Array = np.mean(self.class_means(), axis=0)
         return middle
 
+    @property
+    def unlabelled(self) -> NDArray[np.intp]:
+        """Windows (n_splits, n_unlabelled) that may be seen without their labels."""
+        seen = self.splits.unlabelled
+        return self.splits.test if seen is None else seen
+
+    def onto(self, places: NDArray[np.intp]) -> Batch:
+        """The same labelled windows, and others (n_splits, n_places) to predict."""
+        return replace(self, splits=self.splits._replace(test=places, unlabelled=None))
+
     def class_means(self) -> list[Array]:
         """Means (n_splits, d) of the labelled windows of each class that has any."""
         X, label = self.X[self.splits.labelled], self.splits.label
@@ -130,7 +142,8 @@ class Predictions(NamedTuple):
 
     `predicted` (n_splits, n_test) has places of classes. `scores` and `probability` are (n_splits,
     n_test, n_columns), `alpha`, the weight of the target, and `expected`, the forecast of the
-    accuracy, (n_splits,).
+    accuracy, (n_splits,). `interval` (n_splits, 4) has the lower and upper ends of the 68 % and of
+    the 90 % interval of that forecast.
     """
 
     predicted: NDArray[np.intp]
@@ -138,6 +151,28 @@ class Predictions(NamedTuple):
     probability: Array
     alpha: Array
     expected: Array
+    interval: Array
+
+    @classmethod
+    def of(
+        cls,
+        predicted: NDArray[np.intp],
+        scores: Array,
+        probability: Array | None = None,
+        alpha: Array | float = np.nan,
+        expected: Array | float = np.nan,
+        interval: Array | float = np.nan,
+    ) -> Predictions:
+        """Those of scores (n_splits, n_test, n_columns); all else may be missing."""
+        n_splits = len(scores)
+        return cls(
+            predicted,
+            scores,
+            np.full(scores.shape, np.nan) if probability is None else probability,
+            np.full(n_splits, alpha),
+            np.full(n_splits, expected),
+            np.full((n_splits, 4), interval),
+        )
 
     @classmethod
     def of_two(
@@ -146,23 +181,17 @@ class Predictions(NamedTuple):
         probability: Array | None = None,
         alpha: Array | float = np.nan,
         expected: Array | float = np.nan,
+        interval: Array | float = np.nan,
     ) -> Predictions:
         """Those of scores (n_splits, n_test) that are positive for the second of two classes."""
-        if probability is None:
-            probability = np.full(scores.shape, np.nan)
-        return cls(
-            (scores > 0.0).astype(np.intp),
-            scores[..., None],
-            probability[..., None],
-            np.full(len(scores), alpha),
-            np.full(len(scores), expected),
-        )
+        predicted = (scores > 0.0).astype(np.intp)
+        chances = None if probability is None else probability[..., None]
+        return cls.of(predicted, scores[..., None], chances, alpha, expected, interval)
 
     @classmethod
     def none(cls, n_test: int, n_columns: int) -> Predictions:
         """Those of a method that failed on one split."""
-        nothing, nowhere = np.full((1, n_test, n_columns), np.nan), np.full(1, np.nan)
-        return cls(np.full((1, n_test), -1), nothing, nothing, nowhere, nowhere)
+        return cls.of(np.full((1, n_test), -1), np.full((1, n_test, n_columns), np.nan))
 
     @classmethod
     def joined(cls, parts: Sequence[Predictions]) -> Predictions:
@@ -204,9 +233,7 @@ def fit_and_predict(estimator: Any, batch: Batch) -> Predictions:
     [labelled], [test] = batch.splits.labelled, batch.splits.test
     estimator.fit(batch.X[labelled], batch.classes[batch.splits.label])
     outputs = outputs_of(estimator, batch.X[test], batch.classes)
-    return Predictions._make(
-        np.asarray(one)[None] for one in (*outputs, *_alpha_and_forecast(estimator))
-    )
+    return Predictions._make(np.asarray(one)[None] for one in (*outputs, *_about_itself(estimator)))
 
 
 def outputs_of(
@@ -236,14 +263,23 @@ def outputs_of(
     return taken.argmax(-1), scores.reshape(probability.shape), probability
 
 
-def _alpha_and_forecast(estimator: Any) -> tuple[float, float]:
-    """Those of a blend, NaN for what it lacks; others have an alpha_ too, of other meaning."""
-    if isinstance(estimator, BlendClassifier):
-        return estimator.alpha_, estimator.expected_accuracy_
+def _about_itself(estimator: Any) -> tuple[float, float, Array]:
+    """Alpha, forecast and its intervals (4,) of a blend, NaN for what it lacks.
+
+    Other estimators may have an alpha_ too, of other meaning; one that forecasts with an interval
+    is a blend.
+    """
+    alpha = expected = np.nan
+    interval = np.full(2 * len(LEVELS), np.nan)
+    if hasattr(estimator, "expected_accuracy_interval"):
+        ends = [estimator.expected_accuracy_interval(level) for level in LEVELS]
+        interval = np.ravel(ends).astype(np.float64)
     if isinstance(estimator, MulticlassBlend):
-        alphas = [rule.alpha_ for rule in estimator.rules_.values()]
-        return float(np.mean(alphas)), getattr(estimator, "expected_accuracy_", np.nan)
-    return np.nan, np.nan
+        alpha = float(np.mean([rule.alpha_ for rule in estimator.rules_.values()]))
+        expected = getattr(estimator, "expected_accuracy_", np.nan)
+    elif isinstance(estimator, BlendClassifier) or np.isfinite(interval).any():
+        alpha, expected = getattr(estimator, "alpha_", np.nan), estimator.expected_accuracy_
+    return alpha, expected, interval
 
 
 def _output(estimator: Any, name: str, X: Array, *n_columns: int) -> NDArray[Any]:
@@ -311,6 +347,18 @@ def brier(probability: Array, truth: NDArray[np.intp]) -> Array:
     return score
 
 
+def log_loss(probability: Array, truth: NDArray[np.intp]) -> Array:
+    """Mean over the classes of the mean of -log p of the windows of each, p at least 1e-15."""
+    if probability.shape[-1] == 1:
+        probability = np.concatenate([1.0 - probability, probability], -1)
+    own = np.take_along_axis(probability, truth[None, :, None], -1)[..., 0]
+    loss = -np.log(np.clip(own, 1e-15, 1.0))
+    score: Array = np.mean(
+        [loss[:, truth == name].mean(-1) for name in range(int(truth.max()) + 1)], axis=0
+    )
+    return score
+
+
 def _columns(predictions: Predictions, truth: NDArray[np.intp]) -> Columns:
     shares = recalls(predictions.predicted, truth)
     found = {
@@ -318,8 +366,10 @@ def _columns(predictions: Predictions, truth: NDArray[np.intp]) -> Columns:
         "accuracy": shares @ np.bincount(truth) / truth.size,
         "roc_auc": roc_auc(predictions.scores, truth),
         "brier": brier(predictions.probability, truth),
+        "log_loss": log_loss(predictions.probability, truth),
         "alpha": predictions.alpha,
         "expected_accuracy": predictions.expected,
+        **dict(zip(INTERVALS, predictions.interval.T, strict=True)),
     }
     failed = predictions.predicted[:, 0] < 0
     for name in ("balanced_accuracy", "accuracy"):
@@ -331,13 +381,19 @@ def _columns(predictions: Predictions, truth: NDArray[np.intp]) -> Columns:
 
 
 class Plan(NamedTuple):
-    """What is done to every target: methods by name, budgets, splits of a kind, the seed."""
+    """What is done to every target: methods by name, budgets, splits of a kind, the seed.
+
+    `mix` is the proportion of the second class among the unlabelled windows that methods see, None
+    for that of the test windows; `forecasts` says whether forecasts are calibrated.
+    """
 
     methods: Mapping[str, Method]
     budgets: Sequence[Budget]
     n_splits: int
     kind: str
     seed: int
+    mix: float | None = None
+    forecasts: bool = True
 
 
 class Note(NamedTuple):
@@ -382,6 +438,9 @@ def run_shard(target: Participant, sources: Sources, plan: Plan) -> Outcome:
             n_each = windows_of_each_class(budget, target.counts)
             rng = generator_for(plan.seed, target.name, budget, "splits")
             splits = draw_splits(target.label, n_each, plan.n_splits, plan.kind, rng)
+            if plan.mix is not None:
+                rng = generator_for(plan.seed, target.name, budget, "mix", plan.mix)
+                splits = splits.mixed(plan.mix, rng)
             batch = Batch(target.X, sources.classes, splits)
             for name, method in methods.items():
                 rng = generator_for(plan.seed, target.name, budget, "method", name)
@@ -409,17 +468,24 @@ def _threads() -> Any:
     return ThreadpoolController()
 
 
+#: Columns of the ends of the intervals of a forecast.
+INTERVALS = ("lower_68", "upper_68", "lower_90", "upper_90")
+#: Columns that rows of older studies lack.
+NEW_COLUMNS = ("log_loss", *INTERVALS)
 #: Columns of the rows, in order, and what they hold.
 COLUMNS: dict[str, type] = {
-    **{"task": object, "group": object, "method": object, "budget": float},
-    **{"n_labelled": int, "split": int, "balanced_accuracy": float, "accuracy": float},
-    **{"roc_auc": float, "brier": float, "alpha": float, "expected_accuracy": float},
-    "seconds": float,
+    **dict.fromkeys(("task", "group", "method"), object),
+    "budget": float,
+    **dict.fromkeys(("n_labelled", "split"), int),
+    **dict.fromkeys(("balanced_accuracy", "accuracy", "roc_auc", "brier", "log_loss"), float),
+    **dict.fromkeys(("alpha", "expected_accuracy", *INTERVALS, "seconds"), float),
 }
 
 
 def joined(parts: Sequence[Columns]) -> Columns:
-    """Rows one after the other; there may be none."""
+    """Rows one after the other; there may be none, and older ones may lack the new columns."""
+    lacking = [dict.fromkeys(NEW_COLUMNS, np.full(len(part["task"]), np.nan)) for part in parts]
+    parts = [new | part for new, part in zip(lacking, parts, strict=True)]
     parts = [{name: np.empty(0, kind) for name, kind in COLUMNS.items()}, *parts]
     return {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
 
 from crossfade.blend import (
@@ -138,16 +138,40 @@ def _run_paper(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
 
 
 def _run_oracle(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    own = as_printed(batch)
-    crowd = sources.paper_prior.crowd
+    scores = _scores_on_grid(sources, batch)
+    best = _best_on(scores, batch.splits.truth)
+    return Predictions.of_two(scores[np.arange(len(best)), best], alpha=GRID[best])
+
+
+def _run_oracle_honest(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    scores = _scores_on_grid(sources, batch)
+    found, alphas = np.empty((len(batch), scores.shape[-1])), []
+    # Each half of the test windows is predicted with the alpha that is best on the other.
+    for half, other in (
+        (slice(0, None, 2), slice(1, None, 2)),
+        (slice(1, None, 2), slice(0, None, 2)),
+    ):
+        best = _best_on(scores[..., other], batch.splits.truth[other])
+        found[:, half] = scores[np.arange(len(best)), best, half]
+        alphas.append(GRID[best])
+    return Predictions.of_two(found, alpha=np.mean(alphas, axis=0))
+
+
+def _scores_on_grid(sources: Sources, batch: Batch) -> Array:
+    """Scores (n_splits, n_alphas, n_test) of the paper's blend with each alpha of its grid."""
+    own, crowd = as_printed(batch), sources.paper_prior.crowd
     blends = np.stack([convex(own, crowd, alpha=alpha).omega for alpha in GRID.tolist()], 1)
-    scores = batch.scores(blends, batch.midpoint())
-    second = batch.splits.truth == 1
-    positive = scores > 0.0
-    right = 1.0 - positive[..., ~second].mean(-1) + positive[..., second].mean(-1)
-    # The largest alpha among the best.
-    best = GRID.size - 1 - right[:, ::-1].argmax(1)
-    return _printed(batch, blends[np.arange(len(best)), best], GRID[best])
+    return batch.scores(blends, batch.midpoint())
+
+
+def _best_on(scores: Array, truth: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Place (n_splits,) of the best alpha on windows of known classes, the largest among these."""
+    positive, right = scores > 0.0, np.ones(scores.shape[:2])
+    for name, sign in ((0, -1.0), (1, 1.0)):
+        if (truth == name).any():
+            right = right + sign * positive[..., truth == name].mean(-1)
+    best: NDArray[np.intp] = GRID.size - 1 - right[:, ::-1].argmax(1)
+    return best
 
 
 def _run_random_alpha(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
@@ -301,15 +325,16 @@ def as_if_released(exact: TaskPrior, noise: float, rng: Rng) -> TaskPrior:
 def _run_unlabelled(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     found = _run_posterior(sources, batch, rng)
     splits = batch.splits
-    onto = replace(batch, splits=splits._replace(test=splits.labelled))
-    labelled = _run_posterior(sources, onto, rng).scores[..., 0]
-    scores = found.scores[..., 0]
+    labelled = _run_posterior(sources, batch.onto(splits.labelled), rng).scores[..., 0]
+    scores = unlabelled = found.scores[..., 0]
+    if splits.unlabelled is not None:
+        unlabelled = _run_posterior(sources, batch.onto(splits.unlabelled), rng).scores[..., 0]
     member = splits.label == np.arange(2)[:, None]
     counts = member.sum(1).astype(np.float64)
     means = labelled @ member.T / counts
     variance = ((labelled - means[:, splits.label]) ** 2).mean(-1)
-    scores = scores - threshold_of(counts, means, variance, scores)[:, None]
-    return Predictions.of_two(scores, None, found.alpha, found.expected)
+    scores = scores - threshold_of(counts, means, variance, unlabelled)[:, None]
+    return Predictions.of_two(scores, None, found.alpha, found.expected, found.interval)
 
 
 def _run_proportions(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
@@ -319,8 +344,10 @@ def _run_proportions(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     blend = posterior(own, prior.crowd)
     found = _blended(batch, own, blend, rule)
     promise = forecast(own, blend.omega, blend.dof)
-    scores = found.scores[..., 0]
-    share, error = proportion_of(scores, promise.gap, promise.variance, own.counts)
+    scores = unlabelled = found.scores[..., 0]
+    if batch.splits.unlabelled is not None:
+        unlabelled = _blended(batch.onto(batch.unlabelled), own, blend, rule).scores[..., 0]
+    share, error = proportion_of(unlabelled, promise.gap, promise.variance, own.counts)
     learnt = forecast(own, blend.omega, blend.dof, None, share, error)
     slope = slope_of(promise.gap, promise.variance)
     odds = slope[:, None] * scores - log_odds(share)[:, None]
@@ -370,15 +397,71 @@ def _run_lda(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
         scores = scores[..., 1] - scores[..., 0]
         found = Predictions.of_two(scores, expit(scores))
     else:
-        chances, none = softmax(scores, -1), np.full(len(batch), np.nan)
-        found = Predictions(scores.argmax(-1), chances, chances, none, none)
+        chances = softmax(scores, -1)
+        found = Predictions.of(scores.argmax(-1), chances, chances)
     return _refitted(found, np.flatnonzero(~able).tolist(), batch, lda(n_classes))
 
 
 def _run_pooled(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    test, none = batch.splits.test, np.full(len(batch), np.nan)
-    outputs = outputs_of(sources.pooled_rule, batch.X, batch.classes)
-    return Predictions._make([*(output[test] for output in outputs), none, none])
+    test = batch.splits.test
+    predicted, scores, chances = outputs_of(sources.pooled_rule, batch.X, batch.classes)
+    return Predictions.of(predicted[test], scores[test], chances[test])
+
+
+def _run_lda_pooled(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    rule = sources.centred_rule
+    coef = np.broadcast_to(rule.coef_, (len(batch), *rule.coef_.shape))
+    scores = batch.scores(coef, batch.midpoint()).mT + rule.intercept_
+    if len(batch.classes) == 2:
+        return Predictions.of_two(scores[..., 0], expit(scores[..., 0]))
+    chances = softmax(scores, -1)
+    return Predictions.of(scores.argmax(-1), chances, chances)
+
+
+#: Windows of each class from which on probabilities are calibrated, parts that these are cut into,
+#: and inverse temperatures.
+_FEWEST_TO_CALIBRATE, _N_PARTS, _SLOPES = 4, 5, np.geomspace(0.01, 4.0, 49)
+
+
+def _run_lda_calibrated(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    """LDA with p = softmax(s log p), s being best for labelled windows that it was not fitted to.
+
+    These are cut into parts, each of which is predicted from the others; their targets are Platt's,
+    (n + 1) / (n + 2) for the own one of n windows.
+    """
+    found = _run_lda(sources, batch, rng)
+    label, labelled = batch.splits.label, batch.splits.labelled
+    counts = np.bincount(label)
+    if counts.min() < _FEWEST_TO_CALIBRATE:
+        return found
+    # Parts are runs, since neighbours are alike.
+    place = np.concatenate([np.arange(count) for count in counts])
+    part = place * min(_N_PARTS, int(counts.min())) // counts[label]
+    losses = np.zeros((len(batch), _SLOPES.size))
+    for name in np.unique(part):
+        held = part == name
+        splits = batch.splits._replace(
+            labelled=labelled[:, ~held],
+            label=label[~held],
+            test=labelled[:, held],
+            truth=label[held],
+        )
+        odds = _log_odds(_run_lda(sources, replace(batch, splits=splits), rng))
+        own = (counts[label[held]] + 1.0) / (counts[label[held]] + 2.0)
+        target = np.broadcast_to((1.0 - own)[:, None] / (len(counts) - 1.0), odds.shape[1:]).copy()
+        target[np.arange(len(own)), label[held]] = own
+        for column, slope in enumerate(_SLOPES):
+            losses[:, column] -= (target * log_softmax(slope * odds, -1)).sum((-2, -1))
+    slope = _SLOPES[losses.argmin(1)][:, None, None]
+    columns = slice(None) if len(counts) > 2 else slice(1, None)
+    return found._replace(probability=softmax(slope * _log_odds(found), -1)[..., columns])
+
+
+def _log_odds(found: Predictions) -> Array:
+    """Logarithms (n_splits, n_test, n_classes) of the odds of the classes, up to a constant."""
+    if found.scores.shape[-1] == 1:
+        return np.concatenate([np.zeros_like(found.scores), found.scores], -1)
+    return np.log(np.maximum(found.probability, 1e-300))
 
 
 def _run_pairwise(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
@@ -457,6 +540,19 @@ _RECORDS = (
         text="The paper's blend with the alpha that is best on the test windows. Nobody can know "
         "it: it is a bound.",
         role="bound",
+    ),
+    Method(
+        name="oracle-honest",
+        label="Honest oracle",
+        run=_run_oracle_honest,
+        family="variant",
+        sees=_SUMS | Sees.UNLABELLED | Sees.TEST_LABELS,
+        colour="#5a5a5a",
+        marker="8",
+        text="The paper's blend with the alpha that is best on every second test window, for the "
+        "others, and the reverse: what the oracle is worth without its luck.",
+        role="bound",
+        rank=10,
     ),
     Method(
         name="random-alpha",
@@ -548,6 +644,35 @@ _RECORDS = (
         rank=3,
         many=True,
         zero=True,
+    ),
+    Method(
+        name="lda-pooled",
+        label="Pooled LDA (centred)",
+        run=_run_lda_pooled,
+        family="variant",
+        sees=Sees.LABELLED | Sees.WINDOWS,
+        colour="#44aa99",
+        marker="d",
+        text="scikit-learn's linear discriminant analysis, fitted to the windows of all sources, "
+        "each less the mean of the class means of its person; the person's own windows are centred "
+        "at the mean of the class means of the labelled ones.",
+        role="rival",
+        rank=6,
+        many=True,
+    ),
+    Method(
+        name="lda-calibrated",
+        label="scikit-learn's LDA (calibrated)",
+        run=_run_lda_calibrated,
+        family="variant",
+        sees=Sees.LABELLED,
+        colour="#e78ac3",
+        marker="H",
+        text="scikit-learn's linear discriminant analysis, its probabilities calibrated by a "
+        "temperature that suits labelled windows it was not fitted to, from four of each class on.",
+        role="rival",
+        rank=7,
+        many=True,
     ),
     Method(
         name="mixture",

@@ -11,6 +11,7 @@ from scipy.stats import norm, t
 
 from crossfade._typing import RandomState
 from crossfade._validate import as_generator
+from crossfade.study._evaluate import INTERVALS, NEW_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +20,10 @@ Array = NDArray[np.float64]
 
 #: What a row is about, and what is averaged over its splits.
 KEYS = ["task", "group", "method", "budget"]
-SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "brier", "alpha", "expected_accuracy"]
+SCORES = [
+    *("balanced_accuracy", "accuracy", "roc_auc", "brier", "log_loss", "alpha"),
+    "expected_accuracy",
+]
 #: Accuracies that differ by less are the same: sums in another order make such differences.
 ROUNDING = 1e-12
 
@@ -36,7 +40,10 @@ def check_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
     if not isinstance(rows, pd.DataFrame):
         raise TypeError(f"rows must be a data frame, as result.rows is; got {type(rows).__name__}.")
-    needed = [*KEYS, "n_labelled", *SCORES]
+    needed = [*KEYS, "n_labelled", *SCORES, *INTERVALS]
+    # Rows of older studies have no log loss and no intervals.
+    new = {name: np.nan for name in NEW_COLUMNS if name not in rows}
+    rows = rows.assign(**new) if new else rows
     missing = [name for name in needed if name not in rows]
     if missing:
         raise ValueError(
@@ -48,7 +55,7 @@ def check_rows(rows: pd.DataFrame) -> pd.DataFrame:
     unnamed = rows[KEYS].isna().any()
     if unnamed.any():
         raise ValueError(f"Column {unnamed.idxmax()!r} of rows has gaps. Fill them.")
-    names, numbers = KEYS[:3], ["budget", "n_labelled", *SCORES]
+    names, numbers = KEYS[:3], ["budget", "n_labelled", *SCORES, *INTERVALS]
     # Names that look like numbers may be such in the rows of one study and not of another.
     return rows[needed].astype(dict.fromkeys(names, str) | dict.fromkeys(numbers, np.float64))
 
@@ -66,7 +73,8 @@ def by_task(rows: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         `task`, `group`, `method`, `budget`, `n_labelled`, the number of splits `n_splits` and of
         those that failed `n_failed`, and the means over the others of `balanced_accuracy`,
-        `accuracy`, `roc_auc`, `brier`, `alpha` and `expected_accuracy`; NaN where there is none.
+        `accuracy`, `roc_auc`, `brier`, `log_loss`, `alpha` and `expected_accuracy`; NaN where there
+        is none.
     """
     grouped = check_rows(rows).groupby(KEYS, sort=False, observed=True)
     table = grouped[["n_labelled", *SCORES]].mean()

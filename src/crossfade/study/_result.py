@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossfade.study._budgets import budget_of
-from crossfade.study._evaluate import Note, Outcome, joined
+from crossfade.study._evaluate import COLUMNS, NEW_COLUMNS, Note, Outcome, joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +36,11 @@ def _failures_of(notes: Sequence[Note]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=list(kinds)).astype(kinds)
 
 
+def _complete(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with all columns, in order; those of an older study lack some, which are NaN."""
+    return rows.assign(**{name: np.nan for name in NEW_COLUMNS if name not in rows})
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyResult:
     """What a study found; ``first + second`` puts two studies together.
@@ -45,7 +50,9 @@ class StudyResult:
     rows : DataFrame
         One row for each task, method, budget and split, with the columns `task`, `group`, `method`,
         `budget`, `n_labelled`, `split`, `balanced_accuracy`, `accuracy`, `roc_auc`, `brier`,
-        `alpha`, `expected_accuracy` and `seconds`; NaN where a method has none. A budget is one
+        `log_loss` (classes weighted alike), `alpha`, `expected_accuracy`, the ends `lower_68`,
+        `upper_68`, `lower_90` and `upper_90` of its 68 % and 90 % intervals, and `seconds`; NaN
+        where a method has none, or where an older study did not keep it. A budget is one
         number: 0 is no label, below one it is a proportion, a whole number is windows of each
         class, and unequal numbers are their mean, rounded up, with the numbers themselves as
         decimals, each with as many digits as the last decimal says: (24, 2) is 13.24022. Methods
@@ -123,16 +130,14 @@ class StudyResult:
                     "it is not the same task, give it another name; tasks without one are called "
                     "'task 1', 'task 2' and so on in every study."
                 )
-        mine, theirs = (rows.set_index(_CELL) for rows in (self.rows, other.rows))
+        mine, theirs = (_complete(rows).set_index(_CELL) for rows in (self.rows, other.rows))
         shared = mine.index.intersection(theirs.index)
         numbers = mine.columns.drop(["group", "seconds"])
-        same = np.isclose(
-            mine.loc[shared, numbers],
-            theirs.loc[shared, numbers],
-            rtol=0.0,
-            atol=_ROUNDING,
-            equal_nan=True,
-        ).all(1)
+        first, second = (part.loc[shared, numbers] for part in (mine, theirs))
+        close = np.isclose(first, second, rtol=0.0, atol=_ROUNDING, equal_nan=True)
+        # An older study does not disagree about what it did not keep.
+        unknown = numbers.isin(NEW_COLUMNS) & (first.isna() | second.isna()).to_numpy()
+        same = (close | unknown).all(1)
         if not same.all():
             task, method, budget, split = shared[int(same.argmin())]
             raise ValueError(
@@ -144,7 +149,7 @@ class StudyResult:
             )
         failures = pd.concat([self.failures, other.failures], ignore_index=True)
         return StudyResult(
-            pd.concat([mine, theirs.drop(shared)]).reset_index()[self.rows.columns],
+            pd.concat([mine, theirs.drop(shared)]).reset_index()[list(COLUMNS)],
             failures.drop_duplicates(["task", "budget", "method"], ignore_index=True),
             {**self.drawn_from, **other.drawn_from},
         )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from crossfade.fisher._discriminant import FisherDiscriminant
+from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._task_moments import TaskMoments
 from crossfade.prior._mixture import MixturePrior
 from crossfade.prior._multiclass import MulticlassPrior
@@ -115,7 +116,8 @@ class Sources:
     """Those whose data a target may use.
 
     `kept` (n_tasks,) says which of the study's tasks they are, by their `groups` (n_tasks,). There
-    are `sums` with two classes, and `windows` with more, or where a method needs them.
+    are `sums` with two classes, and `windows` with more, or where a method needs them. `forecasts`
+    says whether priors learn from their sources how true forecasts are.
     """
 
     classes: NDArray[Any]
@@ -123,6 +125,7 @@ class Sources:
     kept: NDArray[np.bool_]
     sums: Sums | None
     windows: Windows | None
+    forecasts: bool = True
 
     @classmethod
     def of(
@@ -132,6 +135,7 @@ class Sources:
         seed: int,
         *,
         keep_windows: bool,
+        forecasts: bool = True,
     ) -> Sources:
         """All participants of a study."""
         two = len(classes) == 2
@@ -141,6 +145,7 @@ class Sources:
             np.ones(len(participants), dtype=bool),
             Sums.of(participants, seed) if two else None,
             Windows.of(participants) if keep_windows or not two else None,
+            forecasts,
         )
 
     def without(self, group: str) -> Sources:
@@ -200,3 +205,19 @@ class Sources:
         """One discriminant of all the sources' windows together."""
         X, label, _ = self._windows
         return lda(len(self.classes)).fit(X, self.classes[label])
+
+    @cached_property
+    def centred_rule(self) -> LinearDiscriminantAnalysis:
+        """The same of windows less the mean of the class means of their task.
+
+        Tasks that lack a class have no such middle, and are left out.
+        """
+        n_classes = len(self.classes)
+        rows, labels = [], []
+        for own in self._tasks():
+            label = np.searchsorted(self.classes, own.y)
+            moments = ClassMoments.of(np.asarray(own.X), label, n_classes=n_classes)
+            if moments.counts.all():
+                rows.append(own.X - moments.means.mean(0))
+                labels.append(own.y)
+        return lda(n_classes).fit(np.concatenate(rows), np.concatenate(labels))

@@ -74,6 +74,11 @@ class Record:
                 for name, method in plan.methods.items()
             },
         }
+        # What a study did not have before is written only where it differs from what was done then.
+        if plan.mix is not None:
+            content["mix"] = plan.mix
+        if not plan.forecasts:
+            content["forecasts"] = False
         # As it will be when it is read again: no tuples, no numbers of numpy.
         return cls(json.loads(json.dumps(content)))
 
@@ -116,8 +121,8 @@ class Record:
     def differences(self, other: Record) -> list[str]:
         """How another plan differs from this one, but for methods that only one of them has."""
         found = []
-        for name, there in self.content.items():
-            here = other.content.get(name)
+        for name in {**self.content, **other.content}:
+            there, here = self.content.get(name), other.content.get(name)
             if name not in ("tasks", "methods") and _digest(here) != _digest(there):
                 found.append(f"{name} is {there!r} there and {here!r} here")
         there, here = self.content["tasks"], other.content["tasks"]

@@ -23,6 +23,7 @@ from crossfade.study._store import Record, Store
 from crossfade.study._validate import (
     check_budgets,
     check_methods,
+    check_mix,
     check_sizes,
     check_tasks,
     check_zero,
@@ -50,10 +51,13 @@ class CalibrationStudy:
         (Algorithm 1), "oracle" (the best alpha on the test windows) and "random-alpha". Ours:
         "target-shrunk", "convex", "posterior", and "posterior-unlabelled", whose threshold looks at
         the test windows without their labels. Others: "lda" (scikit-learn's, with automatic
-        shrinkage) and "pooled" (the same, of the sources' windows). For more than two classes there
-        are these two, and "pairwise" and "one-vs-rest", the posterior blend of all pairs of classes
-        or of each against the rest. An estimator of scikit-learn, given with a name of your own, is
-        fitted to the labelled windows.
+        shrinkage), "lda-calibrated" (the same with a temperature for its probabilities), "pooled"
+        (the same, of the sources' windows), "lda-pooled" (the same with each person centred), and
+        "oracle-honest" (alpha chosen on every second test window, evaluated on the others). For
+        more than two classes there are those with "lda" or "pooled" in their name, and "pairwise"
+        and "one-vs-rest", the posterior blend of all pairs of classes or of each against the rest.
+        An estimator of scikit-learn, given with a name of your own, is fitted to the labelled
+        windows.
     budgets : sequence of float, int or tuple of int, default=(0.05, 0.1, 0.2, 0.5)
         What is labelled: a proportion of the smallest class, rounded up, or a whole number of
         windows, of each class; or a number for each class, in the order of the sorted classes, as
@@ -67,6 +71,13 @@ class CalibrationStudy:
     random_state : int or None, default=None
         Seed. A split depends on it, on the name of the task, on the budget and on its own number.
         None draws one; a study that resumes in a folder takes the one that it was begun with.
+    mix : float or None, default=None
+        Proportion of the second of two classes among the unlabelled windows that methods see, which
+        are drawn from the test windows; None shows all of these. Methods are evaluated on all test
+        windows in any case.
+    forecasts : bool, default=True
+        Whether priors learn from their sources how true forecasts are. Without, a study of
+        accuracies alone is faster, and its forecasts are the theory's.
 
     See Also
     --------
@@ -108,6 +119,8 @@ class CalibrationStudy:
         n_splits: int = 100,
         splits: str = "consecutive",
         random_state: int | None = None,
+        mix: float | None = None,
+        forecasts: bool = True,
     ) -> None:
         tasks = TaskSet(tasks)
         self._classes, self._participants = check_tasks(tasks)
@@ -125,6 +138,8 @@ class CalibrationStudy:
             n_splits=1 if kind == "chronological" else n_splits,
             kind=kind,
             seed=seed,
+            mix=check_mix(mix, len(self._classes)),
+            forecasts=bool(forecasts),
         )
         check_zero(self._plan.methods, self._plan.budgets)
         self._targets = check_sizes(self._participants, self._plan.budgets)
@@ -212,6 +227,7 @@ class CalibrationStudy:
             self._classes,
             plan.seed,
             keep_windows=any(Sees.WINDOWS in one for one in seen),
+            forecasts=plan.forecasts,
         )
         targets = {target.name: target for target in self._targets}
         work = {}

@@ -1,0 +1,302 @@
+"""What keeps a study honest: log loss, intervals, an oracle by halves, rivals, mixes."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import log_loss as reference_log_loss
+
+from crossfade import load_mental_math
+from crossfade.study import CalibrationStudy, StudyResult, forecast_errors
+from crossfade.study._evaluate import NEW_COLUMNS, Batch, Predictions, log_loss
+from crossfade.study._methods import METHODS
+from crossfade.study._sources import Sources
+from crossfade.study._splits import draw_splits
+from crossfade.study._validate import check_tasks
+from crossfade.study.statistics import by_task, summarise
+
+RNG = np.random.default_rng(0)
+
+
+def world(tasks, n_each, n_splits=4, **options):
+    classes, participants = check_tasks(tasks)
+    sources = Sources.of(participants, classes, 0, keep_windows=True, **options)
+    one = participants[0]
+    splits = draw_splits(one.label, n_each, n_splits, "consecutive", np.random.default_rng(0))
+    return Batch(one.X, classes, splits), sources.without(one.group)
+
+
+# -- log loss -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_log_loss_weighs_classes_alike(n_classes):
+    truth = np.repeat(np.arange(n_classes), np.arange(2, n_classes + 2) ** 2)
+    chances = RNG.dirichlet(np.ones(n_classes), (3, truth.size))
+    found = log_loss(chances if n_classes > 2 else chances[..., 1:], truth)
+    weights = 1.0 / np.bincount(truth)[truth]
+    for one, score in zip(chances, found, strict=True):
+        assert score == pytest.approx(reference_log_loss(truth, one, sample_weight=weights))
+
+
+def test_log_loss_of_certain_errors_is_finite_and_of_nothing_is_nan():
+    truth = np.array([0, 1])
+    assert log_loss(np.ones((1, 2, 1)), truth) == pytest.approx(-np.log(1e-15) / 2)
+    assert np.isnan(log_loss(np.full((1, 2, 1), np.nan), truth)).all()
+
+
+# -- intervals ------------------------------------------------------------------------------------
+
+
+class Forecaster(ClassifierMixin, BaseEstimator):
+    """Says the first class always, and forecasts chance give or take."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.expected_accuracy_ = 0.5
+        self.alpha_ = 0.25
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def expected_accuracy_interval(self, level=0.9):
+        return 0.5 - level / 10.0, 0.5 + level / 10.0
+
+
+def test_intervals_of_estimators_are_in_the_rows(make_tasks):
+    study = CalibrationStudy(
+        make_tasks(3), methods={"mine": Forecaster()}, budgets=[2], n_splits=2, random_state=0
+    )
+    rows = study.run().rows
+    for name, value in [
+        *(("lower_68", 0.432), ("upper_68", 0.568), ("lower_90", 0.41), ("upper_90", 0.59)),
+        *(("expected_accuracy", 0.5), ("alpha", 0.25)),
+    ]:
+        assert rows[name].tolist() == pytest.approx([value] * 6)
+    table = forecast_errors(rows)
+    assert table["coverage_90"].tolist() == [1.0]
+    assert table["rms"].tolist() == [0.0]
+
+
+def test_predictions_without_intervals_have_nan():
+    found = Predictions.of_two(RNG.standard_normal((3, 5)))
+    assert found.interval.shape == (3, 4)
+    assert np.isnan(found.interval).all()
+    ends = np.arange(12.0).reshape(3, 4)
+    found = Predictions.of_two(RNG.standard_normal((3, 5)), interval=ends)
+    np.testing.assert_array_equal(found.interval, ends)
+
+
+# -- rows of older studies ------------------------------------------------------------------------
+
+
+def test_older_studies_are_read_resumed_and_merged(make_tasks, tmp_path):
+    import pyarrow.parquet as pq
+
+    def study(methods=("target", "posterior")):
+        return CalibrationStudy(
+            make_tasks(4), methods=methods, budgets=[2], n_splits=2, random_state=0
+        )
+
+    new = study().run(folder=tmp_path)
+    for path in (tmp_path / "shards").iterdir():
+        table = pq.read_table(path)
+        pq.write_table(table.drop_columns(list(NEW_COLUMNS)), path, write_page_checksum=True)
+    old = StudyResult.load(tmp_path)
+    assert list(old.rows.columns) == list(new.rows.columns)
+    assert old.rows[list(NEW_COLUMNS)].isna().all(axis=None)
+    more = study(("target", "posterior", "lda")).run(folder=tmp_path)
+    assert more.rows.groupby("method")["log_loss"].count().to_dict() == {
+        "lda": 8,
+        "posterior": 0,
+        "target": 0,
+    }
+    for both in (old + new, new + old, more + new):
+        assert list(both.rows.columns) == list(new.rows.columns)
+    # A frame of rows from before may lack the columns altogether.
+    bare = new.rows.drop(columns=list(NEW_COLUMNS))
+    assert by_task(bare)["log_loss"].isna().all()
+    assert len(summarise(bare)) == 2
+    assert (StudyResult(bare) + new).rows["log_loss"].isna().all()
+
+
+# -- the oracle, honestly -------------------------------------------------------------------------
+
+
+def test_the_honest_oracle_chooses_on_the_other_half(make_tasks):
+    batch, sources = world(make_tasks(5, n_each=(20, 17)), 3)
+    found = METHODS["oracle-honest"].run(sources, batch, RNG)
+    truth = batch.splits.truth
+    for half in (0, 1):
+        # It does not look at the labels of the half that it predicts.
+        told = truth.copy()
+        told[half::2] = RNG.permutation(told[half::2])
+        other = replace(batch, splits=batch.splits._replace(truth=told))
+        again = METHODS["oracle-honest"].run(sources, other, RNG)
+        np.testing.assert_array_equal(again.scores[:, half::2], found.scores[:, half::2])
+
+
+def test_the_honest_oracle_with_a_single_test_window_of_a_class(make_tasks):
+    batch, sources = world(make_tasks(4, n_each=(8, 4)), 3)
+    assert np.bincount(batch.splits.truth).tolist() == [5, 1]
+    found = METHODS["oracle-honest"].run(sources, batch, RNG)
+    assert np.isfinite(found.scores).all()
+
+
+def test_what_the_paper_s_oracle_is_worth():
+    study = CalibrationStudy(
+        load_mental_math(), methods=["oracle", "oracle-honest"], n_splits=20, random_state=0
+    )
+    means = summarise(study.run().rows).pivot(index="budget", columns="method", values="mean")
+    # shared/DESIGN.md, "What the paper's oracle is worth"; 20 splits are off by less than 0.01.
+    assert means["oracle"].tolist() == pytest.approx([0.718, 0.730, 0.745, 0.796], abs=0.01)
+    honest = means["oracle-honest"].tolist()
+    assert honest == pytest.approx([0.687, 0.701, 0.711, 0.760], abs=0.01)
+
+
+# -- rivals ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_centred_pooled_lda(make_tasks, make_many, n_classes):
+    tasks = make_tasks(5) if n_classes == 2 else make_many(5)
+    n_each = (4, 2) if n_classes == 2 else (3, 2, 4)
+    batch, sources = world(tasks, n_each)
+    found = METHODS["lda-pooled"].run(sources, batch, RNG)
+    rows, labels = [], []
+    for task in tasks[1:]:
+        middle = np.mean([task.X[task.y == name].mean(0) for name in batch.classes], 0)
+        rows.append(task.X - middle)
+        labels.append(task.y)
+    equal = [1 / n_classes] * n_classes
+    rule = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=equal)
+    rule.fit(np.concatenate(rows), np.concatenate(labels))
+    label = batch.splits.label
+    for place in range(len(batch)):
+        labelled, test = batch.splits.labelled[place], batch.splits.test[place]
+        own = [batch.X[labelled[label == name]].mean(0) for name in range(n_classes)]
+        centred = batch.X[test] - np.mean(own, 0)
+        np.testing.assert_array_equal(batch.classes[found.predicted[place]], rule.predict(centred))
+        columns = slice(None) if n_classes > 2 else slice(1, None)
+        np.testing.assert_allclose(
+            found.probability[place], rule.predict_proba(centred)[:, columns], atol=1e-9
+        )
+
+
+def test_centring_takes_offsets_of_people_away(make_tasks):
+    tasks = make_tasks(6, n_each=(20, 20))
+    moved = [
+        replace(task, X=task.X + 50.0 * np.random.default_rng(place).standard_normal(4))
+        for place, task in enumerate(tasks)
+    ]
+    rows = [
+        CalibrationStudy(
+            some, methods=["lda-pooled", "pooled"], budgets=[4], n_splits=5, random_state=0
+        )
+        .run()
+        .rows.groupby("method")["balanced_accuracy"]
+        .mean()
+        for some in (tasks, moved)
+    ]
+    assert rows[1]["lda-pooled"] == pytest.approx(rows[0]["lda-pooled"])
+    assert rows[1]["pooled"] < rows[0]["pooled"] - 0.1
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_calibrated_lda_decides_like_lda_and_is_less_sure(make_tasks, make_many, n_classes):
+    tasks = make_tasks(6, n_each=(12, 12)) if n_classes == 2 else make_many(6, gap=0.7)
+    study = CalibrationStudy(
+        tasks, methods=["lda", "lda-calibrated"], budgets=[3, 5], n_splits=5, random_state=0
+    )
+    table = summarise(study.run().rows).set_index(["method", "budget"])["mean"]
+    pd.testing.assert_series_equal(table["lda"], table["lda-calibrated"])
+    loss = by_task(study.run().rows).groupby(["method", "budget"])["log_loss"].mean()
+    assert loss["lda-calibrated", 5.0] < loss["lda", 5.0]
+    # With three of each class nothing is left to calibrate with.
+    assert loss["lda-calibrated", 3.0] == pytest.approx(loss["lda", 3.0])
+
+
+# -- the mix of unlabelled windows ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mix", [0.0, 0.2, 0.5, 0.8, 1.0])
+def test_a_mix_is_drawn_from_the_test_windows(mix):
+    label = np.repeat([0, 1], [30, 20])
+    splits = draw_splits(label, 2, 20, "consecutive", np.random.default_rng(0))
+    mixed = splits.mixed(mix, np.random.default_rng(1))
+    second = label[mixed.unlabelled].mean(1)
+    assert second == pytest.approx(np.full(20, mix), abs=0.02)
+    for seen, test in zip(mixed.unlabelled, splits.test, strict=True):
+        assert set(seen) <= set(test)
+        assert len(set(seen)) == len(seen)
+        kept = label[seen]
+        # One of the classes is there in full, and each in the order of time.
+        assert (kept == 0).sum() == 28 or (kept == 1).sum() == 18
+        for name in (0, 1):
+            assert (np.diff(seen[kept == name]) > 0).all()
+    assert mixed.part(3, 5).unlabelled.shape[0] == 2
+
+
+def test_only_methods_that_see_unlabelled_windows_depend_on_the_mix(make_tasks):
+    methods = ["posterior", "posterior-unlabelled", "posterior-proportions", "oracle"]
+
+    def rows(mix):
+        study = CalibrationStudy(
+            make_tasks(4, n_each=(20, 20)),
+            methods=methods,
+            budgets=[2],
+            n_splits=3,
+            random_state=0,
+            mix=mix,
+        )
+        return study.run().rows.set_index("method")
+
+    all_of_them, balanced, skewed = rows(None), rows(0.5), rows(0.1)
+    pd.testing.assert_frame_equal(
+        all_of_them.drop(columns="seconds"), balanced.drop(columns="seconds")
+    )
+    for name in methods:
+        moved = (
+            all_of_them.loc[name, "balanced_accuracy"] != skewed.loc[name, "balanced_accuracy"]
+        ).any()
+        assert moved == ("-" in name)
+
+
+def test_a_mix_and_forecasts_belong_to_the_study_in_a_folder(make_tasks, tmp_path):
+    def study(**options):
+        options = {"budgets": [2], "n_splits": 2, "random_state": 0} | options
+        return CalibrationStudy(make_tasks(3), methods=["target"], **options)
+
+    study().run(folder=tmp_path / "plain")
+    plan = json.loads((tmp_path / "plain" / "study.json").read_text())
+    assert "mix" not in plan
+    assert "forecasts" not in plan
+    with pytest.raises(ValueError, match=r"mix is None there and 0\.2 here"):
+        study(mix=0.2).run(folder=tmp_path / "plain")
+    with pytest.raises(ValueError, match="forecasts is None there and False here"):
+        study(forecasts=False).run(folder=tmp_path / "plain")
+    study(mix=0.2, forecasts=False).run(folder=tmp_path / "other")
+    with pytest.raises(ValueError, match=r"mix is 0\.2 there and None here"):
+        study().run(folder=tmp_path / "other")
+
+
+@pytest.mark.parametrize("mix", [-0.1, 1.5, True, "half"])
+def test_what_is_no_mix_is_refused(make_tasks, mix):
+    with pytest.raises(ValueError, match="mix must be the proportion of the second class"):
+        CalibrationStudy(make_tasks(3), methods=["target"], budgets=[1], mix=mix)
+
+
+def test_a_mix_is_for_two_classes(make_many):
+    with pytest.raises(ValueError, match="mix is for two classes, and the tasks have 3"):
+        CalibrationStudy(make_many(3), methods=["lda"], budgets=[2], mix=0.5)
+
+
+def test_sources_know_whether_forecasts_are_calibrated(make_tasks):
+    _, sources = world(make_tasks(3), 2, forecasts=False)
+    assert not sources.forecasts
+    assert world(make_tasks(3), 2)[1].forecasts
