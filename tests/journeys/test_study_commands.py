@@ -239,11 +239,11 @@ def test_reproduce_draws_the_vectors_and_the_simulations(run, tmp_path):
     lines = [line.split() for line in result.stdout.splitlines()]
     [first] = [place for place, line in enumerate(lines) if line[:1] == ["mental-math"]]
     # What the README says of them: the authors' form one cluster in the embedding, where the paper
-    # has more; on the sphere itself they are a mixture of four.
+    # has more; on the sphere itself they are one crowd, too.
     known = lines[first].index("(2.99)")
-    assert lines[first][known + 1 : known + 6] == ["1", "(2", "or", "more)", "4:"]
+    assert lines[first][known + 1 : known + 6] == ["1", "(2", "or", "more)", "1"]
     ours = lines[first + 1]
-    assert ours[ours.index("3.44") + 1 :][:2] == ["3", "3:"]
+    assert ours[ours.index("3.44") + 1 :][:2] == ["3", "1"]
     theirs = pd.read_csv(tmp_path / "results" / "vectors-mental-math-authors.csv")
     assert list(theirs) == ["task", "x", "y", "cluster"]
     assert theirs["task"].tolist()[:2] == ["Subject00", "Subject01"]

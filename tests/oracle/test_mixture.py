@@ -7,13 +7,21 @@ import pytest
 from scipy.special import gammaln, i0e, logsumexp, ndtr
 from scipy.stats import multivariate_normal, vonmises_fisher
 
-from crossfade import MixturePrior, TaskPrior
+from crossfade import MixturePrior, TaskPrior, load_mental_math
 from crossfade.blend import convex, meet, mixture, posterior
 from crossfade.fisher import _spectrum
 from crossfade.fisher._direction import direction_of, learn_direction
 from crossfade.fisher._moments import ClassMoments
 from crossfade.prior import concentrations, corrected_concentration, log_normalizer
-from crossfade.prior._vmf_mixture import choose_mixture, expected, fit_mixture, maximised
+from crossfade.prior._vmf import VmfTable
+from crossfade.prior._vmf_mixture import (
+    choose_mixture,
+    expected,
+    fit_mixture,
+    likelihood_gains,
+    maximised,
+    one_crowd,
+)
 from crossfade.risk._forecast import forecast
 from crossfade.simulate import draw_directions
 
@@ -163,6 +171,94 @@ def test_number_of_components_by_bic(drawn, n_tasks, d, kappas):
         for _ in range(10)
     ]
     assert np.mean(np.array(found) == len(kappas)) >= 0.9
+
+
+@pytest.fixture(scope="module")
+def mental_math():
+    return TaskPrior.from_tasks(load_mental_math(), keep_directions=True).directions
+
+
+def test_one_anisotropic_crowd_is_not_cut_in_pieces(mental_math):
+    """At most 3 of 30 draws, where BIC alone cuts all; the level is 5 per cent."""
+    rng = np.random.default_rng(83)
+    law = {"mean": mental_math.mean(0), "cov": np.cov(mental_math.T), "method": "eigh"}
+    crowds = rng.multivariate_normal(**law, size=(30, 36))
+    crowds /= np.linalg.vector_norm(crowds, axis=-1, keepdims=True)
+    found = [choose_mixture(W, rng).n_components for W in crowds]
+    assert np.sum(np.array(found) > 1) <= 3
+    for W in crowds[:5]:
+        one, *more = (fit_mixture(W, k, rng).bic(9) for k in (1, 2, 3, 4))
+        assert min(more) < one
+
+
+def test_mental_math_is_one_crowd(mental_math):
+    assert MixturePrior.from_projections(mental_math).n_components == 1
+    assert MixturePrior.from_projections(mental_math, 3).n_components == 3
+
+
+@pytest.mark.parametrize("degrees", [60.0, 90.0])
+@pytest.mark.parametrize("kappa", [50.0, 100.0])
+@pytest.mark.parametrize(("n_tasks", "d"), [(36, 9), (60, 4), (60, 30)])
+def test_true_mixtures_are_found(make_clusters, n_tasks, d, kappa, degrees):
+    """Centres at equal angles; a part of the 84 mixtures of ``python -m benchmarks mixture``."""
+    for n_components in (2, 3):
+        cosines = np.full((n_components, n_components), np.cos(np.radians(degrees)))
+        np.fill_diagonal(cosines, 1.0)
+        centres = np.zeros((n_components, d))
+        centres[:, :n_components] = np.linalg.cholesky(cosines)
+        W = make_clusters(n_tasks, d, [kappa] * n_components, 84, centres)
+        assert MixturePrior.from_projections(W).n_components == n_components
+
+
+@pytest.mark.parametrize(("n_tasks", "d", "kappa"), [(36, 9, 3.0), (100, 4, 50.0), (20, 60, 40.0)])
+def test_draws_of_one_crowd_have_its_moments(n_tasks, d, kappa):
+    """Also where directions outnumber tasks, and in the subspace that the directions leave out."""
+    rng = np.random.default_rng(85)
+    W = draw_directions(n_tasks, d, kappa, random_state=rng) * np.linspace(0.2, 1.0, d)
+    W[:, 0] = 0.0
+    W /= np.linalg.vector_norm(W, axis=1, keepdims=True)
+    draws = one_crowd(W, 200, rng)
+    assert draws.shape == (200, n_tasks, d)
+    np.testing.assert_allclose(np.linalg.vector_norm(draws, axis=-1), 1.0)
+    np.testing.assert_allclose(draws[..., 0], 0.0, atol=1e-12)
+    np.testing.assert_allclose(draws.mean((0, 1)), W.mean(0), atol=0.01)
+    apart = draws - W.mean(0)
+    scatter = (apart.mT @ apart).mean(0) / n_tasks
+    np.testing.assert_allclose(scatter, np.cov(W.T, ddof=0), atol=0.005)
+
+
+def test_many_samples_are_fitted_as_each_alone(drawn):
+    rng = np.random.default_rng(86)
+    samples = np.stack([drawn(60, 5, [60.0, 60.0], rng) for _ in range(6)])
+    together = likelihood_gains(samples, 2, rng)
+    for W, gain in zip(samples, together, strict=True):
+        alone = [fit_mixture(W, k, rng).log_likelihood for k in (1, 2)]
+        assert gain == pytest.approx(alone[1] - alone[0], abs=0.05)
+
+
+@pytest.mark.parametrize("d", [2, 3, 9, 81, 500])
+def test_table_is_the_law(d):
+    lengths = np.concatenate([[0.0, 1e-6], np.linspace(0.001, 0.995, 50)])
+    kappa = concentrations(lengths, d)
+    table = VmfTable.of(d)
+    np.testing.assert_allclose(table.concentrations(lengths, d), kappa, rtol=1e-4)
+    np.testing.assert_allclose(
+        table.log_normalizer(kappa, d), log_normalizer(kappa, d), rtol=1e-5, atol=0.01
+    )
+
+
+def test_signs_are_one_crowd():
+    """In one dimension any proportion of the two directions is that of one normal law."""
+    W = np.repeat([[1.0], [-1.0]], 15, axis=0)
+    assert MixturePrior.from_projections(W).n_components == 1
+    assert MixturePrior.from_projections(W, 2).n_components == 2
+
+
+def test_many_directions_are_tested_by_some_of_them(drawn, monkeypatch):
+    monkeypatch.setattr("crossfade.prior._vmf_mixture._MOST_TASKS", 60)
+    rng = np.random.default_rng(87)
+    fitted = choose_mixture(drawn(200, 6, [80.0, 80.0], rng), rng)
+    assert fitted.responsibilities.shape == (200, 2)
 
 
 def test_bic_is_the_textbook_one(drawn):

@@ -31,7 +31,7 @@ def tasks():
     rng = np.random.default_rng(0)
     label = np.repeat([0, 1], [60, 20])
     made = []
-    for place in range(12):
+    for place in range(24):
         gap = np.zeros(4)
         gap[place % 2] = 1.2
         gap += 0.2 * rng.standard_normal(4)
@@ -83,7 +83,7 @@ def test_noise_of_private_is_that_of_a_release(tasks):
     more = 10**6
     wide = replace(
         exact,
-        n_tasks=12 * more,
+        n_tasks=len(tasks) * more,
         direction_sum=more * exact.direction_sum,
         outer_sum=more * exact.outer_sum,
     )

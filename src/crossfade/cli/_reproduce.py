@@ -194,8 +194,9 @@ def _vectors(out: Path, matb: Path | None, wesad: Path | None, jobs: int) -> Non
         written.append(write_results(points, draw, out, file, "png"))
     view.caption = (
         "The authors' directions: pseudo-inverse, raw units; ours are shrunk and scaled. Clusters: "
-        "a Gaussian mixture of the embedding. Mixture: von Mises-Fisher components of the "
-        "directions themselves, with their shares. BIC chooses both numbers."
+        "a Gaussian mixture of the embedding, their number by BIC. Mixture: von Mises-Fisher "
+        "components of the directions themselves, with their shares; more than one only if one "
+        "anisotropic crowd does not explain them (bootstrap, 5 % level)."
     )
     terminal().print(view)
     click.echo("\n".join(written))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, ive
@@ -14,6 +17,8 @@ Array = NDArray[np.float64]
 _POINT_MASS = 1e8
 #: Order from which the uniform expansion of the Bessel function has ten digits and more.
 _LARGE_ORDER = 40.0
+#: Concentrations between which a table is made, and its number of knots.
+_TABLE_FROM, _TABLE_TO, _N_KNOTS = 1e-3, 2e5, 2000
 
 
 def concentration_formula(resultant_length: float, n_features: int) -> float:
@@ -212,6 +217,46 @@ def _debye(order: float, kappa: Array) -> Array:
     )
     logarithm: Array = order * eta - 0.5 * np.log(2.0 * np.pi * order * root) + np.log(series)
     return logarithm
+
+
+class VmfTable(NamedTuple):
+    """Concentrations and normalizers of one dimension d >= 2 by interpolation, to about 1e-5.
+
+    Both are smooth functions of logarithms: kappa over formula (8) of the formula, and
+    log C + kappa of kappa. Beyond the ends of the table each is nearly constant.
+    """
+
+    log_formula: Array
+    log_excess: Array
+    log_kappa: Array
+    log_scaled: Array
+
+    @classmethod
+    @lru_cache(maxsize=8)
+    def of(cls, n_features: int) -> VmfTable:
+        """Table of this dimension."""
+        kappa = np.geomspace(_TABLE_FROM, _TABLE_TO, _N_KNOTS)
+        # The continued fraction has as many terms as the largest concentration of a call needs.
+        parts = [_bessel_ratio(part, n_features) for part in np.array_split(kappa, 20)]
+        ratio, rest = (np.concatenate(both) for both in zip(*parts, strict=True))
+        formula = ratio * (n_features - ratio**2) / (rest * (1.0 + ratio))
+        scaled = log_normalizer(kappa, n_features) + kappa
+        return cls(np.log(formula), np.log(kappa / formula), np.log(kappa), scaled)
+
+    def concentrations(self, resultant_lengths: Array, n_features: int) -> Array:
+        """As `concentrations`, of shape (...)."""
+        square = resultant_lengths**2
+        formula = resultant_lengths * (n_features - square) / (1.0 - square)
+        with np.errstate(divide="ignore"):
+            excess = np.interp(np.log(formula), self.log_formula, self.log_excess)
+        kappa: Array = formula * np.exp(excess)
+        return kappa
+
+    def log_normalizer(self, kappa: Array, n_features: int) -> Array:
+        """As `log_normalizer`, of shape (...)."""
+        with np.errstate(divide="ignore"):
+            scaled = np.interp(np.log(kappa), self.log_kappa, self.log_scaled)
+        return np.asarray(scaled - kappa)
 
 
 def mean_resultant_length(concentration: float, n_features: int) -> float:

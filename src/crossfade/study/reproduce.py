@@ -210,8 +210,8 @@ class Vectors(NamedTuple):
     summary : DataFrame
         For each `study` and `recipe`, "authors" (pseudo-inverse, raw units) or "ours" (shrunk and
         scaled): `n_tasks`, the concentration `kappa` and the `published` one, and the `shares` of
-        the components of a mixture of von Mises-Fisher distributions, as many as the Bayesian
-        information criterion prefers.
+        the components of a mixture of von Mises-Fisher distributions, as many as
+        :class:`crossfade.MixturePrior` finds.
     directions : DataFrame
         For each `study`, `recipe` and `task` its unit direction, `w1`, `w2` and so on; NaN beyond
         the features of its study.
