@@ -8,9 +8,8 @@ import pytest
 from scipy.stats import bootstrap, rankdata
 from sklearn.isotonic import IsotonicRegression
 
-from crossfade.study._resampling import SCORES, limits, resampled_means
+from crossfade.study._resampling import SCORES, _isotonic, limits, resampled_means
 from crossfade.study.statistics import (
-    _isotonic,
     _p_greater,
     labels_saved,
     reliability,

@@ -1,4 +1,4 @@
-"""Means over the splits of each task, and intervals over participants by resampling."""
+"""Means over the splits of each task, intervals over participants by resampling, curves."""
 
 from __future__ import annotations
 
@@ -140,3 +140,37 @@ def mean_limits(
     draws = resampled_means(values[:, None], groups, random_state)
     low, high = limits(draws, np.unique(groups).size)
     return float(low[0]), float(high[0])
+
+
+def log_needed(n_labelled: Array, curves: Array, accuracy: Array) -> Array:
+    """Log of the windows at which each curve reaches the accuracies of its row.
+
+    -inf is at most the smallest of `n_labelled`, inf is more than the largest.
+    """
+    windows, which = np.unique(n_labelled, return_inverse=True)
+    # Budgets that come to as many windows are one point of the curve.
+    weights = np.eye(windows.size)[which]
+    curves = _isotonic(curves @ weights / weights.sum(0))
+    reached = curves[:, None, :] >= accuracy[..., None] - ROUNDING
+    above = np.maximum(reached.argmax(-1), 1)
+    below = above - 1
+    if windows.size > 1:
+        low, high = (np.take_along_axis(curves, place, 1) for place in (below, above))
+        rise = np.where(high > low, high - low, 1.0)
+        share = np.clip((accuracy - low) / rise, 0.0, 1.0)
+        log = np.log(np.maximum(windows, 1.0))
+        between = log[below] + share * (log[above] - log[below])
+    else:
+        between = np.full(accuracy.shape, np.inf)
+    return np.where(reached[..., 0], -np.inf, np.where(reached.any(-1), between, np.inf))
+
+
+def _isotonic(curves: Array) -> Array:
+    """Nearest curves that never fall: at i, max over a <= i of min over b >= i of mean(a..b)."""
+    place = np.arange(curves.shape[1])
+    length = place + 1 - place[:, None]
+    total = np.pad(curves.cumsum(1), ((0, 0), (1, 0)))
+    mean = (total[:, None, 1:] - total[:, :-1, None]) / np.where(length > 0, length, 1)
+    lowest = np.minimum.accumulate(mean[..., ::-1], axis=-1)[..., ::-1]
+    nearest: Array = np.where(length > 0, lowest, -np.inf).max(1)
+    return nearest

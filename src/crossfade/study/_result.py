@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossfade._typing import RandomState
 from crossfade.study._budgets import budget_of
 from crossfade.study._evaluate import COLUMNS, NEW_COLUMNS, Note, Outcome, joined
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from crossfade.study._store import Record
 
 #: What tells one row of a study from all others.
 _CELL = ["task", "method", "budget", "split"]
@@ -65,20 +68,32 @@ class StudyResult:
         how many, `n`, and the `message` of the first.
     drawn_from : mapping of str to str
         For each task a digest of what its splits were drawn from, if that is known.
+    n_classes : int or None
+        Number of classes, if it is known.
+    window_seconds : mapping of str to float
+        For each task the seconds from one window to the next, where they are known.
     """
 
     rows: pd.DataFrame
     failures: pd.DataFrame = field(default_factory=lambda: _failures_of([]))
     drawn_from: Mapping[str, str] = field(default_factory=dict)
+    n_classes: int | None = None
+    window_seconds: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def _of(cls, outcomes: Sequence[Outcome], drawn_from: Mapping[str, str]) -> StudyResult:
+    def _of(cls, outcomes: Sequence[Outcome], record: Record) -> StudyResult:
         """Put the parts of one study together, in the order given."""
         import pandas as pd
 
         rows = pd.DataFrame(joined([outcome.columns for outcome in outcomes]))
         notes = [note for outcome in outcomes for note in outcome.notes]
-        return cls(rows, _failures_of(notes), drawn_from)
+        return cls(
+            rows,
+            _failures_of(notes),
+            record.drawn_from(),
+            len(record.content["classes"]),
+            record.content.get("window_seconds", {}),
+        )
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> StudyResult:
@@ -109,7 +124,7 @@ class StudyResult:
                 UserWarning,
                 stacklevel=2,
             )
-        return cls._of(list(found.values()), record.drawn_from())
+        return cls._of(list(found.values()), record)
 
     def __repr__(self) -> str:
         names = ", ".join(self.rows["method"].unique())
@@ -152,6 +167,8 @@ class StudyResult:
             pd.concat([mine, theirs.drop(shared)]).reset_index()[list(COLUMNS)],
             failures.drop_duplicates(["task", "budget", "method"], ignore_index=True),
             {**self.drawn_from, **other.drawn_from},
+            self.n_classes if self.n_classes is not None else other.n_classes,
+            {**self.window_seconds, **other.window_seconds},
         )
 
     def summary(self) -> pd.DataFrame:
@@ -173,3 +190,70 @@ class StudyResult:
             wins = compare(self.rows, "target").set_index(keys)["wins"]
             table = table.join(wins, on=keys).fillna({"wins": 0}).astype({"wins": int})
         return table
+
+    def needed(
+        self,
+        accuracy: float = 0.75,
+        share: float = 0.8,
+        *,
+        flat: float = 0.01,
+        random_state: RandomState = 0,
+    ) -> pd.DataFrame:
+        """How many windows a new person needs, until most people reach an accuracy.
+
+        A person is the mean over their splits, and over their tasks where they have several. The
+        accuracy that the share of people reaches at a budget is made monotone in the labelled
+        windows (isotonic regression) and joined by straight lines in their logarithm, in which no
+        window counts as one; windows are rounded up to whole ones. Proportions count by the
+        windows that they came to, the median over tasks. Unequal numbers are left out, and so are
+        budgets that more than half of the people have too few windows for.
+
+        Parameters
+        ----------
+        accuracy : float, default=0.75
+            Balanced accuracy to reach.
+        share : float, default=0.8
+            Proportion of people that must reach it.
+        flat : float, default=0.01
+            Gain in mean accuracy below which a curve is called flat.
+        random_state : int or Generator, default=0
+            Seed of the interval.
+
+        Returns
+        -------
+        DataFrame
+            For each `method`: `accuracy` and `share`; `windows` of each class, infinite where the
+            share does not reach the accuracy with any budget, `low` and `high`, the 95 % interval
+            over people (2,000 draws of as many; NaN with fewer than five), and `total`, all classes
+            together; `seconds`, that many times the time from one window to the next, NaN where
+            tasks have no `start`; `bound`, "=", or "<=" if already the smallest budget is enough,
+            which is then `windows`, or ">" if not even the largest is; `reached`, the proportion of
+            people who reach it with the largest budget; `flat_from`, the windows of each class from
+            which on no budget has `flat` more mean accuracy, NaN if the curve still rises;
+            `n_people`, and `n_left_out`, who lack a budget; `n_never`, how many reach the accuracy
+            at no budget, and `never`, their names; `reason`, why there is no number, or only a
+            bound.
+
+        Examples
+        --------
+        >>> from crossfade.simulate import simulate_tasks
+        >>> from crossfade.study import CalibrationStudy
+        >>> tasks = simulate_tasks(12, n_features=3, random_state=0)
+        >>> study = CalibrationStudy(
+        ...     tasks, methods=["target", "posterior"], budgets=[1, 2, 4, 8], random_state=0
+        ... )
+        >>> table = study.run().needed(accuracy=0.7, share=0.5).set_index("method")
+        >>> bool(table.loc["posterior", "windows"] < table.loc["target", "windows"])
+        True
+        """
+        from crossfade.study._needed import windows_needed
+
+        return windows_needed(
+            self.rows,
+            accuracy,
+            share,
+            flat=flat,
+            n_classes=self.n_classes,
+            window_seconds=self.window_seconds,
+            random_state=random_state,
+        )

@@ -31,7 +31,8 @@ class Participant(NamedTuple):
     """One task of a study, its windows in the order of time.
 
     `X` is (n_windows, n_features); `label` (n_windows,) has places among the `n_classes` classes of
-    the study, of which a participant may lack some.
+    the study, of which a participant may lack some. `step` is the time in seconds from one window
+    to the next, where it is known.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Participant(NamedTuple):
     X: Array
     label: NDArray[np.intp]
     n_classes: int = 2
+    step: float | None = None
 
     @property
     def counts(self) -> tuple[int, ...]:

@@ -26,6 +26,8 @@ from crossfade._atomic import write_whole
 from crossfade.study._evaluate import FitEach, Note, Outcome, Plan
 from crossfade.study._sources import Participant
 
+#: What a record says that no row depends on.
+_ABOUT = ("window_seconds",)
 #: Where a Parquet file keeps what went wrong.
 _NOTES = b"crossfade_notes"
 
@@ -74,6 +76,9 @@ class Record:
                 for name, method in plan.methods.items()
             },
         }
+        steps = {one.name: one.step for one in participants if one.step is not None}
+        if steps:
+            content["window_seconds"] = steps
         # What a study did not have before is written only where it differs from what was done then.
         if plan.mix is not None:
             content["mix"] = plan.mix
@@ -123,7 +128,7 @@ class Record:
         found = []
         for name in {**self.content, **other.content}:
             there, here = self.content.get(name), other.content.get(name)
-            if name not in ("tasks", "methods") and _digest(here) != _digest(there):
+            if name not in ("tasks", "methods", *_ABOUT) and _digest(here) != _digest(there):
                 found.append(f"{name} is {there!r} there and {here!r} here")
         there, here = self.content["tasks"], other.content["tasks"]
         if there != here:
@@ -232,7 +237,11 @@ class Store:
     @cached_property
     def _common(self) -> str:
         return _digest(
-            {name: part for name, part in self._record.content.items() if name != "methods"}
+            {
+                name: part
+                for name, part in self._record.content.items()
+                if name not in ("methods", *_ABOUT)
+            }
         )
 
 

@@ -209,7 +209,7 @@ class CalibrationStudy:
                 if on_progress is not None:
                     on_progress(len(finished), len(shards))
         in_order = [finished[shard] for shard in shards]
-        result = StudyResult._of(in_order, record.drawn_from())
+        result = StudyResult._of(in_order, record)
         notes = [note for outcome in in_order for note in outcome.notes]
         for message in _messages(notes, Counter(result.rows["method"].tolist())):
             warnings.warn(message, UserWarning, stacklevel=2)

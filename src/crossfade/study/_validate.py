@@ -70,12 +70,18 @@ def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]
 
 def _participant(name: str, task: Task, classes: NDArray[Any]) -> Participant:
     X, y = np.asarray(task.X, dtype=np.float64), np.asarray(task.y)
+    step = None
     if task.start is not None:
-        order = np.argsort(np.asarray(task.start), kind="stable")
-        X, y = X[order], y[order]
+        start = np.asarray(task.start, dtype=np.float64)
+        order = np.argsort(start, kind="stable")
+        X, y, start = X[order], y[order], start[order]
+        # Classes may be recordings of their own, all of which start at zero.
+        steps = np.concatenate([np.diff(start[y == one]) for one in task.classes])
+        if (steps > 0.0).any():
+            step = float(np.median(steps[steps > 0.0]))
     label = np.searchsorted(classes, y)
     group = task.group if task.group is not None else name
-    return Participant(name, group, X, label, len(classes))
+    return Participant(name, group, X, label, len(classes), step)
 
 
 def _differ(one: Participant) -> bool:

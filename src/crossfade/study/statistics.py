@@ -15,6 +15,7 @@ from crossfade.study._resampling import (
     by_task,
     cells,
     limits,
+    log_needed,
     mean_limits,
     resampled_means,
 )
@@ -343,14 +344,14 @@ def labels_saved(
     values, groups = accuracies.to_numpy(), accuracies.index.get_level_values("group").to_numpy()
     # First as it is, then as it would be with other participants.
     curves = np.vstack([values.mean(0), resampled_means(values, groups, random_state)])
-    log_needed = _log_needed(own_windows, curves[:, own], curves[:, ~own])
-    least, most = limits(log_needed[1:], np.unique(groups).size)
+    logs = log_needed(own_windows, curves[:, own], curves[:, ~own])
+    least, most = limits(logs[1:], np.unique(groups).size)
     smallest, largest = own_windows.min(), own_windows.max()
-    beyond = [np.isneginf(log_needed[0]), np.isposinf(log_needed[0])]
+    beyond = [np.isneginf(logs[0]), np.isposinf(logs[0])]
     least = np.where(np.isneginf(least), np.nan, np.minimum(np.exp(least), largest))
     most = np.where(np.isposinf(most), np.nan, np.maximum(np.exp(most), smallest))
     table["accuracy"] = curves[0, ~own]
-    table["needed"] = np.clip(np.exp(log_needed[0]), smallest, largest)
+    table["needed"] = np.clip(np.exp(logs[0]), smallest, largest)
     table["bound"] = np.select(beyond, ["<=", ">"], "=")
     table["saved"] = their_windows - table["needed"]
     table["share_saved"] = table["saved"] / np.maximum(their_windows, 1.0)
@@ -362,40 +363,6 @@ def _learning_curves(means: pd.DataFrame, column: str) -> pd.DataFrame:
     """One row for each task, one column for each method and budget, smallest first."""
     wide = means.pivot(index=["task", "group"], columns=["method", "budget"], values=column)
     return wide.sort_index(axis=1)
-
-
-def _log_needed(n_labelled: Array, curves: Array, accuracy: Array) -> Array:
-    """Log of the windows at which each curve reaches the accuracies of its row.
-
-    -inf is at most the smallest of `n_labelled`, inf is more than the largest.
-    """
-    windows, which = np.unique(n_labelled, return_inverse=True)
-    # Budgets that come to as many windows are one point of the curve.
-    weights = np.eye(windows.size)[which]
-    curves = _isotonic(curves @ weights / weights.sum(0))
-    reached = curves[:, None, :] >= accuracy[..., None] - ROUNDING
-    above = np.maximum(reached.argmax(-1), 1)
-    below = above - 1
-    if windows.size > 1:
-        low, high = (np.take_along_axis(curves, place, 1) for place in (below, above))
-        rise = np.where(high > low, high - low, 1.0)
-        share = np.clip((accuracy - low) / rise, 0.0, 1.0)
-        log = np.log(np.maximum(windows, 1.0))
-        between = log[below] + share * (log[above] - log[below])
-    else:
-        between = np.full(accuracy.shape, np.inf)
-    return np.where(reached[..., 0], -np.inf, np.where(reached.any(-1), between, np.inf))
-
-
-def _isotonic(curves: Array) -> Array:
-    """Nearest curves that never fall: at i, max over a <= i of min over b >= i of mean(a..b)."""
-    place = np.arange(curves.shape[1])
-    length = place + 1 - place[:, None]
-    total = np.pad(curves.cumsum(1), ((0, 0), (1, 0)))
-    mean = (total[:, None, 1:] - total[:, :-1, None]) / np.where(length > 0, length, 1)
-    lowest = np.minimum.accumulate(mean[..., ::-1], axis=-1)[..., ::-1]
-    nearest: Array = np.where(length > 0, lowest, -np.inf).max(1)
-    return nearest
 
 
 def _check_method(means: pd.DataFrame, method: object) -> None:
