@@ -2,7 +2,8 @@ r"""Is it worth it? Each participant is left out in turn, labels a few windows, 
 
 The paper's protocol (its section on applications). For a target with :math:`N_k` windows of class
 k, a budget labels :math:`n = \lceil p \min_k N_k \rceil` windows of each class, a run with a
-random start; all others are for testing, and 100 such splits are drawn. The sources are all tasks
+random start; all others are for testing, and 100 such splits are drawn. Budgets may also be whole
+numbers of each class, unequal ones such as (24, 2), or no label at all. The sources are all tasks
 of other groups, so that nobody's other session helps them. A method is scored by its balanced
 accuracy,
 
@@ -11,16 +12,19 @@ accuracy,
 averaged over splits, then over tasks.
 
 Names: :class:`CalibrationStudy` runs methods on all targets, budgets and splits,
-:class:`StudyResult` holds the rows, :class:`CalibrationSplit` hands the same splits to
-scikit-learn. :mod:`crossfade.study.statistics` compares methods task by task, :func:`verdict` says
-it in a sentence, and :mod:`crossfade.study.reproduce` lays the paper's figures beside ours. Each
-method is one record in ``_methods.py`` that also says what it may see: labelled windows of the
-target, its test windows, the sources' sums or their windows.
+:class:`StudyResult` holds the rows and says how many windows a new person needs,
+:class:`CalibrationSplit` hands the same splits to scikit-learn. :mod:`crossfade.study.statistics`
+compares methods task by task, :func:`verdict` says it in a sentence, and
+:mod:`crossfade.study.reproduce` lays the paper's figures beside ours. Each method is one record in
+``_methods.py`` that also says what it may see: labelled windows of the target, its test windows,
+the sources' sums or their windows.
 
 Where we depart from the paper: methods are compared by Wilcoxon's signed-rank test on pairs, with
 Holm's correction for the budgets, where it names the rank-sum test; intervals are over participants
-and not over splits; scikit-learn's shrinkage LDA, which one would take otherwise, is a rival; and
-the oracle, which knows the test labels, is a bound and wins nothing.
+and not over splits; scikit-learn's shrinkage LDA, which one would take otherwise, is a rival; the
+oracle, which knows the test labels, is a bound and wins nothing, and "oracle-honest" says what it
+is worth on windows that it did not choose by; forecasts are judged one calibration at a time,
+beside the mean accuracy of the other people.
 """
 
 from crossfade.study._effect_of_b import effect_of_b
