@@ -23,15 +23,20 @@ def _from_tasks(progress: Progress) -> Iterator[Row]:
     label = np.repeat([0, 1], 20)
     shift = 0.5 * label[:, None]
     many = [cf.Task(rng.standard_normal((40, 20)) + shift, label) for _ in range(10_000)]
-    few, large = medians(
-        [lambda: cf.TaskPrior.from_tasks(known), lambda: cf.TaskPrior.from_tasks(many)],
+    few, large, replayed = medians(
+        [
+            lambda: cf.TaskPrior.from_tasks(known, replay=False),
+            lambda: cf.TaskPrior.from_tasks(many, class_means=False, replay=False),
+            lambda: cf.TaskPrior.from_tasks(known),
+        ],
         5,
         progress,
-        calls=[20, 1],
+        calls=[20, 1, 2],
     )
     what = "TaskPrior.from_tasks"
-    yield at_most(f"{what}, 36 tasks of 97 windows, 9 features", 1e3 * few, 15.0, " ms")
-    yield at_most(f"{what}, 10,000 tasks of 40 windows, 20 features", large, 1.5, " s")
+    yield at_most(f"{what}, 36 tasks of 97 windows, 9 features, no replay", 1e3 * few, 15.0, " ms")
+    yield at_most(f"{what}, 10,000 tasks of 40 windows, 20 features, directions", large, 1.5, " s")
+    yield at_most(f"{what}, 36 tasks with replay", replayed, 1.5, " s")
 
 
 def _streamed(progress: Progress) -> Iterator[Row]:

@@ -62,7 +62,7 @@ def make_prior():
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_tasks():
     def make(n_tasks=6, n_features=4, n_each=(10, 10), labels=(0, 1), feature_names=None):
         tasks = []

@@ -676,8 +676,8 @@ def test_directions_that_cancel_at_a_given_alpha(make_target):
 
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize("n_samples", [1, 2, 6])
-def test_missing_class_from_the_prior(make_tasks, make_target, blend, label, n_samples):
-    prior = TaskPrior.from_tasks(make_tasks())
+def test_missing_class_from_the_half_gap(make_tasks, make_target, blend, label, n_samples):
+    prior = TaskPrior.from_tasks(make_tasks()).without("class_means")
     X, y = make_target()
     seen = X[y == label][:n_samples]
     clf = blend(prior, on_missing_class="prior").fit(seen, np.full(n_samples, label))
@@ -701,7 +701,7 @@ def test_missing_class_turns_up_later(make_tasks, make_target, blend):
     equal(clf, blend(prior).fit(X, y))
 
 
-def test_missing_class_is_refused_by_default(make_tasks, make_target, blend):
+def test_missing_class_is_refused_where_nobody_knows_it(make_tasks, make_target, blend):
     X, y = make_target()
     prior = TaskPrior.from_tasks(make_tasks(labels=("rest", "task")))
     with pytest.raises(
@@ -709,7 +709,10 @@ def test_missing_class_is_refused_by_default(make_tasks, make_target, blend):
         match=r"found 5 labelled samples of class 'task' and 0 of 'rest'\. Label at least 1 "
         r"sample of 'rest', or pass on_missing_class='prior'",
     ):
-        blend(prior).fit(X[:5], ["task"] * 5)
+        blend(prior, on_missing_class="error").fit(X[:5], ["task"] * 5)
+    unknowing = prior.without("class_means", "half_gap")
+    with pytest.raises(ValueError, match=r"Label at least 1 sample of 'rest'\.$"):
+        blend(unknowing).fit(X[:5], ["task"] * 5)
     with pytest.raises(ValueError, match=r"samples of class 0 and 0 of the other class"):
         blend().fit(X[:5], y[:5])
 
@@ -717,7 +720,7 @@ def test_missing_class_is_refused_by_default(make_tasks, make_target, blend):
 def test_missing_class_needs_a_gap_and_a_name(make_prior, make_tasks, make_target, blend):
     X, y = make_target()
     for prior in (None, make_prior()):
-        with pytest.raises(ValueError, match="needs a prior with an average half gap"):
+        with pytest.raises(ValueError, match="only with a prior that has an average half gap"):
             blend(prior, on_missing_class="prior").fit(X[:5], y[:5])
     nameless = dataclasses.replace(TaskPrior.from_tasks(make_tasks()), classes=None)
     with pytest.raises(ValueError, match=r"Only class 0 has labelled samples, and neither prior"):
@@ -824,7 +827,7 @@ def test_refuses_what_is_no_prior(make_target, make_directions, blend):
         ({"noise": "sign"}, "noise must be one of 'unit', 'minus', 'plus'; got 'sign'"),
         ({"method": "exact"}, "method must be one of 'deterministic', 'monte_carlo'"),
         ({"shrinkage": "auto"}, "shrinkage must be a number from 0 to 1, or one of 'oas'"),
-        ({"on_missing_class": "crowd"}, "on_missing_class must be one of 'error', 'prior'"),
+        ({"on_missing_class": "crowd"}, "on_missing_class must be one of 'auto', 'error', 'prior'"),
         ({"classes": (0, 1, 2)}, r"classes must be two different labels; got \(0, 1, 2\)"),
         ({"classes": (1, 1)}, "classes must be two different labels"),
     ],

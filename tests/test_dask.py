@@ -35,6 +35,12 @@ def study(make_tasks):
     return make_study(make_tasks(6))
 
 
+@pytest.fixture(scope="module")
+def alone(make_tasks):
+    """What that study finds without a cluster."""
+    return make_study(make_tasks(6)).run()
+
+
 def make_study(tasks, methods=METHODS, **options):
     options = {"budgets": [2, 0.3], "n_splits": 5, "random_state": 0} | options
     return CalibrationStudy(tasks, methods=methods, **options)
@@ -48,13 +54,13 @@ def same(first, second):
     pd.testing.assert_frame_equal(first.failures, second.failures)
 
 
-def test_rows_are_those_of_the_local_run(cluster, study):
+def test_rows_are_those_of_the_local_run(cluster, study, alone):
     seen = []
     result = study.run(
         dask=cluster.scheduler_address, on_progress=lambda *numbers: seen.append(numbers)
     )
     assert seen == [(done, 36) for done in range(1, 37)]
-    same(result, study.run())
+    same(result, alone)
 
 
 def test_rows_of_many_classes_are_those_of_the_local_run(cluster, make_many):
@@ -64,7 +70,7 @@ def test_rows_of_many_classes_are_those_of_the_local_run(cluster, make_many):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("n_killed", [1, 2])
-def test_a_lost_worker_costs_only_its_shards(cluster, study, tmp_path, n_killed):
+def test_a_lost_worker_costs_only_its_shards(cluster, study, alone, tmp_path, n_killed):
     """With the second, all that the workers knew of the sources is lost."""
     cluster.wait_for_workers(2)
     killed = []
@@ -77,7 +83,7 @@ def test_a_lost_worker_costs_only_its_shards(cluster, study, tmp_path, n_killed)
 
     result = study.run(dask=cluster.scheduler_address, folder=tmp_path, on_progress=kill)
     assert len(killed) == n_killed
-    same(result, study.run())
+    same(result, alone)
     assert len(list((tmp_path / "shards").iterdir())) == 36
 
 
@@ -90,24 +96,24 @@ def test_workers_that_are_always_lost_are_given_up(cluster, study, monkeypatch):
         study.run(dask=cluster.scheduler_address)
 
 
-def test_a_client_may_be_given_and_stays_open(cluster, study):
+def test_a_client_may_be_given_and_stays_open(cluster, study, alone):
     with distributed.Client(cluster, set_as_default=False) as client:
-        same(study.run(dask=client), study.run())
+        same(study.run(dask=client), alone)
         assert client.status == "running"
         assert not client.futures
 
 
-def test_few_shards_are_in_flight_at_a_time(cluster, study, monkeypatch):
+def test_few_shards_are_in_flight_at_a_time(cluster, study, alone, monkeypatch):
     monkeypatch.setattr("crossfade.study._cluster._AT_ONCE", 3)
     with distributed.Client(cluster, set_as_default=False) as client:
         most = []
         result = study.run(dask=client, on_progress=lambda *_: most.append(len(client.futures)))
     # Those three, the one that has just come, and the sources.
     assert max(most) <= 5
-    same(result, study.run())
+    same(result, alone)
 
 
-def test_an_interrupted_run_leaves_the_cluster_idle_and_goes_on(cluster, study, tmp_path):
+def test_an_interrupted_run_leaves_the_cluster_idle_and_goes_on(cluster, study, alone, tmp_path):
     def interrupt(done, total):
         if done == 5:
             raise KeyboardInterrupt
@@ -124,7 +130,7 @@ def test_an_interrupted_run_leaves_the_cluster_idle_and_goes_on(cluster, study, 
         on_progress=lambda *numbers: seen.append(numbers),
     )
     assert seen[0] == (5, 36)
-    same(result, study.run())
+    same(result, alone)
 
 
 def test_a_finished_study_needs_no_cluster(study, tmp_path):
@@ -143,7 +149,7 @@ def test_failures_come_back(cluster, make_tasks):
     same(far, near)
 
 
-def test_workers_with_threads_do_one_shard_at_a_time(study):
+def test_workers_with_threads_do_one_shard_at_a_time(study, alone):
     with distributed.LocalCluster(
         n_workers=1,
         threads_per_worker=4,
@@ -153,7 +159,7 @@ def test_workers_with_threads_do_one_shard_at_a_time(study):
         dashboard_address="127.0.0.1:0",
         silence_logs=50,
     ) as cluster:
-        same(study.run(dask=cluster.scheduler_address), study.run())
+        same(study.run(dask=cluster.scheduler_address), alone)
 
 
 # -- refusals -------------------------------------------------------------------------------------

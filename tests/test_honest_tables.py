@@ -243,7 +243,7 @@ def test_a_mix_is_drawn_from_the_test_windows(mix):
 
 
 def test_only_methods_that_see_unlabelled_windows_depend_on_the_mix(make_tasks):
-    methods = ["posterior", "posterior-unlabelled", "posterior-proportions", "oracle"]
+    methods = ["posterior", "posterior-unlabelled", "hierarchical-unlabelled", "oracle"]
 
     def rows(mix):
         study = CalibrationStudy(

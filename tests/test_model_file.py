@@ -56,7 +56,7 @@ def rewritten(path, **changes):
 def test_predictions_are_equal_to_the_bit(make_tasks, make_target, tmp_path, blend, labels):
     prior = TaskPrior.from_tasks(make_tasks(labels=labels))
     X, y = make_target(seed=5)
-    fitted = blend(prior).fit(X, np.array(labels)[y]).place_threshold(X + 0.1)
+    fitted = blend(prior).fit(X, np.array(labels)[y]).partial_fit(X + 0.1, None)
     save_model(fitted, tmp_path / "m.json")
     again = load_model(str(tmp_path / "m.json"))
     new, _ = make_target(n_each=(200, 200), seed=6)
@@ -188,8 +188,8 @@ def test_altered_number(saved):
 
 
 def test_newer_version(saved):
-    rewritten(saved, version=2)
-    with pytest.raises(ValueError, match=r"format version 2; .* reads up to 1. Update Crossfade"):
+    rewritten(saved, version=3)
+    with pytest.raises(ValueError, match=r"format version 3; .* reads up to 2. Update Crossfade"):
         load_model(saved)
 
 
@@ -251,7 +251,9 @@ def test_no_json_at_all(tmp_path, content):
         {"feature_names": ["one"]},
         {"feature_scale": [1.0, 1.0, 0.0, 1.0]},
         {"midpoint": [0.0]},
-        {"slope": -1.0},
+        {"calibration": None},
+        {"calibration": {"mean": 0.0, "spread": -1.0, "dof": 3.0, "deviation": 1.0, "shift": 0.0}},
+        {"calibration": {"mean": 0.0, "spread": 1.0, "dof": 3.0, "deviation": 0.0, "shift": 0.0}},
         {"alpha": 2.0},
         {"intercept": "zero"},
         {"n_labelled": [1.0]},

@@ -55,7 +55,7 @@ def test_newcomers_says_for_how_many_it_is_better():
     rows = newcomers(n_newcomers=6, n_sources=5, random_state=0)
     figure = plots.newcomers(rows)
     wide = rows.pivot(index="newcomer", columns="classifier", values="accuracy")
-    better = (wide["posterior"] > wide["lda"]).sum()
+    better = (wide["hierarchical"] > wide["lda"]).sum()
     assert f"better for {better} of 6" in figure.axes[1].get_title()
 
 

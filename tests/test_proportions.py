@@ -16,7 +16,6 @@ from crossfade import (
     expected_risk,
     risk_curve,
 )
-from crossfade.blend._unlabelled import proportion_of
 from crossfade.fisher._direction import learn_direction
 from crossfade.fisher._moments import ClassMoments
 from crossfade.risk._error_rate import threshold
@@ -56,8 +55,8 @@ def test_bad_proportions_are_refused_everywhere(class_prior, make_target, make_p
             call()
 
 
-def test_text_is_pointed_to_the_estimate():
-    with pytest.raises(ValueError, match="estimate_proportions"):
+def test_text_is_no_proportion():
+    with pytest.raises(ValueError, match="Where they are unknown, pass None"):
         conditional_risk([1.0], nu=[1.0], sigma=[[1.0]], class_prior="auto")
 
 
@@ -209,85 +208,3 @@ def test_doubt_about_the_proportion_widens_the_forecast():
     unsure = expected_accuracy(score, none, 0.05, np.array(0.3), 0.1, 0.1)
     assert sure[0] == unsure[0]
     assert sure[1] < unsure[1]
-
-
-# -- proportions that are not known ---------------------------------------------------------
-
-
-def draw_windows(share, n=400, gap=1.0, seed=3):
-    rng = np.random.default_rng([seed, n])
-    second = rng.random(n) < share
-    X = rng.standard_normal((n, 4))
-    X[:, 0] += gap * np.where(second, 1.0, -1.0)
-    return X, second.astype(int)
-
-
-@pytest.mark.parametrize("blend", BLENDS)
-def test_unlabelled_windows_move_proportions_threshold_and_forecast(blend, make_prior):
-    X, y = draw_windows(0.5, n=40)
-    new, truth = draw_windows(0.1)
-    rule = blend(make_prior()).fit(X, y)
-    before = {name: getattr(rule, name) for name in ("coef_", "alpha_", "midpoint_")}
-    accuracy = rule.score(new, truth)
-    intercept, forecast_before = rule.intercept_.copy(), rule.expected_accuracy_
-    assert rule.estimate_proportions(new) is rule
-    assert rule.class_prior_[1] == pytest.approx(0.1, abs=0.06)
-    assert rule.class_prior_.sum() == pytest.approx(1.0)
-    assert rule.score(new, truth) > accuracy
-    assert rule.expected_accuracy_ > forecast_before
-    assert rule.expected_accuracy_ == pytest.approx(rule.score(new, truth), abs=0.06)
-    assert all(getattr(rule, name) is value for name, value in before.items())
-    # Once more is the same, as is knowing what was found; fitting again undoes it.
-    moved = rule.intercept_.copy()
-    np.testing.assert_allclose(rule.estimate_proportions(new).intercept_, moved, rtol=1e-6)
-    if blend is PosteriorBlendClassifier:
-        known = blend(make_prior(), class_prior=rule.class_prior_).fit(X, y)
-        np.testing.assert_allclose(known.intercept_, moved, rtol=1e-6)
-    np.testing.assert_array_equal(rule.fit(X, y).intercept_, intercept)
-
-
-@pytest.mark.parametrize("class_prior", [None, (0.4, 0.6)])
-def test_where_windows_say_nothing_new_nothing_changes(class_prior, make_prior):
-    X, y = draw_windows(0.5, n=40)
-    new, _ = draw_windows(0.5, n=8)
-    rule = PosteriorBlendClassifier(make_prior(), class_prior=class_prior).fit(X, y)
-    names = ("class_prior_", "intercept_", "expected_accuracy_", "expected_accuracy_error_")
-    before = [getattr(rule, name) for name in names]
-    rule.estimate_proportions(new)
-    for name, value in zip(names, before, strict=True):
-        np.testing.assert_array_equal(getattr(rule, name), value)
-
-
-def test_an_estimate_follows_a_placed_threshold(make_prior):
-    X, y = draw_windows(0.5, n=40)
-    new, truth = draw_windows(0.1)
-    rule = PosteriorBlendClassifier(make_prior(), class_prior=(0.8, 0.2)).fit(X, y)
-    rule.place_threshold(new).estimate_proportions(new)
-    assert rule.class_prior_[1] == pytest.approx(0.1, abs=0.06)
-    assert rule.score(new, truth) > 0.85
-
-
-def test_proportions_of_batches_are_those_of_members():
-    scores = np.random.default_rng(5).normal(-0.6, 1.1, size=(4, 120))
-    gap, variance = np.array([1.0, 0.8, -0.1, 1.2]), np.array([1.0, 1.2, 1.0, 0.0])
-    counts = np.array([5.0, 5.0])
-    share, error = proportion_of(scores, gap, variance, counts)
-    for place in range(4):
-        alone = proportion_of(scores[place], gap[place], variance[place], counts)
-        np.testing.assert_allclose(alone, [share[place], error[place]], atol=1e-4)
-    # Without a gap, or without any variance to spread it over, nothing can be said.
-    np.testing.assert_array_equal(share[2:], 0.5)
-    np.testing.assert_array_equal(error[2:], 0.0)
-
-
-def test_bad_windows_are_refused(make_target, make_prior):
-    X, y = make_target()
-    with pytest.raises(ValueError, match="not fitted yet"):
-        PosteriorBlendClassifier(make_prior()).estimate_proportions(X)
-    rule = PosteriorBlendClassifier(make_prior()).fit(X, y)
-    with pytest.raises(ValueError, match="4 features"):
-        rule.estimate_proportions(X[:, :3])
-    with pytest.raises(ValueError, match="minimum of 1"):
-        rule.estimate_proportions(X[:0])
-    with pytest.raises(ValueError, match="NaN"):
-        rule.estimate_proportions(np.full_like(X, np.nan))

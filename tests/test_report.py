@@ -29,7 +29,8 @@ pytest.importorskip("matplotlib")
 HOSTILE = "</script><script>alert(1)</script><b>&\"' {{title}} $x_$"
 VOID = {"meta", "input", "br", "link"}
 FILES = [
-    *("rows.parquet", "summary.csv", "summary.md", "comparison.csv", "comparison.md"),
+    *("rows.parquet", "needed.csv", "needed.md", "probabilities.csv"),
+    *("summary.csv", "summary.md", "comparison.csv", "comparison.md"),
     *("labels_saved.csv", "labels_saved.md", "forecast.csv", "forecast.md", "participants.csv"),
     *("reliability.csv", "directions.csv", "left_out.csv", "failures.csv", "report.html"),
 ]
@@ -110,6 +111,12 @@ def usual(tmp_path_factory):
     return result, tasks, folder, written
 
 
+def section(folder, name):
+    """Text of one section of the page, with its tags."""
+    text = (folder / "report.html").read_text("utf-8")
+    return re.search(rf'<section id="{name}">(.*?)</section>', text, re.S)[1]
+
+
 def data_of(folder):
     text = (folder / "report.html").read_text("utf-8")
     return json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
@@ -135,7 +142,7 @@ def test_modules_take_no_private_name_from_each_other():
 
 def test_every_file_is_there(usual):
     _, _, folder, written = usual
-    figures = ["accuracy", "differences-lda", "differences-target", "labels-saved-lda"]
+    figures = ["needed", "accuracy", "differences-lda", "differences-target", "labels-saved-lda"]
     figures += ["labels-saved-target", "alphas", "forecast", "projection-vectors"]
     names = {path.relative_to(folder).as_posix() for path in written}
     pictures = {f"figures/{name}.png" for name in figures}
@@ -147,6 +154,7 @@ def test_every_file_is_there(usual):
 def test_tables_are_those_of_the_statistics(usual):
     result, tasks, folder, _ = usual
     expected = {
+        "needed": result.needed(0.75, 0.8).replace("", np.nan),
         "summary": summarise(result.rows),
         "comparison": pd.concat([compare(result.rows, name) for name in ("lda", "target")]),
         "labels_saved": pd.concat(
@@ -190,7 +198,9 @@ def test_figures_have_the_formats_that_are_asked_for_and_no_date(tmp_path):
     for folder in ("one", "two"):
         write_report(result, tasks, tmp_path / folder, formats=("svg", "pdf"))
     names = {
-        f"{name}.{kind}" for name in ("accuracy", "projection-vectors") for kind in ("svg", "pdf")
+        f"{name}.{kind}"
+        for name in ("needed", "accuracy", "projection-vectors")
+        for kind in ("svg", "pdf")
     }
     assert {path.name for path in (tmp_path / "one" / "figures").iterdir()} == names
     for name in names:
@@ -247,7 +257,7 @@ def test_page_says_what_was_run_and_found(usual):
     result, _, folder, _ = usual
     page = Reader((folder / "report.html").read_text("utf-8"))
     for words in (
-        verdict(result.rows),
+        verdict(result),
         "A calibration study of 6 participants",
         "6 participants · 4 methods · 2 budgets · 4 splits",
         "Seed 7",
@@ -268,22 +278,97 @@ def test_page_says_what_was_run_and_found(usual):
         assert (text if text[1:] != "0.000" else "0.000") in page.text
 
 
-def test_the_headline_is_an_answer_and_a_number(usual):
+def test_the_headline_says_how_many_windows(usual):
     result, _, folder, _ = usual
     [headline] = re.findall(
         r'<p class="verdict">(.*?)</p>', (folder / "report.html").read_text("utf-8")
     )
-    smallest = by_task(result.rows).query("budget == 0.05")
-    means = smallest.groupby("method")["balanced_accuracy"].mean()
-    low = compare(result.rows, "lda", ["posterior"])["low"].iloc[0]
-    assert low > 0.0
-    n_labelled = smallest["n_labelled"].median()
-    assert headline == (
-        f"With {n_labelled:.0f} labelled windows, the posterior blend is more accurate than "
-        "scikit-learn&#39;s LDA. Its mean balanced accuracy over 6 participants is "
-        f"{means['posterior']:.3f}, {means['posterior'] - means['lda']:.3f} higher."
+    line = result.needed(0.75, 0.8).set_index("method").loc["posterior"]
+    assert line["bound"] == "<="
+    assert headline.replace("\u00a0", " ").startswith(
+        "With the posterior blend, 80 % of people reach an accuracy of 0.75 after at most "
+        f"{line['windows']:g} windows of each class"
     )
-    assert len(headline.split()) <= 30
+    assert len(headline.split()) < 30
+
+
+def test_sections_are_in_order_and_methods_have_no_ids(usual):
+    _, _, folder, _ = usual
+    text = (folder / "report.html").read_text("utf-8")
+    names = re.findall('<section id="(.*?)">', text)
+    assert names[:5] == ["needed", "accuracy", "forecast", "gains", "alpha"]
+    assert names[5:] == ["vectors", "how", "numbers", "cite"]
+    heads = re.findall("<h[1-3].*?>(.*?)</h[1-3]>", text)
+    assert heads[1] == "How many windows does a new person need?"
+    assert not set(METHODS) & set(heads)
+    assert text.count('class="methods"') == 1
+
+
+def test_the_accuracy_to_reach_can_be_chosen(usual, tmp_path):
+    result, tasks, _, _ = usual
+    page = bare_page_of(tmp_path, result, tasks, reach=0.99, share=0.9)
+    assert "until 90 % of people reach a balanced accuracy of 0.99." in page.text
+    table = pd.read_csv(tmp_path / "needed.csv")
+    assert set(table["accuracy"]) == {0.99}
+    assert table["n_never"].gt(0).all()
+    assert "not reached" in page.text
+    assert re.search(r"With the posterior blend, \d of 6 never reach it: ", page.text)
+    with pytest.raises(ValueError, match="accuracy must be a number"):
+        bare_page_of(tmp_path, result, tasks, reach=0.0)
+
+
+def test_budgets_of_unequal_numbers_alone_have_a_report(tmp_path):
+    page = page_of(tmp_path, *study(methods=["posterior", "lda"], budgets=[(6, 3)]))
+    assert "no budget has as many windows of each class" in page.text
+    assert pd.read_csv(tmp_path / "needed.csv").empty
+    assert "6+3" in page.text
+
+
+def test_curves_begin_at_no_label_and_the_winner_sees_no_test_window(tmp_path):
+    methods = ["hierarchical", "hierarchical-unlabelled", "lda", "lda-calibrated"]
+    methods += ["oracle", "oracle-honest"]
+    result, tasks = study(methods=methods, budgets=[0, 2, 4, (6, 3)], n_splits=6)
+    page = page_of(tmp_path, result, tasks)
+    for words in (
+        "no label 2 of each class 4 of each class 6+3",
+        "The honest oracle picks it on every second one",
+        "scikit-learn's LDA (calibrated) predicts the same labels",
+        "Somebody who knows nothing has a log loss of 0.693.",
+    ):
+        assert words in page.text
+    seeing = {label_of(name) for name in methods if method_of(name).given}
+    for name in ("needed", "accuracy", "forecast"):
+        for row in re.findall("<tr>(.*?)</tr>", section(tmp_path, name), re.S):
+            label = re.match(r'<th scope="row"[^>]*>(.*?)(<|$)', row)
+            if label and label[1] in seeing:
+                assert "best" not in row
+    assert "best" in section(tmp_path, "accuracy")
+    # The same accuracies are drawn and told once, and differ in probabilities.
+    twin = "LDA (calibrated)"
+    assert twin not in section(tmp_path, "needed").replace("&#39;", "'")
+    table = section(tmp_path, "accuracy").partition("<table")[2]
+    assert twin not in table
+    assert twin in section(tmp_path, "forecast")
+    scores = pd.read_csv(tmp_path / "probabilities.csv").set_index(["method", "budget"])
+    means = by_task(result.rows).groupby(["method", "budget"])[["log_loss", "brier"]].mean()
+    for place, line in scores.iterrows():
+        np.testing.assert_allclose(line[["log_loss", "brier"]], means.loc[place], rtol=1e-5)
+
+
+def test_one_forecast_is_compared_with_a_constant(usual):
+    result, _, folder, _ = usual
+    text = Reader(section(folder, "forecast")).text
+    table = forecast_errors(result.rows)
+    for line in table.itertuples():
+        assert f"{line.rms:.3f} {line.constant_rms:.3f}" in text
+        assert f"{100 * line.coverage_68:.0f} % {100 * line.coverage_90:.0f} %" in text
+    own = table[table["method"] == "posterior"]
+    rms = np.sqrt(np.average(own["rms"] ** 2, weights=own["n_splits"]))
+    assert f"Posterior blend: one forecast is off by {rms:.3f} (root mean square)" in text
+
+
+def label_of(name):
+    return method_of(name).label
 
 
 @pytest.mark.parametrize(
@@ -354,7 +439,7 @@ def test_figures_carry_what_the_script_looks_for(usual):
     assert all(": cluster" in one for one in named)
     labels = [found["aria-label"] for tag, found in page.elements if "aria-label" in found]
     pictures = [found for tag, found in page.elements if tag == "svg" and "role" in found]
-    assert len(pictures) == 8
+    assert len(pictures) == 9
     assert all(labels)
     markers = [found for tag, found in page.elements if tag == "svg" and "aria-hidden" in found]
     assert len(markers) == len(methods)
@@ -460,13 +545,13 @@ def test_names_are_never_markup(tmp_path):
         ),
         (
             {"methods": ["posterior"], "budgets": [2]},
-            ["4 windows", "there is nothing to compare it with"],
+            ["2 of each class", "there is nothing to compare it with"],
         ),
         ({"methods": ["oracle", "pooled"]}, ["Oracle alpha", "Pooled LDA"]),
         ({"methods": ["convex", "posterior"]}, ["Posterior blend and Convex blend"]),
         ({"splits": "chronological"}, ["1 split", "This is done once."]),
-        ({"budgets": [2, 3, 5]}, ["4 windows", "6 windows", "10 windows"]),
-        ({"budgets": [0.1, 3]}, ["10 %", "6 windows"]),
+        ({"budgets": [2, 3, 5]}, ["2 of each class", "3 of each class", "5 of each class"]),
+        ({"budgets": [0.1, 3]}, ["10 %", "3 of each class"]),
     ],
 )
 def test_any_methods_and_budgets_will_do(tmp_path, options, words):
@@ -533,9 +618,7 @@ def test_failures_are_told_and_left_out_of_the_means(tmp_path):
     assert failures.query("method == 'never'")["n"].sum() == 6 * 2 * 10
     assert pd.read_csv(tmp_path / "summary.csv").query("method == 'never'")["mean"].isna().all()
     assert "120" in page.text
-    line = re.search(
-        r'<tr><th scope="row">never</th>(.*?)</tr>', (tmp_path / "report.html").read_text()
-    )
+    line = re.search(r'<tr><th scope="row">never</th>(.*?)</tr>', section(tmp_path, "accuracy"))
     assert re.findall("<small>(.*?)</small>", line[1]) == ["failed"] * 2
     n_failed = failures["n"].sum()
     page = bare_page_of(tmp_path, StudyResult(result.rows), tasks)
@@ -550,7 +633,7 @@ def test_means_of_other_tasks_are_marked_and_never_the_best(tmp_path):
     rows.loc[lda, "balanced_accuracy"] = 1.0
     rows.loc[lda & first, scores] = np.nan
     bare_page_of(tmp_path, StudyResult(rows), tasks)
-    text = (tmp_path / "report.html").read_text("utf-8")
+    text = section(tmp_path, "accuracy")
     cell = r'<tr><th scope="row">{}</th><td class="(.*?)">(.*?)</td></tr>'
     look, content = re.search(cell.format("scikit-learn&#39;s LDA"), text).groups()
     assert (look, content.split("<small>")[0]) == ("number", "1.000")
@@ -559,7 +642,7 @@ def test_means_of_other_tasks_are_marked_and_never_the_best(tmp_path):
     rows = result.rows.copy()
     rows.loc[lda & (rows["split"] == 0) & first, scores] = np.nan
     bare_page_of(tmp_path, StudyResult(rows), tasks)
-    text = (tmp_path / "report.html").read_text("utf-8")
+    text = section(tmp_path, "accuracy")
     assert (
         "<small>1 split failed</small>" in re.search(cell.format("scikit-learn&#39;s LDA"), text)[2]
     )
@@ -569,7 +652,7 @@ def test_a_method_that_has_no_accuracy_at_one_budget(tmp_path):
     with pytest.warns(UserWarning, match="Method 'lda' failed"):
         result, tasks = study(methods=["posterior", "lda"], budgets=[1, 2, 4])
     page = bare_page_of(tmp_path, result, tasks)
-    assert verdict(result.rows) in page.text
+    assert verdict(result) in page.text
     assert "The number of samples must be more than the number of classes." in page.text
     saved = pd.read_csv(tmp_path / "labels_saved.csv")
     assert saved["n_labelled"].tolist() == [4, 8]

@@ -1,10 +1,13 @@
 """Tables of a study from rows made by hand, its odd cases, and what is refused."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from crossfade.study import CalibrationStudy, StudyResult, verdict
+from crossfade.study._budgets import number_of
 from crossfade.study._resampling import SCORES, limits, mean_limits, resampled_means
 from crossfade.study.statistics import (
     by_task,
@@ -554,10 +557,78 @@ def test_rows_are_checked(table):
 # -- verdict --------------------------------------------------------------------------------------
 
 
+def details(rows):
+    """A verdict but for its first sentences, on how many windows a new person needs."""
+    return re.search(r"With(out a| \d).* labelled window.*", verdict(rows))[0]
+
+
+def lead(rows, accuracy=0.75, share=0.8):
+    """The first sentence of a verdict, but for the interval."""
+    [first] = re.match(r"(.*?\.)(?= |$)", verdict(rows, accuracy, share)).groups()
+    assert len(first.split()) < 30
+    return re.sub(r" \(95 % interval \d( to \d+| or more)\)", "", first)
+
+
+def test_the_lead_says_how_many_windows():
+    # Of six people within 0.05 of the mean, 80 % are within 0.03 below it.
+    rows = curves([0.70, 0.75, 0.80], [0.60, 0.65, 0.75], budgets=(1, 2, 4))
+    blend = "With the posterior blend, 80 % of people reach an accuracy of"
+    assert lead(rows, 0.65) == f"{blend} 0.65 after at most 1 window of each class."
+    assert lead(rows, 0.72) == f"{blend} 0.72 after 2 windows of each class."
+    assert lead(rows, 0.75) == f"{blend} 0.75 after 4 windows of each class."
+    assert lead(rows, 0.9) == (
+        "4 windows of each class do not bring 80 % of people to an accuracy of 0.9: with the "
+        "posterior blend, 0 % get there."
+    )
+    assert " With scikit-learn's LDA, it takes 4 windows of each class. " in verdict(rows, 0.72)
+    assert " With scikit-learn's LDA, 50 % reach it at all, not 80 %. " in verdict(rows, 0.75)
+    assert " With scikit-learn's LDA, 0 % do. " in verdict(rows, 0.9)
+    one = rows[rows["budget"] == 1]
+    assert lead(one, 0.9).startswith("1 window of each class does not bring 80 % of people")
+
+
+def test_the_lead_begins_at_no_label():
+    rows = curves([0.70, 0.75], [0.60, 0.65], budgets=(0, 2))
+    words = "reach an accuracy of 0.65 before the first label."
+    assert lead(rows, 0.65) == f"With the posterior blend, 80 % of people {words}"
+    assert " With scikit-learn's LDA, none is needed, either. " in verdict(rows, 0.55)
+    none = rows[rows["budget"] == 0]
+    assert lead(none, 0.9) == (
+        "Without a label, 0 % of people, not 80 %, reach an accuracy of 0.9 with the posterior "
+        "blend."
+    )
+
+
+@pytest.mark.parametrize(("step", "said"), [(2.5, "20 s"), (30.0, "4 min"), (np.nan, None)])
+def test_the_lead_has_interval_and_time(step, said):
+    rows = curves([0.70, 0.75, 0.80], [0.60, 0.65, 0.75], budgets=(1, 2, 4))
+    times = {} if np.isnan(step) else {"p0": step}
+    line = StudyResult(rows, n_classes=2).needed(0.75, 0.8).iloc[0]
+    high = f"to {line['high']:g}" if np.isfinite(line["high"]) else "or more"
+    taking = "" if said is None else f", {said} in all"
+    text = verdict(StudyResult(rows, n_classes=2, window_seconds=times), 0.75)
+    assert (
+        f" after 4 windows of each class{taking} (95 % interval {line['low']:g} {high}). "
+    ) in text
+    assert len(text.partition(". ")[0].split()) < 30
+
+
+def test_budgets_of_unequal_numbers_have_no_lead():
+    rows = curves([0.7], [0.6], budgets=[number_of((24, 2))])
+    assert "people" not in verdict(rows)
+    assert verdict(rows).startswith("With ")
+    with pytest.raises(ValueError, match="accuracy must be a number above 0"):
+        verdict(curves([0.7], [0.6], budgets=[2]), 1.5)
+
+
 def test_a_verdict_in_full():
     rows = curves([0.70, 0.75, 0.80], [0.60, 0.65, 0.75], budgets=(1, 2, 4))
     line = summarise(rows).iloc[0]
-    assert verdict(rows) == (
+    first, second, third = re.split(r"(?<=\.) (?=With)", verdict(rows))
+    assert first.startswith("With the posterior blend, 80 % of people reach an accuracy of 0.75")
+    assert second == "With scikit-learn's LDA, 50 % reach it at all, not 80 %."
+    assert third == details(rows)
+    assert third == (
         "With 2 labelled windows (1 of each class), the posterior blend has a mean balanced "
         "accuracy of "
         f"0.700 (95 % interval {line['low']:.3f} to {line['high']:.3f}), 0.100 more than "
@@ -569,7 +640,7 @@ def test_a_verdict_in_full():
 def test_a_verdict_on_proportions_that_come_to_unlike_numbers():
     rows = two_methods().replace({"budget": {1.0: 0.05, 2.0: 0.1}})
     rows.loc[rows["task"] == "p0", "n_labelled"] += 2
-    assert verdict(rows).startswith(
+    assert details(rows).startswith(
         "With 2 to 4 labelled windows (5 % of the smallest class, from each class), "
     )
 
@@ -596,7 +667,7 @@ def test_a_verdict_on_one_budget_says_nothing_about_labels():
 
 def test_a_verdict_on_one_task():
     rows = two_methods(n_splits=1)
-    assert verdict(rows[rows["task"] == "p0"]) == (
+    assert details(rows[rows["task"] == "p0"]) == (
         "With 2 labelled windows (1 of each class), the posterior blend has a mean balanced "
         "accuracy of "
         "0.700, 0.100 more than scikit-learn's LDA (better for 1 of 1 participant); scikit-learn's "
@@ -649,13 +720,13 @@ def test_a_verdict_on_sessions_calls_them_tasks():
 def test_a_verdict_where_methods_share_nothing():
     rows = two_methods()
     apart = rows[(rows["method"] == "lda") == (rows["budget"] == 1)]
-    sentence = verdict(apart)
+    sentence = details(apart)
     assert sentence.startswith("With 4 labelled windows (2 of each class), the posterior blend")
     assert sentence.endswith(" over 6 participants.")
 
 
 def test_a_verdict_where_a_method_failed_at_the_smallest_budget():
-    sentence = verdict(failed(two_methods(), method="lda", budget=1.0))
+    sentence = details(failed(two_methods(), method="lda", budget=1.0))
     assert sentence.startswith("With 4 labelled windows (2 of each class), the posterior blend")
     assert "scikit-learn's LDA (better for 5 of 6" in sentence
     assert sentence.endswith("; scikit-learn's LDA failed with fewer windows.")
@@ -666,7 +737,7 @@ def test_a_verdict_where_the_smallest_budget_has_no_task_of_both():
     rows = two_methods()
     for place in range(6):
         rows = failed(rows, method=("lda", "posterior")[place % 2], budget=1.0, task=f"p{place}")
-    sentence = verdict(rows)
+    sentence = details(rows)
     assert sentence.startswith("With 4 labelled windows (2 of each class), the posterior blend")
     assert sentence.endswith("no task on which both have an accuracy.")
 
@@ -691,7 +762,7 @@ def test_a_verdict_on_a_chronological_study(make_tasks):
     )
     with pytest.warns(UserWarning, match="'lda' failed on 6 of 12 splits"):
         rows = study.run().rows
-    sentence = verdict(rows)
+    sentence = details(rows)
     assert sentence.startswith(
         "With 6 labelled windows (3 of each class), the posterior blend has a mean"
     )

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, roc_auc_score
@@ -151,12 +152,13 @@ def test_rows_are_tidy(make_tasks):
     lda = {"lda", "pooled", "lda-pooled", "lda-calibrated"}
     assert set(METHODS) - set(with_alpha) == lda
     with_promise = rows.dropna(subset="expected_accuracy")["method"].unique()
-    variants = {"mixture", "convex-mixture", "per-task", "private", "posterior-proportions"}
-    variants |= {"pairwise", "one-vs-rest"}
-    assert set(with_promise) - variants == {"convex", "posterior", "posterior-unlabelled"}
+    variants = {"mixture", "convex-mixture", "per-task", "private", "pairwise", "one-vs-rest"}
+    ours = {"convex", "posterior", "hierarchical"}
+    ours |= {"posterior-unlabelled", "hierarchical-unlabelled"}
+    assert set(with_promise) - variants == ours
     assert variants <= set(with_promise)
     with_chances = rows.dropna(subset="brier")["method"].unique()
-    plain = {"target-shrunk", "convex", "posterior"} | lda
+    plain = {"target-shrunk"} | ours | lda
     assert set(with_chances) - variants == plain
     assert variants <= set(with_chances)
     alphas = rows.groupby("method")["alpha"]
@@ -415,8 +417,8 @@ def test_a_method_sees_what_its_record_says(unequal, name):
 def test_a_method_runs_on_what_its_record_says_of_the_sources(unequal, name):
     def predict(**options):
         batch, sources = world_of(unequal, 0, keep_windows=Sees.WINDOWS in sees)
-        prior = replace(sources.prior, **options)
-        vars(sources)["prior"] = prior
+        made = sources._prior
+        vars(sources)["_prior"] = lambda verbs: replace(made(verbs), **options)
         return METHODS[name].run(sources, batch, np.random.default_rng(0))
 
     sees = METHODS[name].sees
@@ -574,19 +576,31 @@ def test_a_regressor_is_no_method(make_tasks):
 
 def test_a_method_that_fails_leaves_nan_and_one_warning(make_tasks):
     study = CalibrationStudy(
-        make_tasks(3), methods=["lda", "posterior"], budgets=[1, 3], n_splits=4, random_state=0
+        make_tasks(3),
+        methods=[("own", LinearDiscriminantAnalysis()), "posterior"],
+        budgets=[1, 3],
+        n_splits=4,
+        random_state=0,
     )
     message = (
-        r"^Method 'lda' failed on 12 of 24 splits, which are NaN in the rows\. The first, p0, "
+        r"^Method 'own' failed on 12 of 24 splits, which are NaN in the rows\. The first, p0, "
         r"budget 1: ValueError: .*samples"
     )
     with pytest.warns(UserWarning, match=message) as caught:
         rows = study.run().rows
     assert len(caught) == 1
-    failed = (rows["method"] == "lda") & (rows["budget"] == 1)
+    failed = (rows["method"] == "own") & (rows["budget"] == 1)
     scores = rows[SCORES]
     assert scores[failed].isna().all(axis=None)
     assert scores[~failed].notna().all(axis=None)
+
+
+def test_a_method_has_no_rows_with_fewer_windows_than_it_needs(make_tasks):
+    rows = rows_of(make_tasks(3), ["lda", "posterior"], budgets=[1, 3])
+    assert set(rows[rows["method"] == "lda"]["budget"]) == {3}
+    assert set(rows[rows["method"] == "posterior"]["budget"]) == {1, 3}
+    with pytest.raises(ValueError, match="need 2 labelled windows of each class or more"):
+        rows_of(make_tasks(3), ["lda"], budgets=[1])
 
 
 def test_one_failing_split_does_not_touch_the_others(make_tasks):

@@ -16,9 +16,18 @@ from crossfade import FisherDiscriminant, TaskPrior, TaskSet, plots
 from crossfade.plots._methods import looks, method_of
 from crossfade.plots._style import told_by
 from crossfade.simulate import simulate_tasks
-from crossfade.study import CalibrationStudy
+from crossfade.study import CalibrationStudy, StudyResult
+from crossfade.study._budgets import budget_text, number_of
 from crossfade.study._methods import METHODS
-from crossfade.study.statistics import by_task, compare, holm, labels_saved, summarise
+from crossfade.study.statistics import (
+    by_task,
+    compare,
+    forecast_errors,
+    holm,
+    labels_saved,
+    reliability,
+    summarise,
+)
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +109,118 @@ def test_accuracies_are_those_of_the_summary(rows):
 
 def test_budgets_in_windows_are_told_by_their_windows(counted):
     figure = plots.accuracy_by_budget(counted)
-    assert ticks(figure.axes[0].xaxis) == ["4", "12"]
-    assert figure.axes[0].get_xlabel() == "labelled windows"
-    assert any(text.startswith("mine, 12 windows: 0.") for text in tips(figure))
+    assert ticks(figure.axes[0].xaxis) == ["2", "6"]
+    assert figure.axes[0].get_xlabel() == "labelled windows of each class"
+    assert any(text.startswith("mine, 6 of each class: 0.") for text in tips(figure))
+
+
+@pytest.fixture(scope="module")
+def from_zero():
+    """From no label on, and with unequal numbers."""
+    tasks = simulate_tasks(6, n_features=4, random_state=1)
+    methods = ["hierarchical", "posterior", "target"]
+    budgets = [0, 1, 4, (12, 2)]
+    study = CalibrationStudy(tasks, methods=methods, budgets=budgets, n_splits=5, random_state=0)
+    return study.run().rows
+
+
+def test_curves_begin_at_no_label(from_zero):
+    figure = plots.accuracy_by_budget(from_zero)
+    [ax] = figure.axes
+    assert ticks(ax.xaxis) == ["0", "1", "4", "12+2"]
+    at = ax.get_xticks()
+    assert (np.diff(at) > 0.0).all()
+    curves = {
+        name: next(one for one in artists(figure, f"series:{name}") if hasattr(one, "get_ydata"))
+        for name in ("hierarchical", "target")
+    }
+    # Three budgets are on the curve; the target alone has none without a label.
+    assert len(curves["hierarchical"].get_xdata()) == 3
+    assert len(curves["target"].get_xdata()) == 2
+    drawn = tips(figure)
+    [beside] = [one for text, one in drawn.items() if text.startswith("Person alone, 12+2: 0.")]
+    np.testing.assert_allclose(np.log(beside.place[0] / at[-1]), 0.0, atol=0.3)
+    [first] = [
+        one for text, one in drawn.items() if text.startswith("Hierarchical blend, no label: 0.")
+    ]
+    np.testing.assert_allclose(np.log(first.place[0] / at[0]), 0.0, atol=0.3)
+
+
+def test_shares_begin_at_no_label_too(rows):
+    zero = rows[rows["budget"] == 0.05].assign(budget=0.0, n_labelled=0)
+    figure = plots.accuracy_by_budget(pd.concat([zero, rows]))
+    assert ticks(figure.axes[0].xaxis) == ["0", "5 %", "10 %", "50 %"]
+
+
+@pytest.mark.parametrize("budget", [0.0, number_of((12, 2))])
+def test_one_budget_of_a_kind_of_its_own_can_be_drawn(from_zero, budget):
+    one = from_zero[from_zero["budget"] == budget]
+    [ax] = plots.accuracy_by_budget(one).axes
+    assert ticks(ax.xaxis) == ["12+2" if budget else "0"]
+
+
+# -- windows needed -------------------------------------------------------------------------------
+
+
+def test_people_who_reach_an_accuracy_are_counted(from_zero):
+    left, _ = plots.needed(from_zero, 0.7, 0.5).axes
+    means = by_task(from_zero)
+    drawn = {text: one for text, one in tips(left.figure).items() if one.axes is left}
+    assert len(drawn) == 4 + 4 + 3
+    for (method, budget), part in means.groupby(["method", "budget"]):
+        reached = int((part["balanced_accuracy"] >= 0.7).sum())
+        text = f"{label(method)}, {budget_text(budget)}: {reached} of 6 people"
+        assert drawn[text].place[1] == pytest.approx(100.0 * reached / 6)
+    [line] = artists(left.figure, "share")
+    assert set(line.get_ydata()) == {50.0}
+
+
+def test_windows_needed_are_those_of_the_table(from_zero):
+    accuracy = 0.7
+    table = StudyResult(from_zero, n_classes=2).needed(accuracy, 0.5).set_index("method")
+    _, right = plots.needed(from_zero, accuracy, 0.5).axes
+    assert ticks(right.yaxis) == [label(name) for name in table.index]
+    for row, (name, line) in enumerate(table.iterrows()):
+        [(text, tip)] = [
+            (text, one)
+            for text, one in tips(right.figure).items()
+            if one.axes is right and text.startswith(f"{label(name)}: ")
+        ]
+        assert tip.place[1] == row
+        if np.isinf(line["windows"]):
+            assert text.endswith("more than 4 windows")
+            assert tip.place[0] > 4
+        else:
+            assert text.endswith(f"{line['windows']:g} windows")
+            assert tip.place[0] == (line["windows"] or 0.5)
+
+
+def test_what_nobody_reaches_is_more_than_was_tried(from_zero):
+    _, right = plots.needed(from_zero, 1.0, 1.0).axes
+    assert ticks(right.xaxis)[-1] == "more"
+    said = [text for text, one in tips(right.figure).items() if one.axes is right]
+    assert all(text.endswith("more than 4 windows") for text in said)
+
+
+def test_shares_need_windows_of_all_classes(rows):
+    table = StudyResult(rows, n_classes=2).needed(0.7, 0.8).set_index("method")
+    _, right = plots.needed(rows, 0.7, 0.8, n_classes=2).axes
+    assert right.get_xlabel() == "labelled windows"
+    said = [text for text, one in tips(right.figure).items() if one.axes is right]
+    for name, line in table.iterrows():
+        if np.isfinite(line["total"]):
+            assert any(
+                text.startswith(f"{label(name)}: ") and f"{line['total']:g} windows" in text
+                for text in said
+            )
+
+
+def test_needed_windows_of_nobody_are_refused(rows):
+    gone = rows.assign(balanced_accuracy=np.nan)
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plots.needed(gone)
+    with pytest.raises(ValueError, match="accuracy must be a number above 0"):
+        plots.needed(rows, 0.0)
 
 
 def test_shares_and_windows_together_are_told_by_their_windows(rows, counted):
@@ -125,7 +243,7 @@ def test_labels_of_budgets_are_left_out_only_where_they_would_touch(rows, budget
     FigureCanvasAgg(figure).draw()
     shown = [one for one in figure.axes[0].xaxis.get_ticklabels() if one.get_text()]
     boxes = [one.get_window_extent() for one in shown]
-    assert shown[0].get_text() == f"{2 * budgets[0]}"
+    assert shown[0].get_text() == f"{budgets[0]}"
     assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
     assert len(shown) >= min(len(budgets), 8)
 
@@ -275,6 +393,15 @@ def test_budgets_without_a_task_have_no_panel(rows):
         plots.differences(gone[gone["budget"] == 0.1], "posterior", "target")
 
 
+def test_panels_with_none_below_have_tick_labels(rows):
+    many = pd.concat(
+        [rows[rows["budget"] == 0.1].assign(budget=float(k), n_labelled=2 * k) for k in range(1, 7)]
+    )
+    axes = plots.differences(many, "posterior", "target").axes
+    shown = [ax.xaxis.get_tick_params()["labelbottom"] for ax in axes]
+    assert shown == [False, False, True, True, True, True]
+
+
 def test_differences_need_methods_that_are_there(rows):
     with pytest.raises(ValueError, match="no method 'lda'"):
         plots.differences(rows, "posterior", "lda")
@@ -293,7 +420,7 @@ def test_labels_saved_are_those_of_the_table(counted):
             [text] = [
                 text
                 for text in drawn
-                if text.startswith(f"{label(method)}, {one.n_labelled:g} windows:")
+                if text.startswith(f"{label(method)}, {one.budget:g} of each class:")
             ]
             np.testing.assert_array_equal(drawn[text].place, [count, place])
 
@@ -333,26 +460,35 @@ def test_nothing_saved_because_nothing_was_measured_is_refused():
 # -- forecasts ------------------------------------------------------------------------------------
 
 
-def test_forecasts_stand_against_their_outcomes(rows):
+def test_forecasts_of_single_calibrations_stand_against_their_outcomes(rows):
     figure = plots.forecast(rows)
-    assert [ax.get_title() for ax in figure.axes] == ["Convex blend", "Posterior blend"]
+    left, right = figure.axes
+    curve, errors = reliability(rows), forecast_errors(rows)
+    curve = curve[curve["n_groups"] >= 5]
+    assert set(curve["method"]) == {"convex", "posterior"}
     drawn = tips(figure)
-    means = by_task(rows)
-    means = means[means["method"].isin(["convex", "posterior"])]
-    assert len(drawn) == len(means) + 2 * 3
-    for one in means.itertuples():
-        [text] = [
-            text
-            for text in drawn
-            if text.startswith(f"{label(one.method)}, {100 * one.budget:g} %, {one.task}:")
-        ]
-        expected = [one.expected_accuracy, one.balanced_accuracy]
-        np.testing.assert_array_equal(drawn[text].place, expected)
-        assert drawn[text].axes.get_title() == label(one.method)
-    mean = means[(means["method"] == "convex") & (means["budget"] == 0.1)].mean(numeric_only=True)
-    [large] = [one for text, one in drawn.items() if text.startswith("Convex blend, 10 %: ")]
-    expected = [mean["expected_accuracy"], mean["balanced_accuracy"]]
-    assert large.place.tolist() == pytest.approx(expected)
+    for one in curve.itertuples():
+        text = (
+            f"{label(one.method)}, forecast {one.forecast:.3f}: {one.outcome:.3f} reached "
+            f"({one.n_splits} calibrations of {one.n_groups} people)"
+        )
+        assert drawn[text].axes is left
+        np.testing.assert_array_equal(drawn[text].place, [one.forecast, one.outcome])
+    for one in errors.itertuples():
+        called = f"{label(one.method)}, {100 * one.budget:g} %:"
+        own, constant = (
+            drawn[f"{called} {what}off by {value:.3f}"]
+            for what, value in (("", one.rms), ("constant forecast ", one.constant_rms))
+        )
+        assert own.axes is constant.axes is right
+        assert own.place[1] == one.rms
+        assert constant.place[1] == one.constant_rms
+    assert len(drawn) == len(curve) + 2 * len(errors)
+    [line] = artists(figure, "constant")
+    assert set(line.get_ydata()) == {errors["outcome"].mean()}
+    kinds = ["forecast = outcome", "constant forecast"]
+    assert labels(figure) == ["Convex blend", "Posterior blend", *kinds]
+    assert labels(plots.forecast(rows, legend=False)) == kinds
 
 
 def test_rows_without_forecasts_are_refused(rows):
@@ -495,6 +631,7 @@ DRAWN = {
     "differences": lambda rows: plots.differences(rows, "posterior", "target"),
     "saved": lambda rows: plots.labels_saved(labels_saved(rows, "posterior", "target")),
     "forecast": plots.forecast,
+    "needed": plots.needed,
 }
 
 

@@ -8,6 +8,7 @@ from crossfade._version import __version__ as __version__
 if TYPE_CHECKING:
     from crossfade.blend import (
         ConvexBlendClassifier,
+        HierarchicalBlendClassifier,
         LabelForecast,
         MulticlassBlend,
         PosteriorBlendClassifier,
@@ -45,6 +46,7 @@ __all__ = [
     "ConvexBlendClassifier",
     "ExpectedRisk",
     "FisherDiscriminant",
+    "HierarchicalBlendClassifier",
     "LabelForecast",
     "MixturePrior",
     "MulticlassBlend",
@@ -90,6 +92,7 @@ _ROOMS = {
     ),
     "blend": (
         "ConvexBlendClassifier",
+        "HierarchicalBlendClassifier",
         "LabelForecast",
         "MulticlassBlend",
         "PosteriorBlendClassifier",

@@ -7,6 +7,8 @@
       NoDirectionError        classes that do not differ, or sources that cancel
     UserWarning
       CancellingSourcesWarning  the crowd's directions cancel, so that only the person's own is used
+      ContradictionWarning      a person's labelled windows contradict the crowd
+      MissingPartWarning        a prior lacks what a blend asks for, which goes on without it
       DroppedWindowsWarning     windows with missing features were left out
 """
 
@@ -21,6 +23,14 @@ class NoDirectionError(ValueError):
 
 class CancellingSourcesWarning(UserWarning):
     """The directions of the sources cancel out, so that only the person's own is used."""
+
+
+class ContradictionWarning(UserWarning):
+    """The labelled windows of a person contradict the crowd: its classes lie the other way."""
+
+
+class MissingPartWarning(UserWarning):
+    """A prior lacks a part that a blend asks for; the message says what is lost."""
 
 
 class DroppedWindowsWarning(UserWarning):

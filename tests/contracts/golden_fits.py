@@ -14,6 +14,7 @@ import numpy as np
 from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
+    HierarchicalBlendClassifier,
     MixturePrior,
     MulticlassBlend,
     MulticlassPrior,
@@ -326,6 +327,10 @@ def _posterior(prior="tasks", **options):
     return lambda: PosteriorBlendClassifier(prior_of(prior), **options)
 
 
+def _hierarchical(prior="tasks", **options):
+    return lambda: HierarchicalBlendClassifier(prior_of(prior), **options)
+
+
 def _paper(prior="tasks raw", **options):
     return lambda: ConvexBlendClassifier.paper(prior_of(prior), random_state=0, **options)
 
@@ -357,12 +362,8 @@ def _weights_of_zero(make):
     return Fit(make().fit(X, y, sample_weight=np.arange(len(y)) % 3 / 1.0), X)
 
 
-def _twice_as_many(estimator, X):
-    estimator.estimate_proportions(_unlabelled(X.shape[1], (60, 15)))
-
-
 def _threshold(estimator, X):
-    estimator.place_threshold(_unlabelled(X.shape[1], (30, 25)))
+    estimator.partial_fit(_unlabelled(X.shape[1], (30, 25)), None)
 
 
 def _unlabelled(d, n_each):
@@ -456,9 +457,7 @@ def _common_fits(blend):
     yield "mixture first class only", blend("mixture tasks", **missing), {"drop": 1}
     yield "turned round first only", blend(classes=("b", "a"), **missing), turned | {"drop": "a"}
     yield "threshold placed", blend(), {"after": _threshold}
-    yield "proportions", blend(), {"after": _twice_as_many}
-    yield "proportions of given", blend(class_prior=(0.6, 0.4)), {"after": _twice_as_many}
-    yield "proportions alone", blend("none"), {"after": _twice_as_many, "n": (15, 15)}
+    yield "threshold of given", blend(class_prior=(0.6, 0.4)), {"after": _threshold}
 
 
 def _convex_fits():
@@ -497,6 +496,20 @@ def _posterior_fits():
     yield "0.3 d=30", _posterior("tasks d=30", strength=0.3), {"d": 30, "n": (4, 4)}
     yield "1 d=300", _posterior("tasks d=300", strength=1), {"d": 300, "n": (4, 4)}
     yield "1 tied", _posterior("tasks tied", strength=1.0), {"d": 5, "change": composition}
+
+
+def _hierarchical_fits():
+    for name in ("tasks", "tasks text", "tasks tied", "mixture tasks"):
+        labels = {"labels": ("rest", "task")} if "text" in name else {}
+        tied = {"d": 5, "change": composition} if "tied" in name else {}
+        yield f"prior {name}", _hierarchical(name), labels | tied
+    yield "unprotected", _hierarchical(protect=False), {}
+    yield "d=12", _hierarchical("tasks d=12"), {"d": 12, "n": (4, 4)}
+    yield "d=30", _hierarchical("tasks d=30"), {"d": 30, "n": (4, 4)}
+    yield "not in a row", _hierarchical(in_a_row=False), {"n": (3, 9)}
+    yield "first class only", _hierarchical(), {"drop": 1}
+    yield "turned round", _hierarchical(classes=("b", "a")), {"labels": ("b", "a")}
+    yield "threshold placed", _hierarchical(), {"after": _threshold}
 
 
 def _many_fits():
@@ -548,6 +561,7 @@ def _fits():
         ("convex", _convex_fits()),
         ("posterior", _common_fits(_posterior)),
         ("posterior", _posterior_fits()),
+        ("hierarchical", _hierarchical_fits()),
         ("many", _many_fits()),
     ):
         for name, make, options in cases:
@@ -568,7 +582,7 @@ for _label, _make in _fits():
     assert _label not in FITS, _label
     FITS[_label] = _make
 #: Fits whose change after the fit is a forecast, not a number that is frozen for good.
-MOVED = ("threshold placed", "proportions")
+MOVED = ("threshold placed", "threshold of given")
 
 
 @cache
@@ -743,7 +757,7 @@ FUNCTIONS = {
 TWO_CLASS = (
     *("target", "average-source", "paper", "oracle", "random-alpha", "target-shrunk", "convex"),
     *("posterior", "posterior-unlabelled", "lda", "pooled", "mixture", "convex-mixture"),
-    *("per-task", "posterior-proportions", "pairwise", "one-vs-rest"),
+    *("per-task", "pairwise", "one-vs-rest"),
 )
 #: Those that minimise over a continuous weight.
 MINIMISED = ("convex", "convex-mixture", "per-task")
@@ -825,6 +839,7 @@ PRIOR_FILES = {
     "mixture-isotropic.npz": (MixturePrior, _refuse),
     "pairwise.npz": (MulticlassPrior, _refuse),
     "one-vs-rest.npz": (MulticlassPrior, _refuse),
+    "version-3-means.npz": (TaskPrior, lambda path: prior_of("tasks").save(path)),
     "version-3-full.npz": (TaskPrior, partial(_write_again, TaskPrior, "full.npz")),
     "version-3-released.npz": (TaskPrior, partial(_write_again, TaskPrior, "released.npz")),
     "version-3-mixture.npz": (MixturePrior, partial(_write_again, MixturePrior, "mixture.npz")),
@@ -839,6 +854,8 @@ MODEL_FILES = {
     "mixture.json": partial(_save_fit, "posterior: prior mixture"),
     "alone.json": partial(_save_fit, "posterior: prior none"),
     "released.json": partial(_save_fit, "posterior: prior released"),
+    "version-2-posterior.json": partial(_save_fit, "posterior: text"),
+    "version-2-hierarchical.json": partial(_save_fit, "hierarchical: prior tasks text"),
 }
 
 

@@ -340,11 +340,9 @@ REFUSALS = {
         "partial waits": lambda: _partial((X[:3], Y[:3]), classes=(0, 1)).predict(X),
         "partial three": lambda: PosteriorBlendClassifier().partial_fit(X, Y, classes=[0, 1, 2]),
         "partial stranger": lambda: _partial((X, Y), (X, Y + 1), classes=(0, 1)),
-        "threshold of one class": lambda: (
-            PosteriorBlendClassifier(TaskPrior.from_tasks(_tasks()), on_missing_class="prior")
-            .fit(X[:3], Y[:3])
-            .place_threshold(X)
-        ),
+        "unlabelled alone": lambda: PosteriorBlendClassifier(_prior()).partial_fit(X, None),
+        "start alone": lambda: PosteriorBlendClassifier().start(),
+        "start without means": lambda: PosteriorBlendClassifier(_prior()).start(),
     },
     "many": {
         "estimator": lambda: MulticlassBlend(FisherDiscriminant()).fit(X, THREE),
@@ -354,9 +352,9 @@ REFUSALS = {
         "class_prior": lambda: _of_three(class_prior=(0.5, 0.5)),
         "other strategy": lambda: _of_three(_many(strategy="one-vs-rest")),
         "stranger": lambda: MulticlassBlend(PosteriorBlendClassifier(_many())).fit(X, THREE),
-        "missing": lambda: MulticlassBlend(PosteriorBlendClassifier(_many())).fit(
-            X, np.array(list("abb"))[THREE]
-        ),
+        "missing": lambda: MulticlassBlend(
+            PosteriorBlendClassifier(_many(), on_missing_class="error")
+        ).fit(X, np.array(list("abb"))[THREE]),
         "missing from the rest": lambda: MulticlassBlend(
             PosteriorBlendClassifier(_many(strategy="one-vs-rest"), on_missing_class="prior"),
             "one-vs-rest",
@@ -588,7 +586,7 @@ REFUSALS = {
         "pair of a known name": lambda: _study(methods=[("convex", FisherDiscriminant())]),
         "pair without estimator": lambda: _study(methods=[("own", None)]),
         "budget": lambda: _study(budgets=[1.5]),
-        "budget zero": lambda: _study(budgets=[0]),
+        "budget zero": lambda: _study(budgets=[0], methods=["target"]),
         "budget flag": lambda: _study(budgets=[True]),
         "budgets twice": lambda: _study(budgets=[2, 2]),
         "no budgets": lambda: _study(budgets=[]),

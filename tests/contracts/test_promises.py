@@ -242,6 +242,11 @@ def test_a_saved_prior_holds_no_row_of_anybodys_data(tmp_path, n_each, isotropic
     allowed = {"direction_sum": 5, "feature_scale": 5, "half_gap": 5, "autocorrelation": 30}
     if not isotropic:
         allowed |= {"outer_sum": 25, "within_covariance": 25}
+        sums = {"mean_sum": 10, "outer_sum": 100, "within_sum": 25, "run_sums": 225}
+        allowed |= {f"class_means.{name}": size for name, size in sums.items()}
+        allowed |= {"class_means.run_counts": 9}
+        verbs = ("convex", "posterior", "hierarchical") if min(n_each) > 4 else ()
+        allowed |= {f"replay.{verb}": 486 for verb in verbs}
     text = ("header", "sha256", "card_json", "card_md")
     assert {name: sizes[name] for name in sizes if name not in text} == allowed
     for task in tasks:
@@ -273,9 +278,11 @@ def test_a_prior_holds_what_the_design_lists_and_nothing_else(make_tasks):
         "directions",
         "autocorrelation",
         "direction_noise",
+        "class_means",
+        "replay",
     }
     assert prior.directions is None
-    assert len(pickle.dumps(prior)) < 3000
+    assert len(pickle.dumps(prior.without("class_means", "replay"))) < 3000
 
 
 # -- scikit-learn ---------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import io
 import subprocess
 import sys
+import threading
 
 import click
 import pandas as pd
@@ -24,10 +25,10 @@ def run(tmp_path, monkeypatch):
 def test_newcomers_prints_the_table_and_saves_the_picture(run, tmp_path):
     result = run("simulate", "newcomers", "--repeats", "5")
     assert result.exit_code == 0, result.output
-    for name in ("target", "average-source", "convex", "posterior", "lda"):
+    for name in ("target", "average-source", "convex", "posterior", "hierarchical", "lda"):
         assert name in result.stdout
     assert (tmp_path / "results" / "newcomers.png").read_bytes().startswith(b"\x89PNG")
-    assert len(pd.read_csv(tmp_path / "results" / "newcomers.csv")) == 25
+    assert len(pd.read_csv(tmp_path / "results" / "newcomers.csv")) == 30
     assert "Written: results/newcomers.csv, results/newcomers.png" in result.stdout
 
 
@@ -166,6 +167,27 @@ def test_progress_in_a_log_is_a_line_now_and_then():
         "Study: 6 of 7 (86%) after 22 s",
         "Study: 7 of 7 (100%) after 23 s",
     ]
+
+
+@pytest.mark.parametrize(("told", "said"), [((), "at work"), ((2, 7), "2 of 7 (29%)")])
+def test_long_work_says_in_a_log_that_it_goes_on(monkeypatch, told, said):
+    """Nothing is finished for a minute, and there is a line all the same."""
+    now = [0.0]
+    written = threading.Event()
+
+    class Log(io.StringIO):
+        def write(self, text):
+            written.set()
+            return super().write(text)
+
+    log = Log()
+    monkeypatch.setattr("crossfade.cli._output._LOOK_EVERY", 0.001)
+    with progress("Study", Console(file=log), lambda: now[0]) as on_progress:
+        if told:
+            on_progress(*told)
+        now[0] = 55.0
+        assert written.wait(30.0)
+    assert log.getvalue().splitlines()[0] == f"Study: {said} after 55 s"
 
 
 def test_short_work_writes_no_progress_to_a_log():

@@ -154,7 +154,7 @@ def test_five_hospitals_one_of_which_dies(tmp_path):
     address = f"127.0.0.1:{free_port()}"
     serving = ["federate", "serve", "--sites", 5, "--scale", "scale.csv", "--classes", 0, 1]
     serving += ["--address", address, "--certificate", certificate, "--key", key]
-    serving += ["--authority", authority, "--timeout", 20, "-o", "prior.npz"]
+    serving += ["--authority", authority, "--timeout", 10, "-o", "prior.npz"]
 
     def joining(name):
         words = ["federate", "join", f"{name}.csv", "--scale", "scale.csv", "--server", address]

@@ -84,15 +84,15 @@ def test_verdict_is_what_one_sees_first(read, report):
     box = verdict.bounding_box()
     assert verdict.is_visible()
     assert box["y"] + box["height"] < 800
-    assert "the posterior blend is" in verdict.inner_text()
-    assert len(verdict.inner_text().split()) <= 30
+    assert "the posterior blend" in verdict.inner_text()
+    assert len(verdict.inner_text().split()) < 30
     size = "element => parseFloat(getComputedStyle(element).fontSize)"
     assert verdict.evaluate(size) > 1.4 * page.locator("#run dd").first.evaluate(size)
     for figure in page.locator(".plot svg[role]").all():
         box = figure.bounding_box()
         assert box["width"] > 300
         assert box["height"] > 100
-    assert page.locator(".plot svg").count() == 8
+    assert page.locator(".plot svg").count() == 9
 
 
 def test_a_click_on_a_head_sorts(read, report):
@@ -218,7 +218,7 @@ def test_what_the_keyboard_reads_stays_beside_its_point(read, report):
 def test_every_table_can_be_downloaded(read, report, tmp_path):
     page = read(report)
     buttons = page.locator("#numbers button.file").all()
-    assert len(buttons) == 9
+    assert len(buttons) == 11
     for button in buttons:
         with page.expect_download() as event:
             button.click()
@@ -226,6 +226,8 @@ def test_every_table_can_be_downloaded(read, report, tmp_path):
         event.value.save_as(tmp_path / name)
         assert name == button.inner_text()
         assert (tmp_path / name).read_bytes() == (report.parent / name).read_bytes()
+        # Chromium takes more than ten within a second for an attack.
+        page.wait_for_timeout(150)
     with open(tmp_path / "participants.csv") as stream:
         assert len(list(csv.DictReader(stream))) == 16 * 4 * len(METHODS)
 

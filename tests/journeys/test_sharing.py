@@ -1,13 +1,22 @@
 """From a lab's tasks to a clinic's predictions, by commands alone, and what they refuse."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from crossfade import MixturePrior, PosteriorBlendClassifier, TaskPrior, load_mental_math
+from crossfade import (
+    HierarchicalBlendClassifier,
+    MixturePrior,
+    PosteriorBlendClassifier,
+    TaskPrior,
+    forecast_labels,
+    load_mental_math,
+    load_model,
+)
 from crossfade.cli import main
 from crossfade.prior._archive import pack, unpack
 
@@ -64,11 +73,18 @@ def test_from_two_labs_to_a_clinic(run, built):
 
     said = well(run("calibrate", "--prior", "both.npz", "few.csv", "-o", "model.json"))
     few = pd.read_csv("few.csv")
-    rule = PosteriorBlendClassifier(merged).fit(few.drop(columns="label"), few["label"])
+    rule = HierarchicalBlendClassifier(merged).fit(few.drop(columns="label"), few["label"])
+    assert "Blend     hierarchical" in said
     assert f"alpha     {rule.alpha_:.3f}" in said
-    assert f"Forecast  {rule.expected_accuracy_:.3f}" in said
+    lower, upper = rule.expected_accuracy_interval(0.9)
+    promise = f"{rule.expected_accuracy_:.3f}  (90 % interval {lower:.2f} to {upper:.2f})"
+    assert f"Forecast  {promise}" in said
     assert "What more labels would bring" in said
-    assert [line.split()[0] for line in said.splitlines() if line.strip()[:2] in ("8 ", "16")]
+    found = forecast_labels(rule, [8, 16, 32])
+    for place, count in enumerate((8, 16, 32)):
+        low, high = found.lower[place], found.upper[place]
+        words = [f"{count}", f"{found.accuracy[place]:.3f}", f"{low:.2f}", "to", f"{high:.2f}"]
+        assert any(line.split()[:5] == words for line in said.splitlines())
     assert json.loads((built / "model.json").read_text())["prior"]["n_tasks"] == 35
 
     said = well(run("predict", "model.json", "new.csv", "-o", "out.csv"))
@@ -79,6 +95,7 @@ def test_from_two_labs_to_a_clinic(run, built):
     np.testing.assert_allclose(chances, rule.predict_proba(X), rtol=1e-12)
     hits = (table["predicted"] == table["label"]).groupby(table["label"]).mean().mean()
     assert f"Balanced accuracy {hits:.3f} on {len(new)} labelled windows" in said
+    assert f"; forecast {promise}" in said
 
 
 def test_convex_blend(run, built):
@@ -100,7 +117,7 @@ def test_a_crowd_drowned_in_noise(run, built, monkeypatch, blend):
     assert "What more labels would bring" in well(result)
     assert ("cancel out" in result.stderr) == (blend == "convex")
 
-    def fail(*_):
+    def fail(*_, **__):
         raise ValueError("cannot tell")
 
     # Nothing is written unless all can be said.
@@ -113,7 +130,7 @@ def test_classes_that_are_not_equally_frequent(run, built):
     words = ["--prior", "a.npz", "few.csv", "-o", "model.json", "--class-prior"]
     said = well(run("calibrate", *words, "0.9", "0.1"))
     few = pd.read_csv("few.csv")
-    rule = PosteriorBlendClassifier(TaskPrior.load("a.npz"), class_prior=(0.9, 0.1))
+    rule = HierarchicalBlendClassifier(TaskPrior.load("a.npz"), class_prior=(0.9, 0.1))
     rule.fit(few.drop(columns="label"), few["label"])
     assert f"Forecast  {rule.expected_accuracy_:.3f}" in said
     assert "of the accuracy (90 % of 0, 10 % of 1)" in said
@@ -132,28 +149,102 @@ def test_windows_from_all_over_a_session(run, built):
     few = pd.read_csv("few.csv")
     for flags, in_a_row in (([], True), (["--scattered"], False)):
         words = ["--prior", "a.npz", "few.csv", "-o", "m.json", *flags]
-        rule = PosteriorBlendClassifier(TaskPrior.load("a.npz"), in_a_row=in_a_row)
+        rule = HierarchicalBlendClassifier(TaskPrior.load("a.npz"), in_a_row=in_a_row)
         rule.fit(few.drop(columns="label"), few["label"])
         assert f"alpha     {rule.alpha_:.3f}" in well(run("calibrate", *words))
 
 
-def test_too_few_windows_for_a_forecast(run, built):
+def parts_of(few, counts):
+    return pd.concat([few[few["label"] == label].head(n) for label, n in enumerate(counts)])
+
+
+@pytest.mark.parametrize("counts", [(1, 1), (1, 4), (2, 3), (4, 0)])
+def test_from_the_first_window_on_there_is_a_forecast(run, built, counts):
+    few = parts_of(pd.read_csv("few.csv"), counts)
+    few.to_csv("fewer.csv", index=False)
+    said = well(run("calibrate", "--prior", "a.npz", "fewer.csv", "-o", "m.json"))
+    rule = HierarchicalBlendClassifier(TaskPrior.load("a.npz"))
+    rule.fit(few.drop(columns="label"), few["label"])
+    lower, upper = rule.expected_accuracy_interval(0.9)
+    promise = f"{rule.expected_accuracy_:.3f}  (90 % interval {lower:.2f} to {upper:.2f})"
+    assert f"Forecast  {promise}" in said
+    assert promise in run("predict", "m.json", "new.csv").stderr
+    have = f"{counts[0]}" if len(set(counts)) == 1 else "+".join(map(str, counts))
+    assert f"now, {have} " in said
+    # What is there already stays.
+    after = {(1, 1): "2", (1, 4): "2+4", (2, 3): "4", (4, 0): "4+1"}[counts]
+    lines = [line.split() for line in said.splitlines()]
+    [now] = [place for place, line in enumerate(lines) if line[:1] == ["now,"]]
+    assert lines[now + 1][0] == after
+
+
+def test_before_the_first_label_the_crowd_answers(run, built):
+    said = well(run("calibrate", "--prior", "a.npz", "-o", "m.json"))
+    rule = HierarchicalBlendClassifier(TaskPrior.load("a.npz")).start()
+    assert "Labelled  nothing yet" in said
+    assert "alpha     0.000" in said
+    assert f"Forecast  {rule.expected_accuracy_:.3f}" in said
+    assert "now, 0" in said
+    well(run("predict", "m.json", "new.csv", "-o", "out.csv"))
+    X = pd.read_csv("new.csv").drop(columns="label")
+    np.testing.assert_array_equal(pd.read_csv("out.csv")["predicted"], rule.predict(X.to_numpy()))
+    X.rename(columns={"Pz_beta": "Oz_beta"}).to_csv("other.csv", index=False)
+    refused(run("predict", "m.json", "other.csv"), "missing: 'Pz_beta'")
+
+
+def test_windows_without_a_label_count_too(run, built):
+    prior = TaskPrior.load("a.npz")
+    few, new = pd.read_csv("few.csv"), pd.read_csv("new.csv").head(20)
+    # A gap makes text of the other labels in a CSV file.
+    pd.concat([few, new.assign(label=None)]).to_csv("mixed.csv", index=False)
+    said = well(run("calibrate", "--prior", "a.npz", "mixed.csv", "-o", "m.json"))
+    assert "Labelled  4 of 0, 4 of 1; 20 unlabelled" in said
+    rule = HierarchicalBlendClassifier(prior).fit(few.drop(columns="label"), few["label"])
+    rule.partial_fit(new.drop(columns="label"), None)
+    assert load_model("m.json").intercept_ == pytest.approx(rule.intercept_)
+    new.drop(columns="label").to_csv("bare.csv", index=False)
+    said = well(run("calibrate", "--prior", "a.npz", "bare.csv", "-o", "m.json"))
+    assert "Labelled  nothing yet; 20 unlabelled" in said
+    new.drop(columns=["label", "Pz_beta"]).to_csv("bare.csv", index=False)
+    result = run("calibrate", "--prior", "a.npz", "bare.csv", "-o", "m.json")
+    refused(result, "Features of the prior are missing: 'Pz_beta'")
+
+
+def test_budgets_to_forecast_for_can_be_chosen(run, built):
+    words = ["--prior", "a.npz", "few.csv", "-o", "m.json", "--budgets"]
+    said = well(run("calibrate", *words, "8,24+5"))
+    rows = [line.split()[0] for line in said.splitlines() if line.startswith("   ")]
+    assert rows[-2:] == ["8", "24+5"]
+    refused(run("calibrate", *words, "0.5"), "Give numbers of windows in --budgets")
+    refused(run("calibrate", *words, "many"), "A budget is a number of windows of each class")
+
+
+def test_a_prior_without_class_means_says_what_is_lost(run, built):
+    prior = TaskPrior.load("a.npz")
+    prior.without("class_means").save("less.npz")
+    result = run("calibrate", "--prior", "less.npz", "few.csv", "-o", "m.json")
+    said = well(result)
+    assert "Note: less.npz holds no class means, so the posterior blend" in result.stderr
     few = pd.read_csv("few.csv")
-    withheld = "not enough windows to tell; label at least two of each class"
-    for counts, said in (
-        ((1, 1), withheld),
-        ((1, 4), withheld),
-        ((2, 3), "too narrow with two windows of a class"),
-        ((3, 3), "68 % interval at best"),
-    ):
-        parts = [few[few["label"] == label].head(count) for label, count in enumerate(counts)]
-        pd.concat(parts).to_csv("fewer.csv", index=False)
-        calibrated = well(run("calibrate", "--prior", "a.npz", "fewer.csv", "-o", "m.json"))
-        predicted = run("predict", "m.json", "new.csv").stderr
-        for text in (calibrated, predicted):
-            assert said in text
-            assert (withheld in text) == (min(counts) < 2)
-        assert ("What more labels would bring" in calibrated) == (min(counts) >= 2)
+    rule = PosteriorBlendClassifier(prior.without("class_means"))
+    rule.fit(few.drop(columns="label"), few["label"])
+    assert "Blend     posterior" in said
+    assert f"Forecast  {rule.expected_accuracy_:.3f}" in said
+    refused(run("calibrate", "--prior", "less.npz", "-o", "n.json"), "No class has labelled")
+    few[few["label"] == 0].to_csv("one.csv", index=False)
+    said = well(run("calibrate", "--prior", "less.npz", "one.csv", "-o", "m.json"))
+    assert "What more labels would bring cannot be told yet" in said
+
+
+def test_a_model_from_before_there_were_intervals(run, built):
+    old = Path(__file__).parents[1] / "contracts" / "golden" / "files"
+    model = old / "posterior.json"
+    rule = load_model(model)
+    names = getattr(rule, "feature_names_in_", [f"x{i}" for i in range(rule.n_features_in_)])
+    windows = pd.DataFrame(np.zeros((2, len(names))), columns=list(names))
+    windows.assign(label=rule.classes_).to_csv("old.csv", index=False)
+    said = run("predict", str(model), "old.csv")
+    assert "68 % interval at best" in said.stderr, said.output
 
 
 def test_predictions_on_the_screen(run, built):

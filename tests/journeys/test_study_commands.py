@@ -1,13 +1,15 @@
 """``crossfade study``, ``demo`` and ``reproduce``, as a newcomer types them."""
 
+import json
 from functools import partial
 from importlib.util import find_spec
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from crossfade import TaskSet, make_matb_like
+from crossfade import Task, TaskSet, make_matb_like
 from crossfade.cli import main
 from crossfade.study import reproduce
 from crossfade.study._methods import METHODS
@@ -57,6 +59,60 @@ def test_a_study_writes_its_report_and_a_second_one_does_nothing(run, table, tmp
     after = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.*")}
     assert before == after
     assert {path.name for path in before} >= {"report.html", "rows.parquet", "accuracy.png"}
+
+
+def test_a_study_says_how_many_windows_a_new_person_needs(run, table, tmp_path, no_figures):
+    words = ["--splits", "5", "--jobs", "1", "--methods", "hierarchical,lda", "--reach", "0.6"]
+    result = run("study", "tasks.csv", *words, "--share", "0.5", "--budgets", "0,2,4,6+3,0.3")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    [lead] = [line for line in lines if line.startswith("With the hierarchical blend, 50 % of")]
+    assert "reach an accuracy of 0.6 " in lead
+    assert len(lead.split()) < 30
+    head = next(line for line in lines if line.startswith("labelled"))
+    assert head.split() == ["labelled", "0", "30%", "2", "each", "4", "each", "6+3"]
+    needed = pd.read_csv(tmp_path / "study" / "needed.csv").set_index("method")
+    assert set(needed["accuracy"]) == {0.6}
+    assert set(needed["share"]) == {0.5}
+    windows = needed.loc["hierarchical", "windows"]
+    assert ("before the first label" if not windows else f" {windows:g} window") in lead
+    page = (tmp_path / "study" / "report.html").read_text("utf-8")
+    assert "How many windows does a new person need?" in page
+
+
+def test_budgets_and_methods_of_the_command(run, table, tmp_path, no_figures, monkeypatch):
+    result = run("study", "tasks.csv", "--splits", "2", "--jobs", "1", "--no-forecasts")
+    assert result.exit_code == 0, result.output
+    rows = pd.read_parquet(tmp_path / "study" / "rows.parquet")
+    # Ten windows of each class leave none for a budget of 16.
+    assert sorted(set(rows["budget"])) == [0, 1, 2, 4, 8]
+    assert next(iter(rows["method"])) == "hierarchical"
+    assert {"posterior", "lda", "lda-calibrated", "oracle-honest"} <= set(rows["method"])
+    record = json.loads((tmp_path / "study" / "study.json").read_text())
+    assert not record["forecasts"]
+    cells = cells_of(result.stdout)
+    assert cells["lda"][:2] == ["–", "–"]
+    assert "lda-calibrated" not in cells
+
+
+def test_three_classes_have_methods_of_their_own(run, tmp_path, no_figures):
+    rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 8)
+    tasks = [
+        Task(rng.standard_normal((24, 3)) + np.eye(3)[y], y, f"p{place}") for place in range(5)
+    ]
+    TaskSet(tasks).write(tmp_path / "three.csv")
+    result = run("study", "three.csv", "--splits", "2", "--jobs", "1")
+    assert result.exit_code == 0, result.output
+    rows = pd.read_parquet(tmp_path / "study" / "rows.parquet")
+    assert {"lda", "pairwise", "lda-pooled"} <= set(rows["method"])
+    assert set(rows["budget"]) - {0.0} == {1.0, 2.0, 4.0}
+
+
+def test_the_mix_of_unlabelled_windows_can_be_chosen(run, table, tmp_path, no_figures):
+    words = ["--splits", "2", "--jobs", "1", "--budgets", "2", "--mix", "0.2"]
+    result = run("study", "tasks.csv", *words, "--methods", "hierarchical-unlabelled")
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "study" / "study.json").read_text())["mix"] == 0.2
 
 
 def cells_of(text):
@@ -113,13 +169,19 @@ def test_another_study_in_the_same_folder_is_refused(run, table, no_figures):
     ("words", "message"),
     [
         (["--methods", "magic"], "There is no method 'magic'"),
-        (["--budgets", "few"], "A budget is a proportion"),
+        (["--budgets", "few"], "A budget is a number of windows of each class, such as 4"),
+        (["--budgets", "24+"], "or 0 for no label; got '24+'"),
+        (["--budgets", "4+2+2"], "has numbers for 3 classes, and there are 2"),
+        (["--reach", "0"], "0 is not in the range 0.0<x<=1.0"),
+        (["--share", "80"], "80.0 is not in the range 0.0<x<=1.0"),
+        (["--mix", "2"], "2.0 is not in the range 0.0<=x<=1.0"),
         (["--budgets", "1.5"], "A budget is a proportion"),
         (["--budgets", "40"], "leaves no task a window"),
         (["--dask", "tcp://127.0.0.1:1"], "127.0.0.1:1"),
     ],
 )
-def test_what_cannot_be_is_said(run, table, words, message):
+def test_what_cannot_be_is_said(run, table, monkeypatch, words, message):
+    monkeypatch.setattr("crossfade.study._cluster._PATIENCE", 1)
     result = run("study", "tasks.csv", "--splits", "2", "--jobs", "1", *words)
     assert result.exit_code in (1, 2)
     assert message in " ".join(result.stderr.split())

@@ -1,4 +1,4 @@
-"""Unequal class proportions: risk, choice of alpha, forecast and estimate against simulation."""
+"""Unequal class proportions: risk, choice of alpha and forecast against simulation."""
 
 import itertools
 from functools import cache
@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import logit, ndtr
+from scipy.special import ndtr
 from scipy.stats import vonmises_fisher
 
 from crossfade import (
@@ -18,7 +18,6 @@ from crossfade import (
     expected_risk,
     risk_curve,
 )
-from crossfade.blend._unlabelled import proportion_of
 from crossfade.fisher import _spectrum
 from crossfade.fisher._direction import direction_of
 from crossfade.prior._crowd import Psi
@@ -296,94 +295,3 @@ def test_probabilities_are_calibrated(cell, tolerance, second, name):
         assert abs(share - hits.mean()) < tolerance + 4.0 * error
     # All in all they sum up to the proportion that was given.
     assert chance.mean() == pytest.approx(second, abs=0.02)
-
-
-# -- proportions that are not known ---------------------------------------------------------
-
-
-def unlabelled(rng, n_repeats, n, share, gap=1.0):
-    second = rng.random((n_repeats, n)) < share
-    return rng.standard_normal((n_repeats, n)) + gap * np.where(second, 1.0, -1.0)
-
-
-@pytest.mark.parametrize("share", [0.2, 0.05, 0.9])
-def test_proportions_converge_to_the_truth(share):
-    """Although the labelled samples were off in the gap, the middle and the variance."""
-    rng = np.random.default_rng(99)
-    ones = np.ones(8)
-    off = []
-    for n in (100, 1_000, 10_000):
-        scores = unlabelled(rng, 8, n, share) + 0.15
-        found, _ = proportion_of(scores, 0.85 * ones, 1.15 * ones, np.full(2, 10.0))
-        off.append(np.sqrt(((found - share) ** 2).mean()))
-    print(f"share {share}: off by {off[0]:.3f}, {off[1]:.3f}, {off[2]:.3f}")
-    assert off[2] < 0.04
-    assert off[2] < 0.5 * off[0]
-
-
-@pytest.mark.parametrize("share", [0.2, 0.05])
-def test_error_of_the_proportion_is_its_spread(share):
-    rng = np.random.default_rng(100)
-    scores = unlabelled(rng, 400, 300, share)
-    found, error = proportion_of(scores, np.ones(400), np.ones(400), np.full(2, 50.0))
-    clear = error > 0.0
-    assert clear.mean() > 0.95
-    spread = np.sqrt(((found - share)[clear] ** 2).mean())
-    assert 1 / 1.6 < spread / np.sqrt((error[clear] ** 2).mean()) < 1.6
-
-
-def test_equal_proportions_are_left_in_peace():
-    """By chance in about five of a hundred cases, however many samples there are."""
-    rng = np.random.default_rng(101)
-    for n in (10, 100, 1000):
-        scores = unlabelled(rng, 500, n, 0.5)
-        _, error = proportion_of(scores, np.ones(500), np.ones(500), np.full(2, 20.0))
-        assert (error > 0.0).mean() < 0.09
-
-
-@pytest.mark.parametrize("n", [8, 20])
-def test_estimate_is_harmless_with_few_and_helps_with_many(n):
-    rng = np.random.default_rng(102)
-    law = vonmises_fisher(np.eye(10)[0], 10.0)
-    y = np.arange(n) % 2
-    gains = {(share, size): [] for share in (0.5, 0.1) for size in (10, 300)}
-    for _ in range(150):
-        W = law.rvs(101, random_state=rng)
-        nu, prior = 1.5 * W[0], TaskPrior.from_projections(W[1:])
-        X = rng.normal(size=(n, 10)) + np.where(y, 1.0, -1.0)[:, None] * nu
-        for (share, size), gain in gains.items():
-            rule = PosteriorBlendClassifier(prior).fit(X, y)
-            omega, length = rule.coef_[0], np.linalg.norm(rule.coef_[0])
-            before = rate(omega @ nu, length, -rule.intercept_[0], (1.0 - share, share))
-            second = rng.random(size) < share
-            new = rng.normal(size=(size, 10)) + np.where(second, 1.0, -1.0)[:, None] * nu
-            rule.estimate_proportions(new)
-            after = rate(omega @ nu, length, -rule.intercept_[0], (1.0 - share, share))
-            gain.append(before - after)
-    for case, gain in gains.items():
-        print(f"n={n} share {case[0]}, {case[1]} unlabelled: {np.mean(gain):+.4f}")
-    assert np.mean(gains[0.5, 10]) > -0.005
-    assert np.mean(gains[0.5, 300]) > -0.005
-    assert np.mean(gains[0.1, 10]) > -0.001
-    assert np.mean(gains[0.1, 300]) > 0.02
-
-
-def test_a_threshold_is_placed_by_the_proportions_that_are_known():
-    """Ignored, nine windows of ten in one class draw the middle to that class."""
-    rng = np.random.default_rng(103)
-    y = np.arange(8) % 2
-    nu = np.array([1.5, 0.0, 0.0])
-    off = {True: [], False: []}
-    for _ in range(100):
-        X = rng.normal(size=(8, 3)) + np.where(y, 1.0, -1.0)[:, None] * nu
-        new = rng.normal(size=(200, 3))
-        new += np.where(rng.random(200) < 0.1, 1.0, -1.0)[:, None] * nu
-        for known, offs in off.items():
-            rule = PosteriorBlendClassifier(class_prior=(0.9, 0.1) if known else None).fit(X, y)
-            odds = np.log(9.0) if known else 0.0
-            rule.place_threshold(new)
-            slope = logit(rule.predict_proba(X)[0, 1]) / rule.decision_function(X)[0]
-            middle = -rule.intercept_[0] - odds / slope
-            offs.append(middle / np.linalg.norm(rule.coef_))
-    assert abs(np.mean(off[True])) < 0.5 * abs(np.mean(off[False]))
-    assert np.square(off[True]).mean() < np.square(off[False]).mean()

@@ -14,7 +14,7 @@ from crossfade import (
     TaskPrior,
 )
 from crossfade.study._evaluate import Batch
-from crossfade.study._methods import METHODS, _within_reach, as_printed
+from crossfade.study._methods import METHODS, as_printed
 from crossfade.study._sources import Sources
 from crossfade.study._splits import draw_splits
 from crossfade.study._validate import check_tasks
@@ -147,7 +147,7 @@ def test_algorithm_1_has_the_estimators_curve(n_each):
     prior = crowd.paper_prior
     own = as_printed(batch)
     law = BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors"))
-    reduced = _within_reach(law)
+    reduced = law.within_reach()
     assert reduced.mu.shape[-1] < law.mu.shape[-1]
     risks = least_risk(reduced, GRID, "monte_carlo", 4000, 0).risks
     for place, X, y, *_ in windows_of(batch):
@@ -211,8 +211,8 @@ def test_the_prior_of_odd_sources_too():
 
 ESTIMATORS = {
     "target-shrunk": lambda crowd: FisherDiscriminant(),
-    "convex": lambda crowd: ConvexBlendClassifier(crowd.prior),
-    "posterior": lambda crowd: PosteriorBlendClassifier(crowd.prior),
+    "convex": lambda crowd: ConvexBlendClassifier(crowd.prior_for("convex")),
+    "posterior": lambda crowd: PosteriorBlendClassifier(crowd.prior_for("posterior")),
     "target": lambda crowd: FisherDiscriminant(shrinkage=None, feature_scale=None),
     "average-source": lambda crowd: ConvexBlendClassifier(crowd.paper_prior, alpha=0.0),
 }

@@ -8,6 +8,7 @@ import pytest
 from crossfade import (
     CalibrationStudy,
     ConvexBlendClassifier,
+    HierarchicalBlendClassifier,
     MixturePrior,
     PosteriorBlendClassifier,
     Task,
@@ -21,7 +22,9 @@ ESTIMATORS = {
     "mixture": lambda prior: PosteriorBlendClassifier(MixturePrior.from_prior(prior)),
     "convex-mixture": lambda prior: ConvexBlendClassifier(MixturePrior.from_prior(prior)),
     "per-task": lambda prior: ConvexBlendClassifier(prior, weights="per-task"),
-    "posterior-proportions": PosteriorBlendClassifier,
+    "hierarchical": HierarchicalBlendClassifier,
+    "hierarchical-unlabelled": HierarchicalBlendClassifier,
+    "posterior-unlabelled": PosteriorBlendClassifier,
 }
 
 
@@ -54,8 +57,8 @@ def test_a_variant_is_its_estimator(tasks, name):
             few = np.concatenate([np.arange(budget), 60 + np.arange(budget)])
             rest = np.setdiff1d(np.arange(80), few)
             rule = ESTIMATORS[name](prior).fit(target.X[few], target.y[few])
-            if name == "posterior-proportions":
-                rule.estimate_proportions(target.X[rest])
+            if name.endswith("unlabelled"):
+                rule.partial_fit(target.X[rest], None)
             row = rows.loc[(f"p{place}", budget)]
             assert row["accuracy"] == pytest.approx(rule.score(target.X[rest], target.y[rest]))
             assert row["expected_accuracy"] == pytest.approx(rule.expected_accuracy_, abs=1e-6)

@@ -1,23 +1,26 @@
-"""Person and crowd in, a rule out: four verbs, and the estimators that speak them.
+"""Person and crowd in, a rule out: five verbs, and the estimators that speak them.
 
 A person's direction omega (room `fisher`) is right on average and noisy; the crowd's mu (room
 `prior`) is nearly free of noise and wrong for this person. Blends lie between them:
 
-========== =========================================================================================
-convex     alpha omega + (1 - alpha) mu, with the alpha of least expected risk: the paper's class
-posterior  m + T (T + Sigma_omega)^-1 (omega - m): a matrix in the place of alpha, since the crowd
-           agrees on some directions and differs on others
-mixture    the same with crowds of several kinds, each weighted by the evidence of omega
-per_task   one weight for each source, for those who may share single directions
-========== =========================================================================================
+============ =======================================================================================
+convex       alpha omega + (1 - alpha) mu, with the alpha of least expected risk: the paper's class
+posterior    m + T (T + Sigma_omega)^-1 (omega - m): a matrix in the place of alpha, since the crowd
+             agrees on some directions and differs on others
+mixture      the same with crowds of several kinds, each weighted by the evidence of omega
+per_task     one weight for each source, for those who may share single directions
+hierarchical the posterior of the class means, from no label on, with a crowd that knows them
+============ =======================================================================================
 
 Each takes a `Direction` and a `Crowd` and gives a `Blend`, for one person or for a batch of them.
 Estimators, studies, simulations and many classes call these and nothing else. Where we depart from
 the paper: everything but `convex`, and there the exact risk and the continuous alpha.
 """
 
-from crossfade.blend._classifier import Fit as Fit
 from crossfade.blend._convex import ConvexBlendClassifier, convex
+from crossfade.blend._fit import Fit as Fit
+from crossfade.blend._hierarchical import Hierarchical, hierarchical
+from crossfade.blend._hierarchical_classifier import HierarchicalBlendClassifier
 from crossfade.blend._labels import LabelForecast, forecast_labels
 from crossfade.blend._mixture import meet, mixture
 from crossfade.blend._model_file import SavedRule, load_model, save_model
@@ -29,12 +32,15 @@ from crossfade.blend._verb import Blend
 __all__ = [
     "Blend",
     "ConvexBlendClassifier",
+    "Hierarchical",
+    "HierarchicalBlendClassifier",
     "LabelForecast",
     "MulticlassBlend",
     "PosteriorBlendClassifier",
     "SavedRule",
     "convex",
     "forecast_labels",
+    "hierarchical",
     "load_model",
     "meet",
     "mixture",

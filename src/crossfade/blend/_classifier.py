@@ -7,67 +7,30 @@ along the blend of its optimism (room `risk`): from there on it is a linear rule
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from crossfade._typing import Array
-from crossfade._validate import check_choice
+from crossfade._validate import check_choice, check_number
 from crossfade.blend._domains import split_domains
-from crossfade.blend._unlabelled import proportion_of, threshold_of
+from crossfade.blend._fit import Fit
+from crossfade.blend._hierarchical import Hierarchical, hierarchical
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import NoDirectionError, PriorMismatchError
 from crossfade.fisher._direction import Direction, learn_direction
-from crossfade.fisher._linear import LinearRule, Rule, check_both_classes, encode, slope_of
+from crossfade.fisher._linear import LinearRule, Rule, check_both_classes, encode, refuse_size
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import check_shrinkage
 from crossfade.prior._crowd import Crowd, Prior
 from crossfade.risk._error_rate import check_class_prior, log_odds
-from crossfade.risk._forecast import Forecast, forecast
+from crossfade.risk._outlook import Outlook
 
-MISSING_CLASS = ("error", "prior")
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """All that was learnt; the public attributes follow from it."""
-
-    person: Direction
-    blend: Blend
-    midpoint: Array  # (d,): in the user's units
-    given_gap: Array | None = None  # half the distance of the classes, if it is the crowd's
-
-    def rule(self) -> Rule:
-        """Rule along the blend, through the midpoint."""
-        omega = self.blend.omega
-        length = float(np.linalg.norm(omega))
-        # What has unit length already stays as it is, to the bit.
-        unit = omega if abs(length - 1.0) < 1e-14 else omega / length
-        return Rule.through(self.midpoint, unit, self.person.scale)
-
-    @cached_property
-    def forecast(self) -> Forecast:
-        """What the rule may promise for equally likely classes; made when it is asked for."""
-        return forecast(self.person, self.blend.omega, self.blend.dof, self.given_gap)
-
-    @cached_property
-    def slope(self) -> float:
-        """Slope of the log odds in the scores (equation 27)."""
-        length = np.linalg.norm(self.blend.omega)
-        return float(slope_of(self.forecast.gap / length, self.forecast.variance / length**2))
-
-    def promise(self, class_prior: float, prior_error: float = 0.0) -> Forecast:
-        """Forecast for classes of such proportions."""
-        if class_prior == 0.5 and prior_error == 0.0:
-            return self.forecast
-        blend = self.blend
-        return forecast(
-            self.person, blend.omega, blend.dof, self.given_gap, class_prior, prior_error
-        )
+MISSING_CLASS = ("auto", "error", "prior")
+#: Most unlabelled samples that are kept, the last ones.
+MOST_UNLABELLED = 500
 
 
 class BlendClassifier(LinearRule):
@@ -92,7 +55,8 @@ class BlendClassifier(LinearRule):
     _moments: ClassMoments
     _prior_given: Prior | None
     _fit: Fit
-    _prior_error: float
+    _shift: float
+    _unlabelled: Array
     #: Moments of the person's further classes, which count for the covariance only (equation 38).
     _bystanders: ClassMoments | None = None
 
@@ -126,6 +90,7 @@ class BlendClassifier(LinearRule):
         self
             The fitted estimator.
         """
+        refuse_missing(y)
         rows, labels, weight = self._check_fit_input(X, y, sample_weight)
         prior = self._check_prior()
         if sample_domain is not None:
@@ -147,7 +112,7 @@ class BlendClassifier(LinearRule):
     def partial_fit(
         self,
         X: ArrayLike,
-        y: ArrayLike,
+        y: ArrayLike | None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -155,14 +120,16 @@ class BlendClassifier(LinearRule):
 
         Only the moments of the samples so far are kept, so that a call costs the same however many
         there were. Where both classes are known beforehand, samples of the second may come later;
-        until then nothing can be predicted. Samples that are refused leave the estimator as it was.
+        until then a prior with class means answers, and without one nothing can be predicted.
+        Samples without a label tell where the middle of the classes lies; the last 500 of them are
+        kept. Samples that are refused leave the estimator as it was.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Features of the new samples.
-        y : array-like of shape (n_samples,)
-            Their labels.
+        y : array-like of shape (n_samples,) or None
+            Their labels; None, or None or NaN in the place of a label, for samples without one.
         classes : pair of labels or None, default=None
             Both labels, if the first call brings only one of them and the prior does not know.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -176,102 +143,106 @@ class BlendClassifier(LinearRule):
         before = self.__dict__.copy()
         first = "_moments" not in before
         try:
-            rows, labels, weight = self._check_fit_input(X, y, sample_weight, reset=first)
+            # After start nothing is known of the names of the features yet.
+            reset = first or self.__dict__.pop("_fresh", False)
+            hidden = missing_labels(y)
+            whole: Array = np.empty((0, 0))
+            if y is not None and hidden is None:
+                rows, labels, weight = self._check_fit_input(X, y, sample_weight, reset=reset)
+            else:
+                whole = validate_data(self, X, dtype=np.float64, order="C", reset=reset)
+                refuse_size(float(np.abs(whole).max()))
+                hidden = np.ones(len(whole), bool) if hidden is None else hidden
+                rows, labels, weight = self._labelled_part(whole, y, sample_weight, hidden)
             if first:
                 self._forget()
             if classes is not None:
                 self._announced = np.unique(np.asarray(classes))
             given = first or self.prior is not self._prior_given
             prior = self._check_prior() if given else self.prior_
-            self._learn(rows, labels, weight, prior, may_wait=True)
+            if hidden is not None:
+                self._keep_unlabelled(whole[hidden], prior)
+            if len(labels):
+                self._learn(rows, labels, weight, prior, may_wait=True)
+            else:
+                self._learn_unlabelled(prior)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
         return self
 
-    def place_threshold(self, X: ArrayLike) -> Self:
-        """Move the threshold to where unlabelled samples of the same target suggest it.
+    def start(self) -> Self:
+        """Predict at once, before the first label: the crowd's rule for a new person.
 
-        Two normals of one variance are fitted to the scores of labelled and unlabelled samples
-        (equation 28). Direction, `alpha_` and forecast stay; fitting again undoes it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Unlabelled samples of both classes, in the user's units.
+        Needs a prior with class means. `partial_fit` goes on from here.
 
         Returns
         -------
         self
-            The estimator, with another `intercept_`.
+            The estimator.
         """
-        scores = self.decision_function(X)
-        moments, coef = self._moments, self.coef_[0]
-        if moments.counts.min() == 0.0:
-            raise ValueError("A threshold between two classes needs labelled samples of both.")
-        odds = float(log_odds(self.class_prior_[1]))
-        means = moments.means @ coef + self.intercept_[0]
-        variance = np.asarray(moments.along(coef) / moments.counts.sum())
-        middle = threshold_of(moments.counts, means, variance, scores, odds)
-        self.intercept_ = self.intercept_ - (middle + odds / self._fit.slope)
-        return self
-
-    def estimate_proportions(self, X: ArrayLike) -> Self:
-        """Learn from unlabelled samples of the same target how frequent its two classes are.
-
-        Two normals of one variance are fitted to the scores (equation 45). Where their proportions
-        differ clearly from `class_prior`, they take its place: threshold, probabilities and
-        forecast follow. Where they do not, nothing changes. Direction and `alpha_` stay; fitting
-        again undoes it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Unlabelled samples, in the user's units, in the proportions of those to come.
-
-        Returns
-        -------
-        self
-            The estimator, with another `class_prior_` and `intercept_`.
-        """
-        scores = self.decision_function(X) + log_odds(self.class_prior_[1]) / self._fit.slope
-        known, length = self._fit.forecast, np.linalg.norm(self._fit.blend.omega)
-        given = self._given_prior()
-        learnt, error = proportion_of(
-            scores,
-            known.gap / length,
-            known.variance / length**2,
-            self._fit.person.counts,
-            given,
-        )
-        self._favour(float(learnt) if error > 0.0 else given, float(error))
+        prior = self._check_prior()
+        if prior is None:
+            raise ValueError(
+                "Without a label only a crowd can answer: give a prior, as TaskPrior.from_tasks "
+                "makes it, or call fit with labelled samples."
+            )
+        self._check_parameters(prior)
+        self._forget()
+        self.n_features_in_ = prior.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        self._fresh = True
+        none: NDArray[Any] = np.array([])
+        self._conclude(_no_moments(prior.n_features), none, self._both_classes(none, prior), prior)
         return self
 
     @property
     def expected_accuracy_(self) -> float:
-        """Forecast for new samples, of the classes' proportions in `class_prior_`."""
-        return float(self._promise().accuracy)
+        """Forecast for new samples of this person, in the proportions of `class_prior_`."""
+        self._outlook()
+        return float(self._fit.promise(float(self.class_prior_[1]))[0])
 
     @property
     def expected_accuracy_error_(self) -> float:
         """Standard error of the forecast."""
-        return float(self._promise().error)
+        self._outlook()
+        return float(self._fit.promise(float(self.class_prior_[1]))[1])
 
-    def _promise(self) -> Forecast:
+    def expected_accuracy_interval(self, level: float = 0.9) -> tuple[float, float]:
+        """Interval that holds this person's accuracy on new samples as often as it says.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability of the interval.
+
+        Returns
+        -------
+        lower, upper : float
+            Its ends.
+        """
+        level = check_number("level", level, 0.0, 1.0)
+        lower, upper = self._outlook().interval(level, float(self.class_prior_[1]))
+        return float(lower), float(upper)
+
+    def _outlook(self) -> Outlook:
         if "_fit" not in self.__dict__:
             check_is_fitted(self, "coef_", msg=self._not_fitted())
-        return self._fit.promise(float(self.class_prior_[1]), self._prior_error)
+        self._fit.say_contradiction()
+        return self._fit.outlook
 
-    def _log_odds_slope(self) -> float:
-        return self._fit.slope
+    def _log_odds(self, scores: Array) -> Array:
+        x = (scores + self._shift) / self._fit.deviation
+        odds: Array = self._fit.outlook.log_odds(x) - log_odds(self.class_prior_[1])
+        return odds
 
     def _forget(self) -> None:
         """Forget what was learnt before, all but what the check of the input has just set."""
         for name in list(self.__dict__):
             if name[-1] == "_" and name[-4:] != "_in_":
                 del self.__dict__[name]
-        for name in ("_moments", "_announced", "_waiting_for", "_fit"):
+        for name in ("_moments", "_announced", "_waiting_for", "_fit", "_unlabelled", "_fresh"):
             self.__dict__.pop(name, None)
 
     def _not_fitted(self) -> str:
@@ -281,6 +252,47 @@ class BlendClassifier(LinearRule):
                 f"{self._waiting_for!r}. Call partial_fit with at least one."
             )
         return super()._not_fitted()
+
+    # -- samples without a label ------------------------------------------------------------
+
+    def _labelled_part(
+        self, X: Array, y: Any, sample_weight: ArrayLike | None, hidden: NDArray[np.bool_]
+    ) -> tuple[Array, NDArray[Any], Array | None]:
+        """Samples that have a label, their labels and weights, checked."""
+        if hidden.shape != X.shape[:1]:
+            raise ValueError(
+                f"y must have one label, None or NaN for each of the {len(X)} samples; got "
+                f"{hidden.size}."
+            )
+        if y is None or hidden.all():
+            return X[:0], np.array([]), None
+        labels = np.array([name for name, none in zip(list(y), hidden, strict=True) if not none])
+        weight = sample_weight
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64)[~hidden]
+        return self._check_fit_input(X[~hidden], labels, weight, reset=False)
+
+    def _keep_unlabelled(self, rows: Array, prior: Prior | None) -> None:
+        """Keep the last samples without a label."""
+        if prior is None or prior.class_means is None:
+            raise ValueError(
+                "Samples without a label say where the classes lie only with a prior that has "
+                "class means. Give one that TaskPrior.from_tasks made, or leave these samples out."
+            )
+        self._refuse_other_features(prior, rows.shape[1])
+        if "_unlabelled" in self.__dict__:
+            rows = np.concatenate([self._unlabelled, rows])
+        self._unlabelled = rows[-MOST_UNLABELLED:]
+
+    def _learn_unlabelled(self, prior: Prior | None) -> None:
+        """Fit the rule again, after samples without a label alone."""
+        self._check_parameters(prior)
+        if "_moments" not in self.__dict__:
+            moments, seen = _no_moments(self._unlabelled.shape[1]), np.array([])
+        else:
+            moments = self._moments
+            seen = self.classes_[moments.counts > 0.0]
+        self._conclude(moments, seen, self._both_classes(seen, prior), prior, may_wait=True)
 
     # -- from samples to a rule -------------------------------------------------------------
 
@@ -325,20 +337,24 @@ class BlendClassifier(LinearRule):
         self._moments = moments if plain else moments.rotated()
         self.prior_, self._prior_given = prior, self.prior
         self.__dict__.pop("_waiting_for", None)
+        answers = self._crowd_answers(prior, len(seen))
         if len(seen) == 2:
             self.classes_ = seen
             if moments.counts.sum() < 2.0:
                 check_both_classes(moments.counts, seen.tolist())
             oriented = self._oriented(prior)
             self._publish(self._fit_both(moments, oriented), oriented)
-        elif self.on_missing_class == "prior":
-            self._fit_one(moments, seen, names, prior)
+        elif self.on_missing_class == "prior" or answers or not len(seen):
+            self._fit_few(moments, seen, names, prior)
         elif may_wait and names is not None:
             self._waiting_for = next(name for name in names.tolist() if name != seen[0])
             self.classes_ = np.sort(names)
         else:
             known = seen if names is None else names
-            remedy = "" if prior is None else ", or pass on_missing_class='prior'"
+            able = prior is not None and (
+                prior.class_means is not None or prior.half_gap is not None
+            )
+            remedy = ", or pass on_missing_class='prior'" if able else ""
             if may_wait:
                 remedy = ", or name both with partial_fit(..., classes=(first, second))"
             ordered = sorted(known.tolist(), key=lambda name: bool(name != seen[0]))
@@ -346,7 +362,7 @@ class BlendClassifier(LinearRule):
 
     def _seen_so_far(self, present: NDArray[Any]) -> NDArray[Any]:
         """Sorted labels of all samples so far, those of this call included."""
-        if "_moments" not in self.__dict__:
+        if "_moments" not in self.__dict__ or not self._moments.counts.any():
             return present
         before = self.classes_[self._moments.counts > 0.0]
         if (present.dtype.kind in "OU") != (before.dtype.kind in "OU"):
@@ -388,33 +404,59 @@ class BlendClassifier(LinearRule):
             correlation=prior.neighbour_correlation if alike and prior is not None else None,
         )
 
+    def _crowd_answers(self, prior: Prior | None, n_seen: int) -> bool:
+        """Whether the crowd can stand in for classes that have no labelled sample."""
+        if n_seen == 2 or self.on_missing_class != "auto" or prior is None:
+            return False
+        return prior.class_means is not None or (n_seen == 1 and prior.half_gap is not None)
+
     def _fit_both(self, moments: ClassMoments, prior: Prior | None) -> Fit:
         person = self._direction(moments, prior)
+        about: dict[str, Any] = {
+            "scale": person.scale,
+            "counts": moments.counts,
+            "prior": prior,
+            "verb": self._played(),
+        }
+        midpoint = person.midpoint
+        if prior is not None and "_unlabelled" in self.__dict__:
+            # Direction and forecast stay; the middle is where all samples together suggest it.
+            midpoint = self._posterior_means(moments, prior).midpoint * prior.feature_scale
         if prior is None:
             if not person.length:
                 raise NoDirectionError(
                     "The classes do not differ in any feature, and there is no prior to turn to. "
                     "Check the features, or give more samples."
                 )
-            return Fit(person, Blend(person.omega, person.rank, np.ones(())), person.midpoint)
+            return Fit(person, Blend(person.omega, person.rank, np.ones(())), midpoint, **about)
         if not person.length:
             # Classes that do not differ have no direction of their own: the crowd's it is.
             crowd = Blend(prior.mean_direction, np.zeros(()), np.zeros(()))
-            return Fit(person, crowd, person.midpoint)
+            return Fit(person, crowd, midpoint, **about)
         blend = self._blend(person, prior)
         if not blend.omega.any():
             raise NoDirectionError(
                 f"The target's direction and the crowd's cancel out at alpha={blend.alpha:g}. "
                 "Choose another alpha, or None."
             )
-        return Fit(person, blend, person.midpoint)
+        return Fit(person, blend, midpoint, **about)
+
+    def _posterior_means(self, moments: ClassMoments, prior: Prior) -> Hierarchical:
+        """What the crowd and all samples, labelled or not, say of the class means."""
+        return hierarchical(
+            moments,
+            prior.class_means.population,
+            prior.feature_scale,
+            unlabelled=self.__dict__.get("_unlabelled"),
+            in_a_row=bool(self.in_a_row),
+        )
 
     def _publish(self, fit: Fit, prior: Prior | None) -> None:
         """Set the rule and everything that can be asked about it."""
         blend = fit.blend
         self._fit = fit
         self.midpoint_, self.alpha_ = fit.midpoint, float(blend.alpha)
-        self.target_projection_ = fit.person.omega
+        self.target_projection_ = None if fit.person is None else fit.person.omega
         source = blend.source
         if source is None and prior is not None:
             source = prior.crowd.mean_direction
@@ -424,44 +466,69 @@ class BlendClassifier(LinearRule):
         self.source_projection_ = source
         self.component_weights_ = None if self.prior_ is None else self.prior_.shares
         self._set_blend(blend)
-        self._set_rule(fit.rule())
-        self.class_prior_ = np.array([0.5, 0.5])
-        self._favour(self._given_prior())
+        length = float(np.linalg.norm(blend.omega))
+        # What has unit length already stays as it is, to the bit.
+        unit = blend.omega if abs(length - 1.0) < 1e-14 else blend.omega / length
+        self._set_rule(Rule.through(fit.midpoint, unit, fit.scale))
+        second = self._given_prior()
+        self.class_prior_ = np.array([1.0 - second, second])
+        self._shift = 0.0
+        if second != 0.5:
+            # Where the probabilities are even (equation 20), so that these and labels agree.
+            self._shift = float(fit.outlook.where(log_odds(second)) * fit.deviation)
+            self.intercept_ = self.intercept_ - self._shift
 
-    def _favour(self, class_prior: float, error: float = 0.0) -> None:
-        """Move the threshold to a proportion of the second class (equation 20)."""
-        self._prior_error = error
-        if class_prior != self.class_prior_[1]:
-            # The slope of the probabilities, so that these still say which class is likelier.
-            step = log_odds(class_prior) - log_odds(self.class_prior_[1])
-            self.intercept_ = self.intercept_ - step / self._fit.slope
-            self.class_prior_ = np.array([1.0 - class_prior, class_prior])
-
-    def _fit_one(
+    def _fit_few(
         self,
         moments: ClassMoments,
         present: NDArray[Any],
         names: NDArray[Any] | None,
         prior: Prior | None,
     ) -> None:
-        """Rule of the crowd, through a midpoint half a gap away from the class that was seen."""
-        if prior is None or prior.half_gap is None:
+        """Rule of the crowd, where not every class has a labelled sample."""
+        who = f"Only class {present.tolist()[0]!r} has" if len(present) else "No class has"
+        if prior is None or (
+            prior.class_means is None and (prior.half_gap is None or not len(present))
+        ):
+            needs = "an average half gap" if len(present) else "class means"
             raise ValueError(
-                f"Only one class, {present.tolist()[0]!r}, has labelled samples, and "
-                "on_missing_class='prior' needs a prior with an average half gap, as from_tasks "
-                "makes it. Build the prior from tasks, or label at least 1 sample of the other "
-                "class."
+                f"{who} labelled samples, and the crowd can stand in for the others only with a "
+                f"prior that has {needs}, as from_tasks makes it. Build the prior from tasks, or "
+                "label at least 1 sample of every class."
             )
         if names is None:
             raise ValueError(
-                f"Only class {present.tolist()[0]!r} has labelled samples, and neither prior nor "
-                "classes say what the other one is. Pass classes=(first, second)."
+                f"{who} labelled samples, and neither prior nor classes say what the classes are. "
+                "Pass classes=(first, second), or label at least 1 sample of each."
             )
         self.classes_ = np.sort(names)
         oriented = prior if self._same_order() else prior.reversed()
-        half_gap = np.asarray(oriented.half_gap)
+        if oriented.class_means is None:
+            self._publish(self._fit_half_gap(moments, present, oriented), oriented)
+            self.target_projection_ = None
+            return
+        self._publish(self._fit_by_means(moments, oriented), oriented)
+
+    def _fit_by_means(self, moments: ClassMoments, prior: Prior) -> Fit:
+        """The crowd's direction, through the middle of the posterior class means."""
+        means = self._posterior_means(moments, prior)
+        blend = Blend(prior.mean_direction, np.zeros(()), np.zeros(()))
+        return Fit(
+            None,
+            blend,
+            means.midpoint * prior.feature_scale,
+            prior.feature_scale,
+            moments.counts,
+            prior,
+            self._played(),
+            means,
+        )
+
+    def _fit_half_gap(self, moments: ClassMoments, present: NDArray[Any], prior: Prior) -> Fit:
+        """The crowd's direction, through a midpoint half a gap away from the class seen."""
+        half_gap = np.asarray(prior.half_gap)
         seen = int(present[0] == self.classes_[1])
-        step = half_gap * oriented.feature_scale
+        step = half_gap * prior.feature_scale
         mean = moments.means[seen]
         midpoint = mean - step if seen else mean + step
         # A stand-in for the class not seen, so that the forecast has its gap and its noise.
@@ -473,12 +540,11 @@ class BlendClassifier(LinearRule):
             n_classes=len(moments.counts),
             quartic=moments.quartic is not None,
         )
-        person = self._direction(moments + mirrored, oriented)
-        direction = oriented.mean_direction
+        person = self._direction(moments + mirrored, prior)
+        direction = prior.mean_direction
         gap = np.asarray(direction @ half_gap)
         blend = Blend(direction, np.zeros(()), np.zeros(()))
-        self._publish(Fit(person, blend, midpoint, gap), oriented)
-        self.target_projection_ = None
+        return Fit(person, blend, midpoint, person.scale, moments.counts, prior, None, None, gap)
 
     # -- agreement of target and prior ------------------------------------------------------
 
@@ -551,12 +617,16 @@ class BlendClassifier(LinearRule):
     def _noise_form(self) -> str:
         return "unit"
 
+    def _played(self) -> str | None:
+        """Whose replay tells what forecasts are worth; None for settings that nobody played."""
+        return None
+
     def _batched(self, crowd: Crowd | None) -> bool:
         """Whether several people, or pairs of classes, can be blended with their crowds at once."""
         return True
 
     def _blend(self, person: Direction, prior: Prior) -> Blend:
-        """One of the four verbs."""
+        """One of the verbs."""
         raise NotImplementedError
 
     def _blend_with(self, person: Direction, crowd: Crowd) -> Blend:
@@ -566,3 +636,38 @@ class BlendClassifier(LinearRule):
     def _set_blend(self, blend: Blend) -> None:
         """Set the public attributes that only this blend has."""
         raise NotImplementedError
+
+
+def missing_labels(y: Any) -> NDArray[np.bool_] | None:
+    """Which labels are None or NaN; None if there is none of these, or no label at all."""
+    if y is None:
+        return None
+    labels = np.asarray(y)
+    if labels.dtype.kind == "f":
+        hidden = np.isnan(labels)
+    elif labels.dtype.kind == "O":
+        hidden = np.array([one is None or one != one for one in labels.ravel().tolist()], bool)
+    else:
+        return None
+    return hidden if hidden.any() and labels.ndim == 1 else None
+
+
+def refuse_missing(y: Any) -> None:
+    """Refuse labels of which some are missing, where all are needed."""
+    hidden = missing_labels(y)
+    if hidden is not None:
+        raise ValueError(
+            f"{hidden.sum()} of {hidden.size} labels are missing, and fit needs them all. Use "
+            "partial_fit, which takes samples without a label, or leave these out."
+        )
+
+
+def _no_moments(n_features: int) -> ClassMoments:
+    """Moments of no sample."""
+    return ClassMoments(
+        np.zeros(2),
+        np.zeros((2, n_features)),
+        np.zeros((0, n_features)),
+        True,
+        np.zeros(n_features),
+    )

@@ -128,8 +128,9 @@ class ConvexBlendClassifier(BlendClassifier):
         How the expected risk is computed, see :func:`expected_risk`.
     n_draws : int, default=100
         Draws of "monte_carlo" for each alpha.
-    on_missing_class : {"error", "prior"}, default="error"
-        What to do with samples of one class only: refuse, or use the crowd's direction and gap.
+    on_missing_class : {"auto", "error", "prior"}, default="auto"
+        What to do if not every class has a labelled sample: "error" refuses, "prior" uses the
+        crowd's direction and means, and "auto" does so where the prior has them.
     classes : pair of labels or None, default=None
         The target's labels in the order of the prior's classes, if they have other names.
     class_prior : pair of floats or None, default=None
@@ -157,7 +158,7 @@ class ConvexBlendClassifier(BlendClassifier):
     projection_, target_projection_, source_projection_ : ndarray of shape (n_features,)
         Unit directions of the blend, of the target alone and of the crowd, in scaled units.
     class_prior_ : ndarray of shape (2,)
-        Probabilities of the classes, as given or as :meth:`estimate_proportions` found them.
+        Probabilities of the classes.
     midpoint_ : ndarray of shape (n_features,)
         Middle between the classes, where the threshold lies if these are equally likely, in the
         user's units.
@@ -209,7 +210,7 @@ class ConvexBlendClassifier(BlendClassifier):
         noise: str = "unit",
         method: str = "deterministic",
         n_draws: int = 100,
-        on_missing_class: str = "error",
+        on_missing_class: str = "auto",
         classes: Any = None,
         class_prior: ArrayLike | None = None,
         in_a_row: bool = True,
@@ -307,6 +308,12 @@ class ConvexBlendClassifier(BlendClassifier):
 
     def _noise_form(self) -> str:
         return self.noise
+
+    def _played(self) -> str | None:
+        usual = ("tangent", "unit", "deterministic", "average", "oas")
+        mine = (self.psi, self.noise, self.method, self.weights, self.shrinkage)
+        free = self.alpha is None and self.alphas is None
+        return "convex" if free and mine == usual else None
 
     def _blend(self, person: Direction, prior: Prior) -> Blend:
         if self.weights == "per-task":

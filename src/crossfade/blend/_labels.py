@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array
-from crossfade._validate import check_finite
+from crossfade._validate import check_number
+from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._convex import ConvexBlendClassifier, convex
-from crossfade.blend._posterior import Path, PosteriorBlendClassifier, path_of
+from crossfade.blend._posterior import Path, path_of
 from crossfade.fisher._direction import Direction, worth_of_runs
 from crossfade.fisher._spectrum import Spectrum
+from crossfade.prior._replay import rung_of, usable
 from crossfade.risk._forecast import Forecast, expected_accuracy, forecast
+from crossfade.risk._outlook import Outlook, shrunk_score
 
 #: The target's separation is never taken for less than this share of what its samples show.
 _LEAST_SHARE = 0.2
@@ -26,33 +30,44 @@ class LabelForecast(NamedTuple):
     Attributes
     ----------
     n_per_class : ndarray of shape (n_budgets,)
-        Labelled samples of each class.
+        Labelled samples of each class; of unequal numbers their harmonic mean.
     accuracy, error : ndarray of shape (n_budgets,)
-        Expected accuracy, and its standard error.
+        Expected accuracy of this person, and its standard error.
+    lower, upper : ndarray of shape (n_budgets,)
+        Interval that holds the accuracy as often as `level` says.
     """
 
     n_per_class: Array
     accuracy: Array
     error: Array
+    lower: Array
+    upper: Array
 
 
 def forecast_labels(
-    blend: ConvexBlendClassifier | PosteriorBlendClassifier, n_per_class: ArrayLike
+    blend: BlendClassifier, n_per_class: ArrayLike | Sequence[Any], *, level: float = 0.9
 ) -> LabelForecast:
-    """What more labelled samples of the same target would bring (equation 46).
+    """What other numbers of labelled samples of the same target would bring (equations 46 and 60).
+
+    With a prior that has replayed its people, they tell: those who looked like this one with as
+    many samples, and what became of them with more. Without, theory does.
 
     Parameters
     ----------
-    blend : ConvexBlendClassifier or PosteriorBlendClassifier
-        A blend that was fitted to a few labelled samples of both classes.
-    n_per_class : array-like of shape (n_budgets,)
-        Labelled samples of each class to think of, at least 2.
+    blend : ConvexBlendClassifier, PosteriorBlendClassifier or HierarchicalBlendClassifier
+        A fitted blend.
+    n_per_class : array-like of shape (n_budgets,), or sequence of int and of pairs of int
+        Labelled samples of each class to think of; a pair is those of the first and of the second
+        class.
+    level : float, default=0.9
+        Probability of the intervals.
 
     Returns
     -------
     LabelForecast
-        Expected accuracies and their errors, for classes as frequent as ``blend.class_prior_``;
-        with as many samples as there are it is ``blend.expected_accuracy_``.
+        Expected accuracies with their errors and intervals, for classes as frequent as
+        ``blend.class_prior_``; with as many samples as there are it is
+        ``blend.expected_accuracy_``.
 
     Examples
     --------
@@ -63,47 +78,92 @@ def forecast_labels(
     >>> X = rng.normal(size=(8, 3)) + np.repeat([[-1, 0, 0], [1, 0, 0]], 4, axis=0)
     >>> blend = PosteriorBlendClassifier(prior).fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
     >>> now, more = forecast_labels(blend, [4, 40]).accuracy
-    >>> bool(abs(now - blend.expected_accuracy_) < 1e-12), bool(more > now)
-    (True, True)
+    >>> bool(more > now)
+    True
     """
-    budgets = check_finite("n_per_class", n_per_class, 1)
-    if budgets.ndim > 1 or budgets.size == 0 or budgets.min() < 2.0:
-        raise ValueError(
-            f"n_per_class must be numbers of at least 2 samples of each class; got {n_per_class!r}."
-        )
-    if not isinstance(blend, (ConvexBlendClassifier, PosteriorBlendClassifier)):
+    if not isinstance(blend, BlendClassifier):
         raise TypeError(f"blend must be one of Crossfade's; got {type(blend).__name__}.")
     check_is_fitted(blend, "coef_", msg=blend._not_fitted())
-    prior = blend._oriented(blend.prior_)
+    level = check_number("level", level, 0.0, 1.0)
+    many = getattr(blend, "_many", None)
+    fit = blend._fit if many is None else many
+    class_prior = float(blend.class_prior_[1]) if many is None else 0.5
+    record = None
+    if fit.played and fit.verb is not None and fit.prior is not None:
+        record = usable(fit.prior.replay, fit.verb)
+    least = 0.0 if record is not None else 2.0
+    budgets = _budgets(n_per_class, least, len(blend.classes_))
+    if record is not None:
+        now = np.broadcast_to(rung_of(fit.counts), budgets.shape)
+        raw = np.broadcast_to(fit.raw, budgets.shape)
+        outlook = Outlook(*record.calibrate(raw, now, budgets))
+        accuracy, error = outlook.accuracy(class_prior), outlook.error(class_prior)
+    else:
+        outlook, accuracy, error = _by_theory(blend, budgets, class_prior)
+    lower, upper = outlook.interval(level, class_prior)
+    return LabelForecast(budgets, accuracy, error, lower, upper)
+
+
+def _budgets(n_per_class: Any, least: float, n_classes: int) -> Array:
+    """Samples of each class (n_budgets,); of unequal numbers the harmonic mean."""
+    try:
+        given = [np.asarray(one, np.float64) for one in n_per_class]
+        if any(one.shape not in ((), (n_classes,)) for one in given):
+            raise ValueError(f"a budget is a number, or one for each of {n_classes} classes")
+        pairs = np.stack([np.broadcast_to(one, (n_classes,)) for one in given])
+    except (TypeError, ValueError) as reason:
+        raise ValueError(
+            "n_per_class must be a list of numbers of samples of each class, or of pairs of them, "
+            f"as [4, 8, (24, 2)] is; got {n_per_class!r}."
+        ) from reason
+    if not np.isfinite(pairs).all() or pairs.min() < least:
+        raise ValueError(
+            f"n_per_class must be numbers of at least {least:g} samples of each class; got "
+            f"{n_per_class!r}."
+        )
+    return np.asarray(rung_of(pairs), np.float64)
+
+
+def _by_theory(
+    blend: BlendClassifier, budgets: Array, class_prior: float
+) -> tuple[Outlook, Array, Array]:
+    """What theory alone says: today's forecast, and what better directions add to it."""
+    # Of many classes only those who played know.
+    prior = None if len(blend.classes_) > 2 else blend._oriented(blend.prior_)
     refusal = "What more labels would bring cannot be told of a blend"
     if prior is None or len(prior.crowds) > 1 or blend.weights != "average":
-        raise ValueError(f"{refusal} other than with the average of a TaskPrior.")
-    if blend.target_projection_ is None:
+        raise ValueError(
+            f"{refusal} other than with the average of a TaskPrior, or with a prior that has "
+            "replayed its people: TaskPrior.from_tasks does."
+        )
+    person = blend._fit.person
+    if blend._fit.means is not None and person is not None:
+        raise ValueError(
+            f"{refusal} of class means other than with a prior that has replayed its people: "
+            "TaskPrior.from_tasks does."
+        )
+    if person is None or blend.target_projection_ is None:
         raise ValueError(f"{refusal} without labelled samples of both classes.")
-    person, class_prior = blend._fit.person, float(blend.class_prior_[1])
-    promise = blend._fit.forecast
     # The noise of equation 5 without the part that a learnt scale adds.
     path = path_of(
         person._replace(noise=_noise(person, person.length**2, person.mean_noise, person.dof)),
         prior.crowd,
     )
-    omega = blend._fit.blend.omega
     crowd, strength = None, np.ones(())
     if isinstance(blend, ConvexBlendClassifier):
-        mu = prior.crowd.mean_direction
         # Without a curve there was nothing to choose, nor will there be: alpha was given, or the
         # crowd has no direction to speak of.
         alpha = blend.alpha_ if np.isnan(blend.risks_).all() else None
-        crowd = ConvexCrowd(mu, alpha)
+        crowd = ConvexCrowd(prior.crowd.mean_direction, alpha)
         made = convex(person, prior.crowd, alpha=blend.alpha_)
-        omega, promise = made.omega, forecast(person, made.omega, made.dof)
     else:
-        strength = np.asarray(min(blend.strength_, 1e12))
-        posterior = path.at(strength)
-        omega = posterior.omega
-        promise = forecast(person, omega, posterior.dof)
-    proportions = class_prior, blend._prior_error
-    return more_labels(person, omega, promise, path, strength, budgets, crowd, proportions)
+        strength = np.asarray(min(getattr(blend, "strength_", 1.0), 1e12))
+        made = path.at(strength)
+    promise = forecast(person, made.omega, made.dof)
+    own = np.clip(made.dof / np.maximum(person.rank, 1), 0.0, 1.0)
+    return more_labels(
+        person, made.omega, promise, path, strength, budgets, own, crowd, class_prior
+    )
 
 
 class ConvexCrowd(NamedTuple):
@@ -120,14 +180,14 @@ def more_labels(
     path: Path,
     strength: Array,
     budgets: Array,
+    own: Array,
     crowd: ConvexCrowd | None = None,
-    proportions: tuple[float, float] = (0.5, 0.0),
-) -> LabelForecast:
+    class_prior: float = 0.5,
+) -> tuple[Outlook, Array, Array]:
     """Forecast for other numbers of samples: today's, and what better directions add to it.
 
-    `proportions` are the probability of the second class and its standard error.
+    The law of the probit, the accuracy for a proportion of the second class, and its error.
     """
-    class_prior, prior_error = proportions
     square = person.length**2
     inverse = person.sigma.inverse()
     square = np.maximum(square - person.mean_noise * inverse.trace(), _LEAST_SHARE * square)
@@ -149,13 +209,17 @@ def more_labels(
     own_score = now[..., None] + gain
     score = own_score / np.sqrt(np.maximum(1.0 + later - noise - doubt, 0.5))
     spread = np.sqrt(noise + doubt + score**2 / (2.0 * person.dof))
-    known = own_score, doubt, noise, spread
-    accuracy, error = expected_accuracy(*known, class_prior, prior_error, later)
-    if class_prior != 0.5:
-        # Where classes hardly differ the correction for bold thresholds would make the curve fall.
-        today, _ = expected_accuracy(now[..., None], doubt, noise, spread, class_prior)
-        accuracy = np.maximum(accuracy, np.where(later <= noise, today, 0.0))
-    return LabelForecast(budgets, accuracy, error)
+    contrary = np.asarray(np.vecdot(omega, person.nu) < 0.0)[..., None]
+    dof = np.broadcast_to(person.dof[..., None], score.shape)
+    outlook = Outlook.of_theory(score, spread, dof, contrary, own[..., None])
+    if class_prior == 0.5:
+        return outlook, outlook.accuracy(), outlook.error()
+    own_score, left = shrunk_score(own_score, spread, contrary, own[..., None])
+    accuracy, error = expected_accuracy(own_score, doubt, noise, left, class_prior, 0.0, later)
+    # Where classes hardly differ the correction for bold thresholds would make the curve fall.
+    now, left = shrunk_score(now[..., None], spread, contrary, own[..., None])
+    today, _ = expected_accuracy(now, doubt, noise, left, class_prior)
+    return outlook, np.maximum(accuracy, np.where(later <= noise, today, 0.0)), error
 
 
 def _worth(correlation: Array | None, budgets: Array) -> tuple[Array, Array]:

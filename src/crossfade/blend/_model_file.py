@@ -25,12 +25,13 @@ from crossfade.blend._classifier import BlendClassifier
 from crossfade.fisher._linear import LinearRule
 from crossfade.prior._archive import content_of
 from crossfade.prior._crowd import Prior
-from crossfade.risk._error_rate import check_class_prior
+from crossfade.risk._error_rate import check_class_prior, log_odds
+from crossfade.risk._outlook import Outlook
 
 Array = NDArray[np.float64]
 
 FORMAT = "crossfade-model"
-VERSION = 1
+VERSION = 2
 
 
 class SavedRule(LinearRule):
@@ -72,6 +73,10 @@ class SavedRule(LinearRule):
     midpoint_: Array
     n_labelled_: tuple[float, float]
     prior_: dict[str, Any] | None
+    #: Law of the probit of the accuracy; a model of version 1 has a slope of the log odds alone.
+    _outlook: Outlook | None
+    _deviation: float
+    _shift: float
     _slope: float
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> NoReturn:
@@ -97,8 +102,33 @@ class SavedRule(LinearRule):
         names = " and ".join(map(repr, self.classes_.tolist()))
         return f"SavedRule(classes {names}, n_features={self.n_features_in_})"
 
-    def _log_odds_slope(self) -> float:
-        return self._slope
+    def expected_accuracy_interval(self, level: float = 0.9) -> tuple[float, float]:
+        """Interval that holds this person's accuracy on new samples as often as it says.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability of the interval.
+
+        Returns
+        -------
+        lower, upper : float
+            Its ends.
+        """
+        check_is_fitted(self, "coef_", msg=self._not_fitted())
+        if self._outlook is None:
+            raise AttributeError(
+                "This model file is of version 1, which holds no interval. Save the blend again."
+            )
+        level = check_number("level", level, 0.0, 1.0)
+        lower, upper = self._outlook.interval(level, float(self.class_prior_[1]))
+        return float(lower), float(upper)
+
+    def _log_odds(self, scores: Array) -> Array:
+        if self._outlook is None:
+            return self._slope * scores
+        odds = self._outlook.log_odds((scores + self._shift) / self._deviation)
+        return odds - log_odds(self.class_prior_[1])
 
     def _not_fitted(self) -> str:
         return "This %(name)s is empty; load_model makes one from a file."
@@ -109,8 +139,8 @@ def save_model(blend: BlendClassifier, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    blend : ConvexBlendClassifier or PosteriorBlendClassifier
-        A fitted blend.
+    blend : ConvexBlendClassifier, PosteriorBlendClassifier or HierarchicalBlendClassifier
+        A fitted blend of two classes.
     path : str or path-like
         Where to; by custom it ends in ``.json``.
 
@@ -127,10 +157,15 @@ def save_model(blend: BlendClassifier, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(blend, BlendClassifier):
         raise TypeError(
-            f"A model file holds a ConvexBlendClassifier or a PosteriorBlendClassifier; got "
-            f"{type(blend).__name__}."
+            "A model file holds a ConvexBlendClassifier, a PosteriorBlendClassifier or a "
+            f"HierarchicalBlendClassifier; got {type(blend).__name__}."
         )
     check_is_fitted(blend, "coef_", msg=blend._not_fitted())
+    if len(blend.classes_) > 2:
+        raise ValueError(
+            f"A model file holds a rule of two classes, and this one has {len(blend.classes_)}. "
+            "Save the prior instead, and fit again where the rule is used."
+        )
     names = getattr(blend, "feature_names_in_", None)
     fields: dict[str, Any] = {
         "format": FORMAT,
@@ -140,9 +175,13 @@ def save_model(blend: BlendClassifier, path: str | os.PathLike[str]) -> None:
         "feature_names": None if names is None else names.tolist(),
         "coef": blend.coef_[0].tolist(),
         "intercept": float(blend.intercept_[0]),
-        "slope": float(blend._log_odds_slope()),
+        "calibration": {
+            **{name: float(value) for name, value in blend._fit.outlook._asdict().items()},
+            "deviation": float(blend._fit.deviation),
+            "shift": blend._shift,
+        },
         "projection": blend.projection_.tolist(),
-        "feature_scale": blend._fit.person.scale.tolist(),
+        "feature_scale": blend._fit.scale.tolist(),
         "midpoint": blend.midpoint_.tolist(),
         "alpha": float(blend.alpha_),
         "class_prior": blend.class_prior_.tolist(),
@@ -240,7 +279,16 @@ def _rule_of(fields: dict[str, Any]) -> SavedRule:
             raise ValueError(f"{name} must have {coef.size} numbers, as coef has.")
     rule.coef_ = coef[None, :]
     rule.intercept_ = np.array([check_number("intercept", fields["intercept"], -np.inf)])
-    rule._slope = check_number("slope", fields["slope"], 0.0)
+    rule._outlook, rule._deviation, rule._shift, rule._slope = None, 1.0, 0.0, 0.0
+    if fields["version"] == 1:
+        rule._slope = check_number("slope", fields["slope"], 0.0)
+    else:
+        known = fields["calibration"]
+        mean = check_number("mean", known["mean"], -np.inf)
+        spread, dof = (check_number(name, known[name], 0.0) for name in ("spread", "dof"))
+        rule._outlook = Outlook(np.asarray(mean), np.asarray(spread), np.asarray(dof))
+        rule._deviation = check_number("deviation", known["deviation"], 1e-300)
+        rule._shift = check_number("shift", known["shift"], -np.inf)
     rule.projection_ = np.array(fields["projection"])
     rule.midpoint_ = np.array(fields["midpoint"])
     rule.feature_scale_ = check_scale(fields["feature_scale"], coef.size)

@@ -7,9 +7,9 @@ every pair, and one decomposition serves all pairs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import reduce
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,16 +19,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crossfade._typing import Array, Places
 from crossfade._validate import check_choice
-from crossfade.blend._classifier import BlendClassifier, Fit
+from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._coupling import couple_pairs, couple_rests, coupled_accuracy
+from crossfade.blend._fit import Fit
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._direction import Direction, learn_pairs
-from crossfade.fisher._linear import LabelledClassifier, slope_of
+from crossfade.fisher._linear import LabelledClassifier
 from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._spectrum import Spectrum, check_shrinkage, invert
+from crossfade.fisher._spectrum import Spectrum, check_shrinkage
 from crossfade.prior._multiclass import STRATEGIES, MulticlassPrior, Pair, pairs_of
-from crossfade.risk._forecast import Forecast, forecast
+from crossfade.risk._outlook import Outlook
 
 
 class MulticlassBlend(LabelledClassifier):
@@ -124,7 +125,7 @@ class MulticlassBlend(LabelledClassifier):
             rule.fit(rows, labels, sample_weight=weight)
             self.classes_ = rule.classes_
             pair = tuple(rule.classes_.tolist())
-            self._pairs = _Pairs.of({pair: rule}, rule._fit.person.means)
+            self._pairs = _Pairs.of({pair: rule}, rule.midpoint_[None, :])
             return self
         self._check_prior(prior, present, rows.shape[1])
         self.classes_ = present
@@ -196,7 +197,7 @@ class MulticlassBlend(LabelledClassifier):
     def expected_accuracy_(self) -> float:
         """Forecast for new samples, all classes being equally likely (equation 40)."""
         pairs = self._forecasting_pairs()
-        if len(pairs.slopes) == 1:
+        if len(pairs.fits) == 1:
             return float(pairs.promised[0])
         first, second = np.triu_indices(len(self.classes_), 1)
         slopes, along = pairs.slopes, pairs.directions
@@ -205,7 +206,7 @@ class MulticlassBlend(LabelledClassifier):
         # A pair that is certain is taken for one that errs once in 1e15: scores must be numbers.
         score = ndtri(np.clip(pairs.promised, 1e-15, 1.0 - 1e-15))
         score = score * np.sqrt(np.diagonal(covariance))
-        centres = pairs.log_odds(pairs.means)
+        centres = slopes * (pairs.means @ pairs.coef.T + pairs.intercept)
         each = np.arange(len(slopes))
         centres[first, each], centres[second, each] = -score, score
         return float(coupled_accuracy(centres, covariance))
@@ -213,11 +214,11 @@ class MulticlassBlend(LabelledClassifier):
     @property
     def expected_accuracy_error_(self) -> float:
         """Standard error of the forecast: the average of those of the pairs."""
-        return float(np.mean(self._forecasting_pairs().errors))
+        return float(np.mean([fit.outlook.error() for fit in self._forecasting_pairs().fits]))
 
     def _forecasting_pairs(self) -> _Pairs:
         self._check_fitted()
-        if len(self._pairs.slopes) > 1 and self.strategy == "one-vs-rest":
+        if len(self._pairs.fits) > 1 and self.strategy == "one-vs-rest":
             raise AttributeError(
                 "There is no forecast for classes that are set against the rest, which is not one "
                 "normal class. Use strategy='pairwise'."
@@ -303,26 +304,14 @@ class MulticlassBlend(LabelledClassifier):
             blend = Blend(person.omega, person.rank, np.ones(len(pairs)))
         else:
             blend = rule._blend_with(person, crowd)
-        promise = forecast(person, blend.omega, blend.dof)
         length = np.linalg.vector_norm(blend.omega, axis=-1)
         if not length.all():
             return None
-        slopes = slope_of(promise.gap / length, promise.variance / length**2)
         directions = blend.omega / length[:, None]
         coef = directions / person.scale
         intercept = -np.vecdot(coef, person.midpoint)
-        rules = _LazyRules(self, pairs, parts, person, blend, promise)
-        return _Pairs(
-            coef,
-            intercept,
-            _shared_loss(slopes, _plain_slope(directions, person.nu, person.sigma)),
-            moments.means,
-            directions,
-            person.sigma.of(0, len(pairs)),
-            promise.accuracy,
-            promise.error,
-            rules,
-        )
+        rules = _LazyRules(self, pairs, parts, person, blend)
+        return _Pairs(coef, intercept, moments.means, directions, rules)
 
     def _rule(self, pair: Pair, prior: MulticlassPrior | None) -> BlendClassifier:
         rule: BlendClassifier = clone(self.estimator)
@@ -348,6 +337,12 @@ class MulticlassBlend(LabelledClassifier):
         seen = np.array(pair)[own.counts > 0.0]
         rule._conclude(own, seen, np.array(pair), rule.prior)
         return rule
+
+    def _crowd_answers(self, prior: MulticlassPrior) -> bool:
+        """Whether the crowd stands in for classes that have no labelled sample."""
+        word = self.estimator.on_missing_class
+        known = all(one.half_gap is not None for one in prior.priors.values())
+        return word == "prior" or (word == "auto" and self.strategy == "pairwise" and known)
 
     def _check_prior(self, prior: Any, present: NDArray[Any], n_features: int) -> None:
         """Refuse a prior of something else, and classes that neither it nor the samples know."""
@@ -380,7 +375,7 @@ class MulticlassBlend(LabelledClassifier):
         if not seen:
             raise ValueError("No sample counts: all weights are zero. Give samples that do count.")
         missing = next((name for name in known if name not in seen), None)
-        if missing is not None and self.estimator.on_missing_class != "prior":
+        if missing is not None and not self._crowd_answers(prior):
             raise ValueError(
                 f"Class {missing!r} of the prior has no labelled sample; found samples of {seen}. "
                 "Label at least 1 sample of it, or pass on_missing_class='prior' to the estimator."
@@ -400,47 +395,77 @@ class MulticlassBlend(LabelledClassifier):
                 )
 
 
-class _Pairs(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Pairs:
     """Rules of all pairs, in the user's units."""
 
     coef: Array  # (P, d)
     intercept: Array  # (P,)
-    slopes: Array  # (P,): of the log odds in the scores
     means: Array  # (K, d): class means
     directions: Array  # (P, d): unit directions in scaled units
-    sigma: Spectrum  # covariance within the classes, as the first pair has it
-    promised: Array  # (P,): forecast of each pair
-    errors: Array  # (P,)
     rules: Mapping[Pair, BlendClassifier]
 
     @classmethod
     def of(cls, rules: dict[Pair, BlendClassifier], means: Array) -> _Pairs:
         """Those of rules that were fitted one by one."""
         fitted = list(rules.values())
-        slopes = np.array([rule._log_odds_slope() for rule in fitted])
-        directions = np.stack([rule.projection_ for rule in fitted])
-        if len(fitted) > 1:
-            plain = [
-                _plain_slope(rule.projection_, rule._fit.person.nu, rule._fit.person.sigma)
-                for rule in fitted
-            ]
-            slopes = _shared_loss(slopes, np.array(plain))
         return cls(
             np.concatenate([rule.coef_ for rule in fitted]),
             np.concatenate([rule.intercept_ for rule in fitted]),
-            slopes,
             means,
-            directions,
-            fitted[0]._fit.person.sigma,
-            np.array([rule.expected_accuracy_ for rule in fitted]),
-            np.array([rule.expected_accuracy_error_ for rule in fitted]),
+            np.stack([rule.projection_ for rule in fitted]),
             rules,
         )
 
+    @cached_property
+    def fits(self) -> list[Fit]:
+        """What was learnt of each pair."""
+        if isinstance(self.rules, _LazyRules):
+            return self.rules.fits()
+        return [rule._fit for rule in self.rules.values()]
+
+    @property
+    def sigma(self) -> Spectrum:
+        """Covariance within the classes, as the first pair has it."""
+        person = self.fits[0].person
+        assert person is not None
+        return person.sigma
+
+    @cached_property
+    def promised(self) -> Array:
+        """Forecast of each pair (P,)."""
+        if len(self.fits) == 1:
+            return np.array([rule.expected_accuracy_ for rule in self.rules.values()])
+        return np.array([fit.outlook.accuracy() for fit in self.fits])
+
+    @cached_property
+    def deviations(self) -> Array:
+        """Deviation within the classes of each pair, in scores (P,)."""
+        return np.array([float(fit.deviation) for fit in self.fits])
+
+    @cached_property
+    def outlook(self) -> Outlook:
+        """Law of the probit of the accuracy of each pair, each having lost the same proportion."""
+        mean, spread, dof = (
+            np.array(one) for one in zip(*(fit.outlook for fit in self.fits), strict=True)
+        )
+        if len(self.fits) > 1 and all(fit.person is not None for fit in self.fits):
+            mean = _shared_loss(mean, np.array([_plain_score(fit) for fit in self.fits]))
+        return Outlook(mean, spread, dof)
+
+    @property
+    def slopes(self) -> Array:
+        """Slope of the log odds in the scores of each pair, near the threshold (P,)."""
+        slopes: Array = 2.0 * np.maximum(self.outlook.mean, 1e-9) / self.deviations
+        return slopes
+
     def log_odds(self, rows: Array) -> Array:
         """Log odds (n, P) of the second label of each pair."""
-        log_odds: Array = self.slopes * (rows @ self.coef.T + self.intercept)
-        return log_odds
+        scores = rows @ self.coef.T + self.intercept
+        if len(self.fits) == 1:
+            [rule] = self.rules.values()
+            return rule._log_odds(scores)
+        return self.outlook.log_odds(scores / self.deviations)
 
 
 class _LazyRules(Mapping[Pair, BlendClassifier]):
@@ -453,12 +478,11 @@ class _LazyRules(Mapping[Pair, BlendClassifier]):
         parts: list[ClassMoments],
         person: Direction,
         blend: Blend,
-        promise: Forecast,
     ) -> None:
         self._template = owner.estimator
         self._prior: Any = owner.estimator.prior
         self._classes, self._pairs = owner.classes_, pairs
-        self._parts, self._learnt = parts, (person, blend, promise)
+        self._parts, self._learnt = parts, (person, blend)
         self._made: dict[Pair, BlendClassifier] = {}
 
     def __getitem__(self, pair: Pair) -> BlendClassifier:
@@ -476,8 +500,6 @@ class _LazyRules(Mapping[Pair, BlendClassifier]):
         place = self._pairs.index(pair) if pair in self._pairs else None
         if place is None:
             raise KeyError(f"There is no pair {pair}; the pairs are {self._pairs}.")
-        n_pairs = len(self._pairs)
-        person, blend, promise = (_one(part, place, n_pairs) for part in self._learnt)
         rule: BlendClassifier = clone(self._template)
         prior = None if self._prior is None else self._prior[pair]
         rule.set_params(prior=prior)
@@ -485,12 +507,23 @@ class _LazyRules(Mapping[Pair, BlendClassifier]):
         rule._moments, rule._bystanders = _pair_of(self._parts, mine)
         rule.n_features_in_ = rule._moments.n_features
         rule.classes_, rule.prior_, rule._prior_given = np.array(pair), prior, prior
-        if prior is not None and rule.in_a_row:
-            person = person._replace(correlation=prior.neighbour_correlation)
-        fit = Fit(person, blend, person.midpoint)
-        fit.__dict__["forecast"] = promise
-        rule._publish(fit, prior)
+        rule._publish(self._fit(place), prior)
         return rule
+
+    def fits(self) -> list[Fit]:
+        """What was learnt of each pair."""
+        return [self._fit(place) for place in range(len(self._pairs))]
+
+    def _fit(self, place: int) -> Fit:
+        pair = self._pairs[place]
+        person, blend = (_one(part, place, len(self._pairs)) for part in self._learnt)
+        prior = None if self._prior is None else self._prior[pair]
+        if prior is not None and self._template.in_a_row:
+            person = person._replace(correlation=prior.neighbour_correlation)
+        mine = [self._classes.tolist().index(name) for name in pair]
+        own, _ = _pair_of(self._parts, mine)
+        verb = self._template._played()
+        return Fit(person, blend, person.midpoint, person.scale, own.counts, prior, verb)
 
 
 def _pair_of(
@@ -547,20 +580,20 @@ def _way(prior: MulticlassPrior, start: Any, end: Any) -> Array:
     return way
 
 
-def _plain_slope(directions: Array, nu: Array, sigma: Spectrum) -> Array:
-    """Slope of the log odds along unit directions, optimism and all."""
-    gap, variance = np.vecdot(directions, nu), np.vecdot(directions, sigma.apply(directions))
-    slope: Array = 2.0 * gap * invert(np.asarray(variance))
-    return slope
+def _plain_score(fit: Fit) -> float:
+    """Half the distance of the classes in deviations, optimism and all."""
+    person, omega = fit.person, fit.blend.omega
+    assert person is not None
+    return float(np.vecdot(omega, person.nu) / np.linalg.norm(omega)) / float(fit.deviation)
 
 
 def _shared_loss(honest: Array, plain: Array) -> Array:
-    """Slopes of all pairs, each having lost the same proportion to noise (equation 39).
+    """Scores of all pairs, each having lost the same proportion to noise (equation 39).
 
     A pair whose own loss is uncertain could else lose all, and its classes be no longer told apart
     by their own rule.
     """
     if not (plain > 0.0).all():
         return honest
-    slopes: Array = plain * (honest.sum() / plain.sum())
-    return slopes
+    scores: Array = plain * (honest.sum() / plain.sum())
+    return scores

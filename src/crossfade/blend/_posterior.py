@@ -309,8 +309,9 @@ class PosteriorBlendClassifier(BlendClassifier):
         further from the crowd than scatter and noise allow; "risk" has the least mean risk.
     shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
         Shrinkage of the target's covariance, see :class:`FisherDiscriminant`.
-    on_missing_class : {"error", "prior"}, default="error"
-        What to do with samples of one class only: refuse, or use the crowd's direction and gap.
+    on_missing_class : {"auto", "error", "prior"}, default="auto"
+        What to do if not every class has a labelled sample: "error" refuses, "prior" uses the
+        crowd's direction and means, and "auto" does so where the prior has them.
     classes : pair of labels or None, default=None
         The target's labels in the order of the prior's classes, if they have other names.
     class_prior : pair of floats or None, default=None
@@ -331,7 +332,7 @@ class PosteriorBlendClassifier(BlendClassifier):
     projection_, target_projection_, source_projection_ : ndarray of shape (n_features,)
         Unit directions of the blend, of the target alone and of the crowd, in scaled units.
     class_prior_ : ndarray of shape (2,)
-        Probabilities of the classes, as given or as :meth:`estimate_proportions` found them.
+        Probabilities of the classes.
     midpoint_ : ndarray of shape (n_features,)
         Middle between the classes, where the threshold lies if these are equally likely, in the
         user's units.
@@ -376,7 +377,7 @@ class PosteriorBlendClassifier(BlendClassifier):
         *,
         strength: str | float = "auto",
         shrinkage: str | float | None = "oas",
-        on_missing_class: str = "error",
+        on_missing_class: str = "auto",
         classes: Any = None,
         class_prior: ArrayLike | None = None,
         in_a_row: bool = True,
@@ -392,6 +393,9 @@ class PosteriorBlendClassifier(BlendClassifier):
     def _check_own_parameters(self, prior: Prior | None) -> None:
         if not (isinstance(self.strength, str) and self.strength == "auto"):
             check_strength(self.strength)
+
+    def _played(self) -> str | None:
+        return "posterior" if (self.strength, self.shrinkage) == ("auto", "oas") else None
 
     def _blend(self, person: Direction, prior: Prior) -> Blend:
         if len(prior.crowds) > 1 and self.strength != np.inf:

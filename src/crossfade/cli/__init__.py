@@ -18,7 +18,7 @@ _COMMANDS = {
     "calibrate": ("_calibrate", "Blend a prior with one person's first labelled windows."),
     "predict": ("_calibrate", "Label new windows with a calibrated model."),
     "federate": ("_federate", "Build one prior from many sites by a secure sum."),
-    "study": ("_study", "Measure how accurate each method is after how many labels."),
+    "study": ("_study", "Find how many labelled windows a new person needs."),
     "reproduce": ("_reproduce", "Compare the paper's figures with ours."),
     "simulate": ("_simulate", "Run the paper's simulations, and two of our own."),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,32 +11,40 @@ import click
 
 from crossfade.cli._options import FILE, OUT
 from crossfade.cli._output import narrow_table, plain_messages, terminal
-from crossfade.cli._windows import counts_of, first_row_of, read_windows
+from crossfade.cli._windows import counts_of, first_row_of, read_person
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from crossfade.blend import ConvexBlendClassifier, PosteriorBlendClassifier, SavedRule
+    from crossfade.blend import SavedRule
+    from crossfade.blend._classifier import BlendClassifier
+    from crossfade.prior import TaskPrior
+    from crossfade.study._budgets import Budget
 
 #: Numbers of windows of each class for which `calibrate` forecasts the accuracy.
-_BUDGETS = (2, 4, 8, 16, 32, 64, 128)
-#: Fewest windows of a class with which there is a forecast, and with which its interval may hold.
-_LEAST, _ENOUGH = 2.0, 3.0
+_BUDGETS = (1, 2, 4, 8, 16, 32)
+#: Probability of the intervals, and fewest windows of a class from which theory alone can forecast.
+_LEVEL, _LEAST = 0.9, 2.0
 
 
 @click.command()
-@click.argument("few", type=FILE)
+@click.argument("few", type=FILE, required=False)
 @click.option(
     "--prior", type=FILE, required=True, help="Prior file, made by `crossfade prior build`."
 )
 @click.option("-o", "--out", type=OUT, required=True, help="Model file to write.")
 @click.option(
     "--blend",
-    type=click.Choice(["posterior", "convex"]),
-    default="posterior",
-    show_default=True,
+    type=click.Choice(["hierarchical", "posterior", "convex"]),
+    show_default="hierarchical where the prior holds class means, else posterior",
     help="How to blend the person with the crowd; convex is the paper's way.",
+)
+@click.option(
+    "--budgets",
+    show_default="those of 1,2,4,8,16,32 that are more than there are",
+    help="Labelled windows for which to forecast the accuracy: of each class (8), or of the first "
+    "and of the second (24+2).",
 )
 @click.option(
     "--class-prior",
@@ -51,63 +61,116 @@ _LEAST, _ENOUGH = 2.0, 3.0
     "taken to follow each other in time.",
 )
 def calibrate(
-    few: Path,
+    few: Path | None,
     prior: Path,
     out: Path,
-    blend: str,
+    blend: str | None,
+    budgets: str | None,
     class_prior: tuple[float, float] | None,
     scattered: bool,
 ) -> None:
     """Blend a prior with the few labelled windows of one person in FEW, and write the model.
 
-    FEW has a column `label` and the prior's features. The command prints how much the person's own
-    windows weigh, which accuracy to expect on new windows, and how much more labels would help.
+    FEW has a column `label` and the prior's features. Where a label is empty, the window counts as
+    unlabelled, which tells where the classes lie. One class is enough to begin with; without FEW
+    the crowd answers alone. The command prints how much the person's own windows weigh, which
+    accuracy to expect on new windows, and how much more labels would help.
 
     \b
     Examples:
+      crossfade calibrate --prior prior.npz -o model.json
       crossfade calibrate --prior prior.npz few.csv -o model.json
-      crossfade calibrate --prior prior.npz few.csv -o model.json --blend convex
+      crossfade calibrate --prior prior.npz few.csv -o model.json --budgets 8,16,24+2
       crossfade calibrate --prior prior.npz few.csv -o model.json --class-prior 0.9 0.1 --scattered
     """
-    import numpy as np
-    import pandas as pd
-
-    from crossfade.blend import ConvexBlendClassifier, PosteriorBlendClassifier, save_model
+    from crossfade.blend import (
+        ConvexBlendClassifier,
+        HierarchicalBlendClassifier,
+        PosteriorBlendClassifier,
+        save_model,
+    )
+    from crossfade.cli._study import budget_from
     from crossfade.prior import TaskPrior
-    from crossfade.prior._compatibility import misfits, unit_misfits
 
-    kinds = {"posterior": PosteriorBlendClassifier, "convex": ConvexBlendClassifier}
+    kinds: dict[str, type[BlendClassifier]] = {
+        "hierarchical": HierarchicalBlendClassifier,
+        "posterior": PosteriorBlendClassifier,
+        "convex": ConvexBlendClassifier,
+    }
     with plain_messages():
         crowd = TaskPrior.load(prior)
-        windows = read_windows(few)
-        if len(windows) > 1:
-            raise ValueError(
-                f"{few} has windows of {len(windows)} tasks; a model is for one person. Give the "
-                "windows of one."
-            )
-        wrong = misfits(crowd, windows)
-        if wrong:
-            raise ValueError(f"{few} does not fit {prior}. {' '.join(wrong)}")
-        for reason in unit_misfits(crowd, windows):
-            click.echo(f"Note: {reason}", err=True)
-        person = windows[0]
-        X = pd.DataFrame(np.asarray(person.X), columns=list(person.feature_names or ()))
-        rule = kinds[blend](crowd, class_prior=class_prior, in_a_row=not scattered)
-        rule.fit(X, person.y)
-        fewest = float(np.unique(np.asarray(person.y), return_counts=True)[1].min())
-        more = _more_labels(rule, fewest) if fewest >= _LEAST else None
+        if blend is None:
+            blend = "hierarchical" if crowd.class_means is not None else "posterior"
+            if blend == "posterior":
+                click.echo(f"Note: {prior} holds no class means, so {_LOST}", err=True)
+        wanted = None if budgets is None else [budget_from(text) for text in budgets.split(",")]
+        make: Any = kinds[blend]
+        rule = make(crowd, class_prior=class_prior, in_a_row=not scattered)
+        labelled = _learn(rule, crowd, few, prior)
+        now = tuple(float(count) for count in rule._moments.counts)
+        more, silence = _more_labels(rule, now, wanted)
         save_model(rule, out)
     hidden = crowd.release is not None and crowd.cancels
     agreement = "hidden by noise" if hidden else f"{crowd.trusted_length:.3f}"
     click.echo(f"Prior     {crowd.n_tasks} tasks, agreement R {agreement}")
-    click.echo(f"Labelled  {counts_of(person)}")
+    click.echo(f"Labelled  {labelled}")
+    click.echo(f"Blend     {blend}")
     click.echo(f"alpha     {rule.alpha_:.3f}  (1: this person alone, 0: the crowd alone)")
-    click.echo(f"Forecast  {_promise(rule, fewest)}")
+    click.echo(f"Forecast  {_promise(rule)}")
     if class_prior is not None:
         click.echo(f"          of the {_kind(rule)}")
     if more is not None:
         terminal().print(more)
+    if silence:
+        click.echo(silence)
     click.echo(f"Written: {out}")
+
+
+#: What a prior without class means costs.
+_LOST = (
+    "the posterior blend of directions is used: it needs labels of both classes, and with few of "
+    "them it is less accurate. Build the prior with class means, as `crossfade prior build` does."
+)
+
+
+def _learn(rule: BlendClassifier, crowd: TaskPrior, few: Path | None, prior: Path) -> str:
+    """Fit the rule to the windows of a file, if there is one; return how many there are."""
+    import numpy as np
+    import pandas as pd
+
+    from crossfade.prior._compatibility import misfits, name_misfits, unit_misfits
+
+    if few is None:
+        rule.start()
+        if crowd.feature_names is not None:
+            # No window has told the names; those of the crowd's are the model's.
+            rule.feature_names_in_ = np.array(crowd.feature_names, dtype=object)
+        return "nothing yet"
+    person, unlabelled = read_person(few)
+    if person is None:
+        features = [] if unlabelled is None else [str(name) for name in unlabelled.columns]
+        wrong = name_misfits(crowd.feature_names, crowd.n_features, features, "the prior")
+    else:
+        person = replace(person, y=_as_classes(person.y, crowd.classes))
+        wrong = misfits(crowd, [person])
+    # A class that is still to come is no misfit: the crowd knows it.
+    wrong = [reason for reason in wrong if not reason.startswith("There is no window of class")]
+    if wrong:
+        raise ValueError(f"{few} does not fit {prior}. {' '.join(wrong)}")
+    if person is not None:
+        for reason in unit_misfits(crowd, [person]):
+            click.echo(f"Note: {reason}", err=True)
+        names = list(person.feature_names or ())
+        X = pd.DataFrame(np.asarray(person.X), columns=names)
+        if unlabelled is None:
+            rule.fit(X, person.y)
+        else:
+            rule.partial_fit(X, person.y, classes=crowd.classes)
+    counts = "nothing yet" if person is None else counts_of(person)
+    if unlabelled is None:
+        return counts
+    rule.partial_fit(unlabelled, None)
+    return f"{counts}; {len(unlabelled)} unlabelled"
 
 
 @click.command()
@@ -150,22 +213,35 @@ def predict(model: Path, new: Path, out: Path | None) -> None:
         click.echo(f"Written: {out}")
 
 
-def _promise(
-    rule: PosteriorBlendClassifier | ConvexBlendClassifier | SavedRule, fewest: float
-) -> str:
-    """Forecast with its interval, as far as this many windows of the rarer class can tell."""
-    if fewest < _LEAST:
-        return "withheld: not enough windows to tell; label at least two of each class"
-    accuracy, error = rule.expected_accuracy_, rule.expected_accuracy_error_
-    low, high = max(accuracy - error, 0.0), min(accuracy + error, 1.0)
-    # One standard error, where the classes are normal and the person is one of the crowd.
-    often = "68 % interval at best"
-    if fewest < _ENOUGH:
-        often = "too narrow with two windows of a class; label more"
-    return f"{accuracy:.3f}  ({low:.2f} to {high:.2f}, {often})"
+def _as_classes(labels: Any, classes: Sequence[Any] | None) -> Any:
+    """Labels as the classes of the prior that they mean; empty ones make others text in a file."""
+    import numpy as np
+
+    if classes is None:
+        return labels
+    known = list(classes)
+    places = {
+        label: _place_of(label, known) for label in dict.fromkeys(np.asarray(labels).tolist())
+    }
+    if None in places.values():
+        return labels
+    return np.array([known[places[label] or 0] for label in np.asarray(labels).tolist()])
 
 
-def _kind(rule: PosteriorBlendClassifier | ConvexBlendClassifier | SavedRule) -> str:
+def _promise(rule: BlendClassifier | SavedRule) -> str:
+    """Forecast with its interval."""
+    accuracy = rule.expected_accuracy_
+    try:
+        low, high = rule.expected_accuracy_interval(_LEVEL)
+    except AttributeError:
+        # A model file from before there were intervals.
+        error = rule.expected_accuracy_error_
+        low, high = max(accuracy - error, 0.0), min(accuracy + error, 1.0)
+        return f"{accuracy:.3f}  ({low:.2f} to {high:.2f}, 68 % interval at best)"
+    return f"{accuracy:.3f}  (90 % interval {low:.2f} to {high:.2f})"
+
+
+def _kind(rule: BlendClassifier | SavedRule) -> str:
     """What the forecast is of."""
     if rule.class_prior_[0] == rule.class_prior_[1]:
         return "balanced accuracy"
@@ -173,22 +249,43 @@ def _kind(rule: PosteriorBlendClassifier | ConvexBlendClassifier | SavedRule) ->
     return f"accuracy ({', '.join(f'{100 * share:.3g} % of {name!r}' for share, name in pairs)})"
 
 
-def _more_labels(rule: PosteriorBlendClassifier | ConvexBlendClassifier, fewest: float) -> Table:
-    """Forecasts for more windows of each class than there are."""
+def _more_labels(
+    rule: BlendClassifier, now: tuple[float, ...], wanted: Sequence[Budget] | None
+) -> tuple[Table | None, str]:
+    """Forecasts for more windows than there are, or why there are none."""
     from crossfade.blend import forecast_labels
 
-    budgets = [count for count in _BUDGETS if count > fewest]
+    fewest = min(now)
+    if wanted is None:
+        # What is there already stays: after 24+2 come 24+4 and 24+8.
+        counts = [tuple(max(int(have), one) for have in now) for one in _BUDGETS if one > fewest]
+        budgets: list[Any] = [one[0] if len(set(one)) == 1 else one for one in counts]
+    else:
+        budgets = list(wanted)
+        if any(isinstance(one, float) for one in budgets):
+            raise ValueError("Give numbers of windows in --budgets, such as 8 or 24+2, no shares.")
+    try:
+        found = forecast_labels(rule, budgets, level=_LEVEL) if budgets else None
+    except ValueError:
+        if fewest >= _LEAST or wanted is not None:
+            raise
+        return None, (
+            "What more labels would bring cannot be told yet: label two windows of each class, or "
+            "build the prior from tasks, so that it knows what became of others."
+        )
     view = narrow_table("What more labels would bring")
-    view.add_column("windows of each class", justify="right")
-    view.add_column("forecast", justify="right")
-    view.add_column("gain", justify="right")
-    view.add_row(f"now, {fewest:g}", f"{rule.expected_accuracy_:.3f}", "")
-    if budgets:
-        found = forecast_labels(rule, budgets)
-        for count, accuracy in zip(found.n_per_class, found.accuracy, strict=True):
+    for head in ("windows of each class", "forecast", "90 % interval", "gain"):
+        view.add_column(head, justify="right")
+    low, high = rule.expected_accuracy_interval(_LEVEL)
+    have = f"{now[0]:g}" if len(set(now)) == 1 else "+".join(f"{count:g}" for count in now)
+    view.add_row(f"now, {have}", f"{rule.expected_accuracy_:.3f}", f"{low:.2f} to {high:.2f}", "")
+    if found is not None:
+        lines = zip(budgets, found.accuracy, found.lower, found.upper, strict=True)
+        for budget, accuracy, low, high in lines:
+            text = "+".join(map(str, budget)) if isinstance(budget, tuple) else f"{budget:g}"
             gain = accuracy - rule.expected_accuracy_
-            view.add_row(f"{count:g}", f"{accuracy:.3f}", f"{gain:+.3f}")
-    return view
+            view.add_row(text, f"{accuracy:.3f}", f"{low:.2f} to {high:.2f}", f"{gain:+.3f}")
+    return view, ""
 
 
 def _predicted(rule: SavedRule, frame: pd.DataFrame, new: Path) -> pd.DataFrame:
@@ -247,7 +344,7 @@ def _hits(rule: SavedRule, table: pd.DataFrame, new: Path) -> str:
     truth = known["label"].map(places).astype(int).to_numpy()
     right = np.array(classes, dtype=object)[truth] == known["predicted"].to_numpy()
     found = {place: float(right[truth == place].mean()) for place in np.unique(truth).tolist()}
-    kind, promise = _kind(rule), _promise(rule, min(rule.n_labelled_))
+    kind, promise = _kind(rule), _promise(rule)
     on = f"on {len(known)} labelled windows"
     if len(found) < 2:
         ((place, share),) = found.items()

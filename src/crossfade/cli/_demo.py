@@ -33,7 +33,7 @@ def demo(splits: int, jobs: int, seed: int, out: Path) -> None:
       crossfade demo
       crossfade demo --splits 100
     """
-    from crossfade.cli._study import run_study
+    from crossfade.cli._study import PROPORTIONS, run_study
     from crossfade.study._methods import COMPARED
     from crossfade.study._published import mental_math_study
 
@@ -42,6 +42,7 @@ def demo(splits: int, jobs: int, seed: int, out: Path) -> None:
         study.load,
         out,
         methods=COMPARED,
+        budgets=PROPORTIONS,
         n_splits=splits,
         jobs=jobs,
         seed=seed,

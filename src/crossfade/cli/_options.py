@@ -15,6 +15,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 OUT = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 COUNT = click.IntRange(1)
+PROPORTION = click.FloatRange(0.0, 1.0, min_open=True)
 #: Formats of figures, those of :func:`crossfade.report.write_report`.
 FORMATS = ("png", "pdf", "svg")
 

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import click
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
-#: Seconds between two lines of progress in a log.
-_EVERY = 10.0
+#: Seconds between two lines of progress in a log, after which there is one in any case, and between
+#: two looks whether it is time.
+_EVERY, _AT_LEAST_EVERY, _LOOK_EVERY = 10.0, 50.0, 5.0
 
 
 def terminal() -> Console:
@@ -98,7 +100,13 @@ def progress(
 
     console = console or Console(stderr=True)
     if not console.is_terminal:
-        yield _lines(text, console, clock)
+        log = _Log(text, console, clock)
+        stopped = Event()
+        Thread(target=log.keep_alive, args=(stopped,), daemon=True).start()
+        try:
+            yield log.on_progress
+        finally:
+            stopped.set()
         return
     from rich.progress import (
         BarColumn,
@@ -119,22 +127,39 @@ def progress(
         yield lambda finished, total: bar.update(task, completed=finished, total=total)
 
 
-def _lines(text: str, console: Console, clock: Callable[[], float]) -> Progress:
-    """Progress as lines: none in the first seconds, then one every few, and one at the end."""
-    begun = said = clock()
+class _Log:
+    """Progress as lines: none in the first seconds, then one every few, and one at the end.
 
-    def on_progress(finished: int, total: int) -> None:
-        nonlocal said
-        now = clock()
-        is_end = finished == total and said > begun
-        if now - said < _EVERY and not is_end:
-            return
-        said = now
-        share = f"{finished / total:.0%}" if total else "0%"
-        line = f"{text}: {finished} of {total} ({share}) after {now - begun:.0f} s"
-        console.print(line, highlight=False, soft_wrap=True)
+    Where a piece of work takes long, a line every minute says that it goes on.
+    """
 
-    return on_progress
+    def __init__(self, text: str, console: Console, clock: Callable[[], float]) -> None:
+        self.text, self.console, self.clock = text, console, clock
+        self.begun = self.said = clock()
+        self.finished = self.total = 0
+
+    def on_progress(self, finished: int, total: int) -> None:
+        self.finished, self.total = finished, total
+        now = self.clock()
+        is_end = finished == total and self.said > self.begun
+        if now - self.said >= _EVERY or is_end:
+            self.say(now)
+
+    def say(self, now: float) -> None:
+        """Write a line."""
+        self.said = now
+        what = "at work"
+        if self.total:
+            what = f"{self.finished} of {self.total} ({self.finished / self.total:.0%})"
+        line = f"{self.text}: {what} after {now - self.begun:.0f} s"
+        self.console.print(line, highlight=False, soft_wrap=True)
+
+    def keep_alive(self, stopped: Event) -> None:
+        """Write a line where none was written for long, until the work is done."""
+        while not stopped.wait(_LOOK_EVERY):
+            now = self.clock()
+            if now - self.said >= _AT_LEAST_EVERY:
+                self.say(now)
 
 
 def _cannot_write(out: Path, reason: OSError) -> click.ClickException:

@@ -12,7 +12,7 @@ import click
 from crossfade.cli._options import COUNT, FOLDER, jobs_option, option, seed_option
 from crossfade.cli._output import narrow_table, study_of, terminal, write_results
 from crossfade.cli._simulate import figure2, figure3
-from crossfade.cli._study import run_study
+from crossfade.cli._study import PROPORTIONS, run_study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,6 +105,7 @@ def _study(study: PaperStudy, out: Path, splits: int, jobs: int, seed: int) -> N
         study.load,
         out / study.name,
         methods=study.methods,
+        budgets=PROPORTIONS,
         n_splits=splits,
         jobs=jobs,
         seed=seed,

@@ -10,16 +10,37 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from crossfade.cli._options import COUNT, FILE, jobs_option, option, out_options, seed_option
-from crossfade.cli._output import narrow_table, study_of, terminal
+from crossfade.cli._options import (
+    COUNT,
+    FILE,
+    PROPORTION,
+    jobs_option,
+    option,
+    out_options,
+    seed_option,
+)
+from crossfade.cli._output import narrow_table, progress, study_of, terminal
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
     from crossfade.study import StudyResult
+    from crossfade.study._budgets import Budget
     from crossfade.tasks import TaskSet
+
+#: What is compared, and how much is labelled, unless the command says otherwise.
+_METHODS = (
+    *("hierarchical", "posterior", "paper", "average-source", "target-shrunk", "lda"),
+    *("lda-calibrated", "oracle", "oracle-honest"),
+)
+_BUDGETS = (0, 1, 2, 4, 8, 16)
+#: Budgets of the paper.
+PROPORTIONS = ("0.05", "0.1", "0.2", "0.5")
+#: For more than two classes, in addition to those of the above that can tell them apart.
+_MANY = ("pairwise", "lda-pooled")
 
 
 def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -47,7 +68,7 @@ def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 )
 @click.option(
     "--methods",
-    default="target,average-source,paper,convex,posterior,lda,oracle",
+    default=",".join(_METHODS),
     show_default=True,
     help="Names of methods, separated by commas; --list-methods lists them all.",
 )
@@ -61,10 +82,13 @@ def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 )
 @click.option(
     "--budgets",
-    default="0.05,0.1,0.2,0.5",
+    default=",".join(map(str, _BUDGETS)),
     show_default=True,
-    help="How much is labelled: proportions of the smallest class, or windows of each class.",
+    help="How much is labelled, separated by commas: windows of each class (4), of the first and "
+    "of the second (24+2), a proportion of the smallest class (0.1), or nothing (0).",
 )
+@option("--reach", PROPORTION, 0.75, "Balanced accuracy that a new person is to reach.")
+@option("--share", PROPORTION, 0.8, "Proportion of people who must reach it.")
 @option("--splits", COUNT, 100, "Splits of each task and budget.")
 @option(
     "--kind",
@@ -72,35 +96,55 @@ def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "consecutive",
     "Which windows are labelled: a run with a random start, the first ones, or any.",
 )
+@click.option(
+    "--mix",
+    type=click.FloatRange(0.0, 1.0),
+    metavar="P",
+    help="Proportion of the second class among the unlabelled windows that some methods see. That "
+    "of the test windows by default.",
+)
+@click.option(
+    "--no-forecasts",
+    is_flag=True,
+    help="Leave out what makes forecasts true for one person: faster, where only accuracy counts.",
+)
 @jobs_option()
 @click.option(
     "--dask", metavar="ADDRESS", help="Address of a Dask scheduler, to run on its workers instead."
 )
 @seed_option
 @click.option("--title", help="Title of the report.")
+@click.pass_context
 def study(
+    context: click.Context,
     tasks: Path,
     out: Path,
     methods: str,
     budgets: str,
+    reach: float,
+    share: float,
     splits: int,
     kind: str,
+    mix: float | None,
+    no_forecasts: bool,
     jobs: int,
     dask: str | None,
     seed: int,
     title: str | None,
     formats: tuple[str, ...],
 ) -> None:
-    """Measure how accurate each method is after how many labels.
+    """How many labelled windows does a new person need?
 
     Leaves each participant of TASKS out in turn, labels a few windows, and tests on the rest.
-    Writes rows, tables, figures and a report. Finished parts are kept: the same command resumes a
-    study that was stopped, and with more methods it computes only the new ones.
+    Says after how many windows most people reach an accuracy, how accurate each method is, and how
+    true its forecasts are. Writes rows, tables, figures and a report. Finished parts are kept: the
+    same command resumes a study that was stopped, and with more methods it computes only the new
+    ones.
 
     \b
     Examples:
-      crossfade study tasks.parquet
-      crossfade study tasks.csv -o few --budgets 1,2,4,8 --methods lda,posterior
+      crossfade study tasks.parquet --reach 0.75 --share 0.8
+      crossfade study tasks.csv -o few --budgets 0,2,4,24+2 --methods hierarchical,lda
       crossfade study three.csv --methods pairwise,lda --budgets 2,4,8
       crossfade study tasks.parquet --kind chronological --dask tcp://10.0.0.1:8786
     """
@@ -109,10 +153,14 @@ def study(
     run_study(
         lambda: read_tasks(tasks),
         out,
-        methods=[name.strip() for name in methods.split(",")],
-        budgets=budgets,
+        methods=_given(context, "methods", methods),
+        budgets=_given(context, "budgets", budgets),
+        reach=reach,
+        share=share,
         n_splits=splits,
         kind=kind,
+        mix=mix,
+        forecasts=not no_forecasts,
         jobs=jobs,
         dask=dask,
         seed=seed,
@@ -121,15 +169,26 @@ def study(
     )
 
 
+def _given(context: click.Context, name: str, text: str) -> list[str] | None:
+    """Parts of an option; None if it was not given, so that it suits the tasks."""
+    if context.get_parameter_source(name) is ParameterSource.DEFAULT:
+        return None
+    return [part.strip() for part in text.split(",")]
+
+
 def run_study(
     load: Callable[[], TaskSet],
     out: Path,
     *,
-    methods: Sequence[str],
     title: str,
-    budgets: str = "0.05,0.1,0.2,0.5",
+    methods: Sequence[str] | None = None,
+    budgets: Sequence[str] | None = None,
+    reach: float = 0.75,
+    share: float = 0.8,
     n_splits: int = 100,
     kind: str = "consecutive",
+    mix: float | None = None,
+    forecasts: bool = True,
     jobs: int = 2,
     dask: str | None = None,
     seed: int = 0,
@@ -150,13 +209,16 @@ def run_study(
                 # Better now than after the study.
                 require_jinja()
                 tasks = load()
+                given = None if budgets is None else [budget_from(text) for text in budgets]
                 plan = CalibrationStudy(
                     tasks,
-                    methods=methods,
-                    budgets=[_budget(text) for text in budgets.split(",")],
+                    methods=_default_methods(tasks) if methods is None else methods,
+                    budgets=_default_budgets(tasks) if given is None else given,
                     n_splits=n_splits,
                     splits=kind,
                     random_state=seed,
+                    mix=mix,
+                    forecasts=forecasts,
                 )
                 result = plan.run(n_jobs=jobs, folder=out, dask=dask, on_progress=on_progress)
         finally:
@@ -168,26 +230,63 @@ def run_study(
                     folder.rmdir()
     about = {"seed": seed, "splits": kind, "classes": classes}
     try:
-        written = write_report(
-            result, tasks, out, title=title, formats=formats, paper=paper, about=about
-        )
+        with progress("Report"):
+            written = write_report(
+                result,
+                tasks,
+                out,
+                title=title,
+                formats=formats,
+                paper=paper,
+                about=about,
+                reach=reach,
+                share=share,
+            )
     except OSError as reason:
         raise click.ClickException(f"Cannot write to {out}: {reason.strerror}.") from reason
     view, notes = _accuracies(result, paper)
     click.echo("Mean balanced accuracy")
     terminal().print(view)
-    click.echo("\n".join([*notes, verdict(result.rows)]))
+    click.echo("\n".join([*notes, "", *_paragraphs(verdict(result, reach, share))]))
     click.echo(f"Report: {written[-1]}")
     return result
 
 
-def _budget(text: str) -> float:
+def _paragraphs(text: str) -> list[str]:
+    """The first sentence, which is the answer, and the others."""
+    first, stop, rest = text.partition(". ")
+    return [f"{first}.", rest] if stop else [text]
+
+
+def budget_from(text: str) -> Budget:
+    """A budget as it is typed: 0, 4, 24+2 or 0.1."""
     try:
+        if "+" in text:
+            return tuple(int(part) for part in text.split("+"))
         return float(text) if "." in text else int(text)
     except ValueError:
         raise ValueError(
-            f"A budget is a proportion, such as 0.1, or a whole number, such as 4; got {text!r}."
+            "A budget is a number of windows of each class, such as 4, of the first and of the "
+            "second, such as 24+2, a proportion, such as 0.1, or 0 for no label; got "
+            f"{text.strip()!r}."
         ) from None
+
+
+def _default_methods(tasks: TaskSet) -> list[str]:
+    """Methods that can tell as many classes apart as there are."""
+    from crossfade.study._methods import METHODS
+
+    if max(len(task.classes) for task in tasks) <= 2:
+        return list(_METHODS)
+    return [name for name in _METHODS if METHODS[name].many] + list(_MANY)
+
+
+def _default_budgets(tasks: TaskSet) -> list[int]:
+    """Numbers of windows that leave at least half of the tasks some to test on."""
+    import numpy as np
+
+    smallest = np.median([np.unique(task.y, return_counts=True)[1].min() for task in tasks])
+    return [count for count in _BUDGETS if count < max(smallest, 2)]
 
 
 def _accuracies(result: StudyResult, paper: pd.DataFrame | None) -> tuple[Table, list[str]]:
@@ -196,13 +295,15 @@ def _accuracies(result: StudyResult, paper: pd.DataFrame | None) -> tuple[Table,
 
     from rich.markup import escape
 
-    from crossfade.plots._methods import method_of
+    from crossfade.plots._budget_axis import in_order
+    from crossfade.plots._methods import method_of, without_twins
     from crossfade.study._published import published
     from crossfade.study.statistics import summarise
 
     table = summarise(result.rows)
     printed = published(paper).set_index(["classifier", "proportion"])["value"].to_dict()
-    budgets = list(dict.fromkeys(table["budget"]))
+    table = table[table["method"].isin(without_twins(table["method"]))]
+    budgets = in_order(table["budget"])
     found = {(one["method"], one["budget"]): one for one in table.to_dict("records")}
     # Methods that see test windows do not compete, nor do means over fewer tasks.
     seeing = {name for name in table["method"] if method_of(name).given}
@@ -241,7 +342,7 @@ def _head(budget: float) -> str:
 
     if 0.0 < budget < 1.0:
         return f"{budget:.0%}"
-    return budget_text(budget).replace(" of each class", " each")
+    return budget_text(budget).replace(" of each class", " each") if budget else "0"
 
 
 def _cell(one: Mapping[Hashable, Any] | None, best: float) -> str:

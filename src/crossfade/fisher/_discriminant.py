@@ -154,8 +154,8 @@ class FisherDiscriminant(LinearRule):
         self._set_rule(rule)
         return self
 
-    def _log_odds_slope(self) -> float:
-        return self._slope
+    def _log_odds(self, scores: Array) -> Array:
+        return self._slope * scores
 
     @property
     def covariance_(self) -> Array:

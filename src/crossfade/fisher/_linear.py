@@ -76,13 +76,9 @@ class LabelledClassifier(ClassifierMixin, BaseEstimator):
             rows, labels = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset)
             check_classification_targets(labels)
         largest = float(max(rows.max(), -rows.min()))
-        if not largest <= _LARGEST or 0.0 < largest < 1.0 / _LARGEST:
-            if not np.isfinite(largest):
-                validate_data(self, X, y, dtype=np.float64, reset=reset)
-            raise ValueError(
-                f"The features of X are of size {largest:.3g}, and their squares are beyond what a "
-                "number can hold. Rescale them."
-            )
+        if not np.isfinite(largest):
+            validate_data(self, X, y, dtype=np.float64, reset=reset)
+        refuse_size(largest)
         if sample_weight is None:
             return rows, labels, None
         weight: Array = _check_sample_weight(
@@ -126,6 +122,15 @@ class LabelledClassifier(ClassifierMixin, BaseEstimator):
             f"The features of X are not those of the prior: {different[0]!r} stands where the "
             f"prior has {different[1]!r}. Reorder or rename the columns, for instance with "
             "X[list(prior.feature_names)]."
+        )
+
+
+def refuse_size(largest: float) -> None:
+    """Refuse features whose squares are no numbers any more."""
+    if not largest <= _LARGEST or 0.0 < largest < 1.0 / _LARGEST:
+        raise ValueError(
+            f"The features of X are of size {largest:.3g}, and their squares are beyond what a "
+            "number can hold. Rescale them."
         )
 
 
@@ -202,11 +207,11 @@ class LinearRule(LabelledClassifier):
             Probabilities.
         """
         scores = self.decision_function(X)
-        second = expit(self._log_odds_slope() * scores)
+        second = expit(self._log_odds(scores))
         return np.column_stack([1.0 - second, second])
 
-    def _log_odds_slope(self) -> float:
-        """Slope of the log odds in the scores."""
+    def _log_odds(self, scores: Array) -> Array:
+        """Log odds of the second class at scores."""
         raise NotImplementedError
 
     def _not_fitted(self) -> str:

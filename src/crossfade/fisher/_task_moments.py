@@ -7,9 +7,9 @@ and how far neighbouring windows are alike (equation 47).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import NamedTuple
 
@@ -36,13 +36,16 @@ N_LAGS, _FEWEST_PAIRS = 30, 5
 _LEAST, _MOST = 0.02, 0.95
 
 
-class Block(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Block:
     """Tasks that have as many windows of each class, so that they can be computed at once."""
 
     places: Places  # (n_tasks,): where they stand among all tasks
     whole: ClassMoments
     halves: tuple[ClassMoments, ClassMoments] | None  # of the earlier and later windows of a class
     autocorrelation: Array | None  # (n_tasks, n_lags)
+    rows: tuple[Array, ...]  # of each class its windows (n_tasks, n, d), in the order of time
+    origin: tuple[Block, NDArray[np.bool_]] | None = None  # what it is a part of, and which
 
     def of(self, kept: NDArray[np.bool_]) -> Block:
         """Some of the tasks."""
@@ -51,7 +54,24 @@ class Block(NamedTuple):
             early, late = self.halves
             halves = early[kept], late[kept]
         alike = None if self.autocorrelation is None else self.autocorrelation[kept]
-        return Block(self.places[kept], self.whole[kept], halves, alike)
+        rows = tuple(part[kept] for part in self.rows)
+        return Block(self.places[kept], self.whole[kept], halves, alike, rows, (self, kept))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Windows of each class."""
+        return tuple(part.shape[1] for part in self.rows)
+
+    @cached_property
+    def run_sums(self) -> Array:
+        """Sum over tasks of what their runs of windows are off by, (n_runs, d, d): `off_by`."""
+        if self.origin is not None:
+            whole, kept = self.origin
+            if (~kept).sum() <= kept.sum():
+                # All but a few: those are taken away.
+                few = tuple(part[~kept] for part in whole.rows)
+                return np.asarray(whole.run_sums - off_by(few).sum(0))
+        return np.asarray(off_by(self.rows).sum(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,24 +147,39 @@ class TaskMoments:
         list of TaskMoments
             One for each pair.
         """
-        alike: dict[tuple[int, ...], list[int]] = {}
-        for place, (_, label) in enumerate(tasks):
-            sizes = tuple(np.bincount(label, minlength=n_classes).tolist())
-            alike.setdefault(sizes, []).append(place)
         found: list[list[Block]] = [[] for _ in pairs]
-        for sizes, places in alike.items():
-            n_features = tasks[places[0]][0].shape[1]
-            at_once = max(1, _CHUNK // (n_features * max(sum(sizes), n_features)))
-            for start in range(0, len(places), at_once):
-                chunk = np.array(places[start : start + at_once])
-                X = np.stack([_by_class(*tasks[place]) for place in chunk])
-                classes = _moments_of_classes(X, sizes, quartic)
-                for blocks, pair in zip(found, pairs, strict=True):
-                    if pair[0] is None:
-                        blocks.append(Block(chunk, _against_rest(classes, pair[1]), None, None))
-                    elif pair[0] in classes and pair[1] in classes:
-                        blocks.append(_block(chunk, classes[pair[0]], classes[pair[1]]))
+        for chunk, classes in _in_chunks(tasks, n_classes, quartic):
+            for blocks, pair in zip(found, pairs, strict=True):
+                if pair[0] is None:
+                    whole = _against_rest(classes, pair[1])
+                    blocks.append(Block(chunk, whole, None, None, ()))
+                elif pair[0] in classes and pair[1] in classes:
+                    blocks.append(_block(chunk, classes[pair[0]], classes[pair[1]]))
         return [_of_able(len(tasks), blocks) for blocks in found]
+
+    @classmethod
+    def of_classes(cls, tasks: Sequence[tuple[Array, Places]], n_classes: int) -> TaskMoments:
+        """Moments of all classes together, of the tasks that have every one of them.
+
+        Parameters
+        ----------
+        tasks : sequence of (X, label) pairs
+            As in :meth:`of`, with labels from 0 to `n_classes` - 1.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        TaskMoments
+            Their moments, for the sums of class means.
+        """
+        blocks = []
+        for chunk, classes in _in_chunks(tasks, n_classes, False):
+            if len(classes) == n_classes:
+                whole = reduce(ClassMoments.beside, (one.whole for one in classes.values()))
+                rows = tuple(one.rows for one in classes.values())
+                blocks.append(Block(chunk, whole, None, None, rows))
+        return _of_able(len(tasks), blocks)
 
     def __getitem__(self, kept: NDArray[np.bool_]) -> TaskMoments:
         """Moments of some of the tasks, given by a mask."""
@@ -154,7 +189,7 @@ class TaskMoments:
             some = kept[block.places]
             if some.any():
                 part = block if some.all() else block.of(some)
-                blocks.append(part._replace(places=place[part.places]))
+                blocks.append(replace(part, places=place[part.places]))
         return TaskMoments(int(kept.sum()), tuple(blocks))
 
     def gather(self, part: Callable[[Block], Array]) -> Array:
@@ -171,6 +206,23 @@ def _by_class(X: Array, label: Places) -> Array:
     if (label[1:] >= label[:-1]).all():
         return X
     return X[np.argsort(label, kind="stable")]
+
+
+def _in_chunks(
+    tasks: Sequence[tuple[Array, Places]], n_classes: int, quartic: bool
+) -> Iterator[tuple[Places, dict[int, _Class]]]:
+    """Moments of each class, for tasks with as many windows of each, so many at a time."""
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for place, (_, label) in enumerate(tasks):
+        sizes = tuple(np.bincount(label, minlength=n_classes).tolist())
+        alike.setdefault(sizes, []).append(place)
+    for sizes, places in alike.items():
+        n_features = tasks[places[0]][0].shape[1]
+        at_once = max(1, _CHUNK // (n_features * max(sum(sizes), n_features)))
+        for start in range(0, len(places), at_once):
+            chunk = np.array(places[start : start + at_once])
+            X = np.stack([_by_class(*tasks[place]) for place in chunk])
+            yield chunk, _moments_of_classes(X, sizes, quartic)
 
 
 class _Class(NamedTuple):
@@ -210,7 +262,8 @@ def _block(places: Places, first: _Class, second: _Class) -> Block:
         )
         halves = early, late
     whole = _with_dimension(first.whole.beside(second.whole))
-    return Block(places, whole, halves, _neighbours(whole, (first.rows, second.rows)))
+    rows = first.rows, second.rows
+    return Block(places, whole, halves, _neighbours(whole, rows), rows)
 
 
 def _against_rest(classes: dict[int, _Class], place: int) -> ClassMoments:
@@ -229,6 +282,32 @@ def _of_able(n_tasks: int, blocks: list[Block]) -> TaskMoments:
     for block in blocks:
         able[block.places] = True
     return TaskMoments(n_tasks, tuple(blocks))[able]
+
+
+#: Lengths of the runs of windows whose means are compared with that of the rest.
+RUNS = np.array([1, 2, 3, 4, 5, 8, 13, 21, 34])
+
+
+def off_by(rows: Sequence[Array]) -> Array:
+    """How far means of runs of windows are off, of shape (n_tasks, n_runs, d, d).
+
+    For runs of 1, 2, 3, ... windows: the mean, over all runs of a class and over the classes, of
+    the outer product of (mean of the run - mean of the rest of the class). `rows` has the windows
+    (n_tasks, n, d) of each class. Zero for runs that no class is long enough for.
+    """
+    n_tasks, _, d = rows[0].shape
+    found = np.zeros((n_tasks, RUNS.size, d, d))
+    n_able = (np.array([part.shape[1] for part in rows])[:, None] > RUNS).sum(0)
+    for part in rows:
+        size = part.shape[1]
+        summed = np.zeros((n_tasks, size + 1, d))
+        np.cumsum(part - part.mean(1, keepdims=True), 1, out=summed[:, 1:])
+        for place, n in enumerate(RUNS[size > RUNS].tolist()):
+            away = summed[:, n:] - summed[:, :-n]
+            # Mean of the run less that of the rest: N / (N - n) times that less the mean of all.
+            scale = (size / (n * (size - n))) ** 2 / (away.shape[1] * n_able[place])
+            found[:, place] += scale * (away.mT @ away)
+    return found
 
 
 def _with_dimension(moments: ClassMoments) -> ClassMoments:

@@ -1,12 +1,13 @@
 """Figures of studies, simulations and directions; matplotlib is loaded when the first is drawn."""
 
+from crossfade.plots._forecast import forecast
+from crossfade.plots._needed import needed
 from crossfade.plots._simulation import figure2, figure3, misspecified, newcomers
 from crossfade.plots._study import (
     accuracy_by_budget,
     alphas,
     differences,
     effect_of_b,
-    forecast,
     labels_saved,
 )
 from crossfade.plots._vectors import blend_geometry, embed_directions, projection_vectors
@@ -23,6 +24,7 @@ __all__ = [
     "forecast",
     "labels_saved",
     "misspecified",
+    "needed",
     "newcomers",
     "projection_vectors",
 ]

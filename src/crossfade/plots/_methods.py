@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from crossfade.study._methods import METHODS
@@ -25,6 +26,8 @@ _KNOWN = {
     "optimal": MethodLook("Optimal alpha", METHODS["paper"].colour, METHODS["paper"].marker),
     "paper, origin": MethodLook("Paper's (origin)", "#8fd3bf", "h"),
 }
+#: Methods that predict what another does, with other probabilities.
+_TWINS = {"lda-calibrated": "lda"}
 #: Colours and markers of the user's own methods.
 _SPARE = ("#a65628", "#999933", "#44aa99", "#aa4499", "#661100", "#117733")
 _SPARE_MARKERS = ("h", "X", "d", "8", ">", "H")
@@ -49,3 +52,9 @@ def looks(names: list[str]) -> dict[str, MethodLook]:
 def spoken(name: str) -> str:
     """Name of a method within a sentence: "the posterior blend"."""
     return METHODS[name].spoken if name in METHODS else method_of(name).label
+
+
+def without_twins(names: Iterable[str]) -> list[str]:
+    """Methods but for those whose accuracy is that of another: they differ in probabilities."""
+    found = list(dict.fromkeys(names))
+    return [name for name in found if _TWINS.get(name) not in found]

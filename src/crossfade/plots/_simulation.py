@@ -200,8 +200,8 @@ def newcomers(rows: pd.DataFrame) -> Figure:
     left.invert_yaxis()
     left.set_xlabel("accuracy on new samples (diamond: mean)")
     chance_line(left, 0.5, upright=True)
-    ours, theirs = rules["posterior"], rules["lda"]
-    gain = accuracy["posterior"] - accuracy["lda"]
+    ours, theirs = rules["hierarchical"], rules["lda"]
+    gain = accuracy["hierarchical"] - accuracy["lda"]
     right.hist(gain, bins=25, color=ours.colour, alpha=0.6)
     right.axvline(0.0, color="grey", linestyle="--", linewidth=0.9)
     right.set_xlabel(f"gain of {ours.label} over {theirs.label}")

@@ -1,4 +1,4 @@
-"""Figures of a study: accuracies, gains, labels saved, alphas, forecasts.
+"""Figures of a study: accuracies, gains, labels saved, alphas.
 
 What belongs to a method has the id ``series:METHOD`` in an SVG file; single points and bars have an
 id with the text that the page shows for them.
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from crossfade.plots._budget_axis import BudgetAxis, in_order, short_text
 from crossfade.plots._methods import looks, method_of
 from crossfade.plots._style import (
     LETTERS,
@@ -21,18 +22,17 @@ from crossfade.plots._style import (
     PAPER,
     SMALL_LETTERS,
     TWO_COLUMNS,
-    budget_label,
     chance_line,
     legend_below,
-    log_axis,
     panels,
     records,
     shades_of,
     tip_id,
     tips,
 )
+from crossfade.study._budgets import budget_of, budget_text
 from crossfade.study._published import published
-from crossfade.study.statistics import by_task, compare, forecast_errors, p_text, summarise
+from crossfade.study.statistics import by_task, compare, p_text, summarise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,8 @@ def accuracy_by_budget(
 ) -> Figure:
     """Mean balanced accuracy over tasks against what is labelled, one line for each method.
 
-    Bars are 95 % intervals over participants, where there are five or more.
+    Bars are 95 % intervals over participants, where there are five or more. No label has its place
+    at the left; unequal numbers, such as 24+2, stand to the right of the curves.
 
     Parameters
     ----------
@@ -70,22 +71,17 @@ def accuracy_by_budget(
     """
     table = summarise(rows)
     names = list(dict.fromkeys(table["method"]))
-    by_share = _by_share(table)
-    table["x"] = table["budget"] if by_share else table["n_labelled"]
-    # A logarithm has no zero: it stands to the left of all others.
-    positive = table.loc[table["x"] > 0.0, "x"]
-    zero = positive.min() / 2.0 if len(positive) else 1.0
-    has_zero = bool((table["x"] == 0.0).any())
-    table["x"] = table["x"].replace(0.0, zero)
+    axis = BudgetAxis.of(table)
+    table["on_curve"] = [not isinstance(budget_of(one), tuple) for one in table["budget"]]
     figure, [ax] = panels(1, ONE_COLUMN, 2.4)
-    step = _dodge(table["x"].to_numpy(), len(names))
     printed = published(reference)
     for place, (name, look) in enumerate(looks(names).items()):
-        line = table[table["method"] == name].sort_values("x")
-        x = line["x"].to_numpy() * np.exp(step * (place - (len(names) - 1) / 2.0))
-        mean = line["mean"].to_numpy()
+        line = table[table["method"] == name].sort_values("budget")
+        line = line.assign(x=axis.x(line["budget"]) * axis.dodge(place, len(names)))
+        line = line.sort_values("x")
+        curve = line[line["on_curve"]]
         ax.plot(
-            *(x, mean),
+            *(curve["x"], curve["mean"]),
             color=look.colour,
             marker=look.marker,
             markersize=4,
@@ -94,17 +90,18 @@ def accuracy_by_budget(
             gid=f"series:{name}",
         )
         ax.vlines(
-            *(x, line["low"], line["high"]),
+            *(line["x"], line["low"], line["high"]),
             color=look.colour,
             linewidth=0.9,
             alpha=0.6,
             gid=f"series:{name}",
         )
         said = [f"{look.label}, {_accuracy(one)}" for one in records(line)]
-        tips(ax, x, mean, said, name, color=look.colour, marker=look.marker, markersize=4)
+        look_of: dict[str, Any] = {"color": look.colour, "marker": look.marker, "markersize": 4}
+        tips(ax, line["x"], line["mean"], said, name, **look_of)
         values = printed[printed["classifier"] == name].set_index("proportion")["value"]
         ax.plot(
-            *(x, values.reindex(line["budget"]).to_numpy()),
+            *(curve["x"], values.reindex(curve["budget"]).to_numpy()),
             color=look.colour,
             markeredgewidth=0.7,
             gid=f"series:{name}",
@@ -112,12 +109,7 @@ def accuracy_by_budget(
         )
     if printed["classifier"].isin(names).any():
         ax.plot([], [], color="grey", label="in the paper", **PAPER)
-    at = sorted(set(table["x"]))
-    ticks = [f"{100.0 * one:.3g} %" if by_share else f"{one:g}" for one in at]
-    if has_zero:
-        ticks[0] = "0"
-    log_axis(ax, at, ticks, ONE_COLUMN - 0.55)
-    ax.set_xlabel(_labelled(by_share))
+    axis.draw(ax, ONE_COLUMN - 0.55)
     ax.set_ylabel("balanced accuracy")
     ax.grid(axis="y", alpha=0.25)
     chance_line(ax, chance)
@@ -129,22 +121,7 @@ def accuracy_by_budget(
 def _accuracy(one: Any) -> str:
     """Budget and mean of one line of a summary, with the interval if there is one."""
     interval = "" if np.isnan(one.low) else f" ({one.low:.2f} to {one.high:.2f})"
-    return f"{budget_label(one.budget, one.n_labelled)}: {one.mean:.3f}{interval}"
-
-
-def _by_share(table: pd.DataFrame) -> bool:
-    """Whether all budgets are proportions; if not, they are told by their windows."""
-    return bool((table["budget"] < 1.0).all())
-
-
-def _labelled(by_share: bool) -> str:
-    return "labelled share of the smallest class" if by_share else "labelled windows"
-
-
-def _dodge(x: Array, n_lines: int) -> float:
-    """Step in the logarithm by which lines stand apart, all of them in half a gap."""
-    gaps = np.diff(np.log(np.unique(x)))
-    return float(0.5 * min(gaps.min(initial=np.inf), 0.7) / n_lines)
+    return f"{budget_text(one.budget)}: {one.mean:.3f}{interval}"
 
 
 def alphas(rows: pd.DataFrame, methods: Sequence[str] = ("paper", "oracle")) -> Figure:
@@ -205,12 +182,10 @@ def alphas(rows: pd.DataFrame, methods: Sequence[str] = ("paper", "oracle")) -> 
                 )
         ax.plot([], [], look.marker, color=look.colour, markersize=4, label=look.label)
     ax.plot([], [], color="black", linewidth=1.6, label="median")
-    by_share = _by_share(means)
-    ticks = [label if by_share else label.removesuffix(" windows") for label in budgets.values()]
-    ax.set_xticks(range(len(budgets)), ticks)
+    ax.set_xticks(range(len(budgets)), [short_text(budget) for budget in budgets])
     ax.set_xlim(-0.6, len(budgets) - 0.4)
     ax.set_ylim(-0.03, 1.03)
-    ax.set_xlabel(_labelled(by_share))
+    ax.set_xlabel(BudgetAxis.of(means).label)
     ax.set_ylabel("mean alpha of a task")
     legend_below(figure, ax)
     return figure
@@ -229,8 +204,7 @@ def _check_methods(methods: Iterable[str], there: Iterable[str], what: str) -> N
 
 def _budgets(table: pd.DataFrame) -> dict[float, str]:
     """Budgets in order, and what they are called."""
-    windows = table.groupby("budget")["n_labelled"].median()
-    return {float(str(at)): budget_label(float(str(at)), one) for at, one in windows.items()}
+    return {one: budget_text(one) for one in in_order(table["budget"])}
 
 
 def differences(rows: pd.DataFrame, method: str, against: str) -> Figure:
@@ -269,8 +243,11 @@ def differences(rows: pd.DataFrame, method: str, against: str) -> Figure:
     corrected = " (Holm)" if table["p_holm"].notna().sum() > 1 else ""
     width = max(ONE_COLUMN, 1.8 * min(len(table), 4))
     figure, axes = panels(len(table), width, 1.9, sharex=True, sharey=True)
-    for ax, line in zip(axes, records(table), strict=True):
-        label = budget_label(line.budget, line.n_labelled)
+    table = table.set_index("budget", drop=False).loc[in_order(table["budget"])]
+    for place, (ax, line) in enumerate(zip(axes, records(table), strict=True)):
+        # Panels with none below them have labels of their own.
+        ax.tick_params(labelbottom=place + 4 >= len(table))
+        label = budget_text(line.budget)
         part = both[both.index.get_level_values("budget") == line.budget].to_numpy()
         counts, _ = np.histogram(part, edges)
         bars = ax.bar(
@@ -332,7 +309,7 @@ def labels_saved(table: pd.DataFrame) -> Figure:
     names = [shades[name].label for name in (method, against)]
     figure, [ax] = panels(1, ONE_COLUMN, max(1.5, 0.75 + 0.3 * len(table)))
     for place, line in enumerate(records(table)):
-        label = budget_label(line.budget, line.n_labelled)
+        label = budget_text(line.budget)
         ends = np.array([line.n_labelled - line.high, line.n_labelled - line.low])
         # An end that was not measured is left open.
         ends = np.where(np.isnan(ends), line.needed, ends)
@@ -374,76 +351,6 @@ def share_saved(bound: str, share: float) -> str:
     if bound == "<=":
         return f"≥ {percent} %" if percent > 0 else "–"
     return f"{percent} %"
-
-
-def forecast(rows: pd.DataFrame) -> Figure:
-    """Forecast of the accuracy against what happened, one point for each task and budget.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Rows of a study.
-
-    Returns
-    -------
-    Figure
-        One panel for each method with forecasts; large points are means over tasks.
-    """
-    table = forecast_errors(rows)
-    if table.empty:
-        raise ValueError(
-            "The rows have no forecasts of any method. Run the study with 'posterior' or 'convex'."
-        )
-    means = by_task(rows).dropna(subset=["expected_accuracy", "balanced_accuracy"])
-    names = list(dict.fromkeys(table["method"]))
-    budgets = _budgets(means)
-    shades = shades_of(len(budgets))
-    n_columns = min(len(names), 3)
-    width = ONE_COLUMN if n_columns == 1 else TWO_COLUMNS * n_columns / 3.0
-    height = 3.0 if n_columns == 1 else 2.4
-    figure, axes = panels(len(names), width, height, n_columns=n_columns, sharex=True, sharey=True)
-    low = min(means["expected_accuracy"].min(), means["balanced_accuracy"].min(), 0.5) - 0.02
-    for ax, name in zip(axes, names, strict=True):
-        called = method_of(name).label
-        ax.axline((1.0, 1.0), slope=1.0, color="grey", linewidth=0.8, linestyle="--")
-        for (budget, label), shade in zip(budgets.items(), shades, strict=True):
-            part = means[(means["method"] == name) & (means["budget"] == budget)]
-            own = table[(table["method"] == name) & (table["budget"] == budget)]
-            tips(
-                *(ax, part["expected_accuracy"], part["balanced_accuracy"]),
-                [
-                    f"{called}, {label}, {one.task}: forecast {one.expected_accuracy:.3f}, "
-                    f"outcome {one.balanced_accuracy:.3f}"
-                    for one in records(part)
-                ],
-                name,
-                color=shade,
-                marker=".",
-                markersize=4,
-                alpha=0.6,
-            )
-            tips(
-                *(ax, own["forecast"], own["outcome"]),
-                [
-                    f"{called}, {label}: forecast {one.forecast:.3f}, outcome {one.outcome:.3f}"
-                    for one in records(own)
-                ],
-                name,
-                color=shade,
-                marker="o",
-                markersize=8,
-                markeredgecolor="white",
-                zorder=4,
-            )
-            axes[0].plot([], [], "o", color=shade, markersize=5, label=label)
-        ax.set(xlim=(low, 1.01), ylim=(low, 1.01))
-        ax.locator_params(nbins=5)
-        ax.set_title(called, size=LETTERS)
-        ax.set_xlabel("forecast of the accuracy")
-        ax.set_ylabel("balanced accuracy")
-        ax.label_outer()
-    legend_below(figure, axes[0])
-    return figure
 
 
 def effect_of_b(table: pd.DataFrame) -> Figure:

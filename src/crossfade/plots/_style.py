@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crossfade.study._budgets import budget_text
-
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
@@ -113,14 +111,6 @@ def log_axis(ax: Axes, x: Sequence[float], labels: Sequence[str], width: float) 
     ax.set_xticks(at[kept], [names[place] for place in kept])
     ax.set_xticks([one for place, one in enumerate(at) if place not in kept], minor=True)
     ax.xaxis.set_minor_formatter("")
-
-
-def budget_label(budget: float, n_labelled: float) -> str:
-    """What a budget is called: a share of the smallest class, or windows of all."""
-    if 0.0 < budget < 1.0:
-        return budget_text(budget)
-    # Unequal numbers of windows are told apart: 24+2.
-    return f"{n_labelled:g} windows" if budget == int(budget) else f"{budget_text(budget)} windows"
 
 
 def records(table: pd.DataFrame) -> list[Any]:

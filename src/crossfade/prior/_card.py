@@ -243,6 +243,11 @@ def describe(prior: TaskPrior) -> str:
         kept.append("noise of the directions")
     if prior.directions is not None:
         kept.append("the direction of every single task")
+    if prior.class_means is not None:
+        centred = ", centred person by person" if prior.class_means.centred else ""
+        kept.append(f"sums of class means{centred}")
+    if prior.replay is not None:
+        kept.append("what forecasts were worth")
     classes = "not given"
     if prior.classes is not None:
         classes = f"{prior.classes[0]!r} and {prior.classes[1]!r} (directions point to the second)"
@@ -257,6 +262,10 @@ def describe(prior: TaskPrior) -> str:
         f"  concentration  {concentration}",
         f"  holds          {', '.join(kept)}",
     ]
+    if prior.class_means is None:
+        lines.append("  lacks          class means: no answer before the first label")
+    if prior.replay is None:
+        lines.append("  lacks          a replay: forecasts are those of theory alone")
     if prior.release is not None:
         lines.append(f"  privacy        {prior.release}")
     if prior.cancels:

@@ -326,6 +326,14 @@ class Prior(Protocol):
     def within_spectrum(self) -> Spectrum | None:
         """Eigenvectors of the average covariance within the classes, if it was kept."""
 
+    @property
+    def class_means(self) -> Any:
+        """Sums of class means (`ClassMeans`), if they were kept."""
+
+    @property
+    def replay(self) -> Mapping[str, Any] | None:
+        """What forecasts were worth, by the name of the blend (`Replay`), if it is known."""
+
     def reversed(self) -> Self:
         """The same with its classes the other way round."""
 

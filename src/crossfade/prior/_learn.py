@@ -20,6 +20,7 @@ from crossfade._validate import check_classes, check_names
 from crossfade.exceptions import NoDirectionError
 from crossfade.fisher._discriminant import resolve_scale
 from crossfade.fisher._task_moments import Block, TaskMoments, unit_directions
+from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._compatibility import typical_deviation
 from crossfade.tasks._task import Task, TaskSet
 
@@ -33,9 +34,12 @@ def learn_sums(
     keep_directions: bool = False,
     classes: Sequence[Any] | None = None,
     feature_names: Sequence[str] | None = None,
+    class_means: bool = True,
+    centred: str | None = "auto",
     called: Callable[[int], str] = "Task {}".format,
 ) -> dict[str, Any]:
     """Fields of a `TaskPrior`; `called` names a task that has no direction."""
+    check_centred(centred)
     n_features = moments.blocks[0].whole.n_features
     given = resolve_scale(feature_scale, n_features)
     scale = _typical_scale(moments) if given is None else given
@@ -65,7 +69,38 @@ def learn_sums(
         "autocorrelation": _average_correlation(moments),
         "direction_noise": direction_noise(*moments.gather(halves).swapaxes(0, 1)),
         "directions": directions if keep_directions else None,
+        "class_means": sums_of_means(moments, scale, centred)
+        if class_means and not isotropic and not _is_a_row(moments)
+        else None,
     }
+
+
+def check_centred(centred: object) -> None:
+    """Refuse a word that says nothing about how features were centred."""
+    if centred is not None and centred not in ("auto", "person"):
+        raise ValueError(
+            f"centred must be 'auto', 'person' or None; got {centred!r}. 'person' says that every "
+            "person's features were centred on all their windows."
+        )
+
+
+def _is_a_row(moments: TaskMoments) -> bool:
+    """Whether a class mean would be a window of somebody's."""
+    return moments.n_tasks == 1 and min(moments.blocks[0].sizes) < 2
+
+
+def sums_of_means(moments: TaskMoments, scale: Array, centred: str | None) -> ClassMeans:
+    """Sums of class means; "auto" looks whether the mean of every task is zero."""
+    by_person = centred == "person"
+    if centred == "auto":
+        whole = moments.gather(
+            lambda one: np.vecdot(one.whole.counts[..., None, :], one.whole.means.mT)
+        )
+        n_windows = moments.gather(
+            lambda one: np.broadcast_to(one.whole.counts.sum(-1), one.places.shape)
+        )
+        by_person = bool((np.abs(whole) <= 1e-6 * scale * n_windows[:, None]).all())
+    return ClassMeans.of_blocks(moments.blocks, scale, centred=by_person)
 
 
 def check_sources(tasks: list[Task]) -> tuple[str, ...] | None:

@@ -22,7 +22,9 @@ from crossfade._validate import (
 from crossfade.fisher._spectrum import Spectrum
 from crossfade.prior._archive import Archived
 from crossfade.prior._card import cards_of, data_of_mixture, text_of
+from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._crowd import Crowd
+from crossfade.prior._replay import Replay
 from crossfade.prior._task_prior import TaskPrior, frozen
 from crossfade.prior._vmf import corrected_concentration
 from crossfade.prior._vmf_mixture import choose_mixture, fit_mixture
@@ -332,6 +334,16 @@ class MixturePrior(Archived):
     def within_spectrum(self) -> Spectrum | None:
         """Eigenvectors of the average covariance within the classes, if it was kept."""
         return self.pooled.within_spectrum
+
+    @property
+    def class_means(self) -> ClassMeans | None:
+        """Sums of class means of all tasks, if they were kept."""
+        return self.pooled.class_means
+
+    @property
+    def replay(self) -> Mapping[str, Replay] | None:
+        """What forecasts were worth with all tasks as one crowd, if it is known."""
+        return self.pooled.replay
 
     @property
     def isotropic(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from types import MappingProxyType
@@ -17,10 +17,20 @@ from crossfade._validate import check_choice
 from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale, shrinkage_of
 from crossfade.fisher._task_moments import TaskMoments
 from crossfade.prior._archive import Archived
+from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._compatibility import spread_of
 from crossfade.prior._crowd import Crowd
-from crossfade.prior._learn import learn_sums
-from crossfade.prior._task_prior import TaskPrior
+from crossfade.prior._learn import learn_sums, sums_of_means
+from crossfade.prior._replay import Replay
+from crossfade.prior._task_prior import (
+    ALL_VERBS,
+    PAIR_VERBS,
+    TaskPrior,
+    both_means,
+    both_records,
+    part_fields,
+    parts_of_file,
+)
 from crossfade.tasks._task import Task, TaskSet
 
 Pair = tuple[Any, Any]
@@ -44,6 +54,11 @@ class MulticlassPrior(Archived):
     priors : mapping from pairs to TaskPrior
         What is known about each pair; ``prior[pair]`` for short. A pair is two labels in sorted
         order, or None, for the rest, and a label. Two classes are one pair either way.
+    class_means : ClassMeans or None
+        Sums over the people who have all classes of their class means, for
+        :class:`HierarchicalBlendClassifier`.
+    replay : mapping of str to Replay, or None
+        What the forecasts of the hierarchical blend were worth, as in :class:`TaskPrior`.
 
     See Also
     --------
@@ -68,6 +83,8 @@ class MulticlassPrior(Archived):
     strategy: str
     classes: tuple[Any, ...]
     priors: Mapping[Pair, TaskPrior]
+    class_means: ClassMeans | None = None
+    replay: Mapping[str, Replay] | None = None
 
     def __post_init__(self) -> None:
         check_choice("strategy", self.strategy, STRATEGIES)
@@ -101,6 +118,12 @@ class MulticlassPrior(Archived):
                     f"The pair {pair} has other features than the others: {prior.feature_names} "
                     f"and {first.feature_names}. Build all from the same ones."
                 )
+        means = self.class_means
+        if means is not None and (means.n_classes, means.n_features) != (
+            len(classes),
+            first.n_features,
+        ):
+            raise ValueError("class_means are not those of these classes and features.")
         object.__setattr__(self, "classes", classes)
         object.__setattr__(self, "priors", MappingProxyType(ordered))
 
@@ -114,6 +137,9 @@ class MulticlassPrior(Archived):
         strategy: str = "pairwise",
         isotropic: bool = False,
         keep_directions: bool = False,
+        class_means: bool = True,
+        replay: bool = True,
+        centred: str | None = "auto",
     ) -> Self:
         """Prior from tasks of many classes: one discriminant for each task and pair.
 
@@ -133,6 +159,9 @@ class MulticlassPrior(Archived):
             Keep the sums of the directions only.
         keep_directions : bool, default=False
             Keep the direction of every single task too, see :meth:`TaskPrior.from_projections`.
+        class_means, replay, centred : optional
+            As in :meth:`TaskPrior.from_tasks`; `replay` for every pair of classes, and for the
+            hierarchical blend of all.
 
         Returns
         -------
@@ -160,11 +189,12 @@ class MulticlassPrior(Archived):
         scale = resolve_scale(feature_scale, np.shape(sources[0].X)[1])
         if scale is None and len(classes) > 2:
             scale = spread_of(sources)
-        shrinkage = shrinkage_of(discriminant)
+        shrinkage, two = shrinkage_of(discriminant), len(classes) == 2
         place = {name: number for number, name in enumerate(classes)}
         pairs = pairs_of(classes, strategy)
+        samples = [(np.asarray(task.X), np.searchsorted(classes, task.y)) for task in sources]
         moments = TaskMoments.of_pairs(
-            [(np.asarray(task.X), np.searchsorted(classes, task.y)) for task in sources],
+            samples,
             [(None if pair[0] is None else place[pair[0]], place[pair[1]]) for pair in pairs],
             len(classes),
             quartic=shrinkage == "ledoit_wolf",
@@ -182,14 +212,37 @@ class MulticlassPrior(Archived):
                     shrinkage,
                     "auto" if scale is None else scale,
                     isotropic=isotropic,
-                    keep_directions=keep_directions,
+                    keep_directions=True,
+                    class_means=class_means and two,
+                    centred=centred,
                     classes=(False, True) if pair[0] is None else pair,
                     feature_names=sources.feature_names,
                     called=names.__getitem__,
                 )
-                scale_learnt = isinstance(feature_scale, str)
-                priors[pair] = TaskPrior(**fields | {"scale_learnt": scale_learnt})
-        return cls(strategy, classes, priors)
+                fields["scale_learnt"] = isinstance(feature_scale, str)
+                played = (
+                    (ALL_VERBS if two else PAIR_VERBS) if replay and pair[0] is not None else ()
+                )
+                priors[pair] = TaskPrior._replayed(
+                    fields, able, played, keep_directions=keep_directions
+                )
+        if two:
+            # One pair, whose class means are those of all.
+            [pair_prior] = priors.values()
+            return cls(strategy, classes, priors, pair_prior.class_means, pair_prior.replay)
+        means = None
+        if class_means and not isotropic:
+            common = next(iter(priors.values())).feature_scale
+            whole = TaskMoments.of_classes(samples, len(classes))
+            if whole.n_tasks:
+                means = sums_of_means(whole, common, centred)
+        prior = cls(strategy, classes, priors, means)
+        if means is None or not replay:
+            return prior
+        # A prior does not know blends; only here its people try them.
+        from crossfade.blend._replay import replay_means
+
+        return replace(prior, replay=replay_means(whole, prior) or None)
 
     def __add__(self, other: MulticlassPrior) -> MulticlassPrior:
         """Prior of the tasks of both; a pair that only one of the two has is kept as it is.
@@ -220,7 +273,15 @@ class MulticlassPrior(Archived):
         for pair, theirs in other.priors.items():
             merged[pair] = merged[pair] + theirs if pair in merged else theirs
         classes = _sorted_labels({*self.classes, *other.classes})
-        return MulticlassPrior(self.strategy, classes, merged)
+        # Of other classes the means are other things.
+        same = self.classes == other.classes
+        return MulticlassPrior(
+            self.strategy,
+            classes,
+            merged,
+            both_means(self.class_means, other.class_means) if same else None,
+            both_records(self.replay, other.replay) if same else None,
+        )
 
     def __getitem__(self, pair: Pair) -> TaskPrior:
         """Prior of one pair of classes.
@@ -295,10 +356,9 @@ class MulticlassPrior(Archived):
         """Whether both hold the same numbers, to the bit."""
         if not isinstance(other, MulticlassPrior):
             return NotImplemented
-        return (self.strategy, self.classes, dict(self.priors)) == (
-            other.strategy,
-            other.classes,
-            dict(other.priors),
+        return all(
+            getattr(self, name) == getattr(other, name)
+            for name in ("strategy", "classes", "priors", "class_means", "replay")
         )
 
     def __hash__(self) -> int:
@@ -313,6 +373,7 @@ class MulticlassPrior(Archived):
             "priors": {
                 str(place): self[pair]._file_fields() for place, pair in enumerate(self.pairs)
             },
+            **part_fields(self),
         }
 
     @classmethod
@@ -322,7 +383,10 @@ class MulticlassPrior(Archived):
             tuple(pair): TaskPrior._of_file_fields(fields["priors"][str(place)])
             for place, pair in enumerate(fields["pairs"])
         }
-        return cls(fields["strategy"], tuple(fields["classes"]), priors)
+        first = next(iter(priors.values()))
+        n_tasks = sum(prior.n_tasks for prior in priors.values())
+        parts = parts_of_file(fields, first.n_features, n_tasks)
+        return cls(fields["strategy"], tuple(fields["classes"]), priors, **parts)
 
 
 def _sorted_labels(labels: Iterable[Any]) -> tuple[Any, ...]:

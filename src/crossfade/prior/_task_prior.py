@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from crossfade.fisher._spectrum import Spectrum, from_dense, oas
 from crossfade.fisher._task_moments import N_LAGS, TaskMoments, cut_off
 from crossfade.prior._archive import Archived
 from crossfade.prior._card import cards_of, check_about, data_of, describe, joined_about, text_of
+from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._compatibility import check_same_space
 from crossfade.prior._crowd import PSI_FORMS, Crowd
 from crossfade.prior._learn import check_sources, learn_sums
@@ -39,11 +41,17 @@ from crossfade.prior._release import (
     refuse_released,
     released_fields,
 )
+from crossfade.prior._replay import Replay
 from crossfade.prior._summary import sum_of_summary
 from crossfade.tasks._task import Task
 
 #: Averages over tasks: merging weighs them by the number of tasks.
 _AVERAGES = ("within_covariance", "half_gap", "autocorrelation", "direction_noise")
+#: What a prior may hold beside the sum of its directions.
+_PARTS = ("outer_sum", *_AVERAGES, "directions", "class_means", "replay")
+#: Blends whose forecasts are replayed.
+PAIR_VERBS = ("convex", "posterior")
+ALL_VERBS = (*PAIR_VERBS, "hierarchical")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,6 +94,12 @@ class TaskPrior(Archived):
     summarised : bool
         Whether a part came by :meth:`from_summary`: its sum is no sum of unit directions, and it
         cannot be released.
+    class_means : ClassMeans or None
+        Sums over people of their class means and of how noisy these are, for
+        :class:`HierarchicalBlendClassifier`, and for every blend before the first label.
+    replay : mapping of str to Replay, or None
+        For each blend what its forecasts were worth when every source played the newcomer to the
+        others: it makes the forecast for one person true.
 
     See Also
     --------
@@ -126,6 +140,8 @@ class TaskPrior(Archived):
     autocorrelation: Array | None = None
     direction_noise: float | None = None
     summarised: bool = False
+    class_means: ClassMeans | None = None
+    replay: Mapping[str, Replay] | None = None
     #: Proportions of the crowds in the tasks; here there is one crowd.
     shares = None
 
@@ -168,6 +184,8 @@ class TaskPrior(Archived):
             )
         if self.directions is not None:
             check_belonging(self.directions, self.direction_sum, slack)
+        if self.replay is not None:
+            object.__setattr__(self, "replay", MappingProxyType(dict(self.replay)))
 
     # -- building ---------------------------------------------------------------------------
 
@@ -230,6 +248,9 @@ class TaskPrior(Archived):
         *,
         isotropic: bool = False,
         keep_directions: bool = False,
+        class_means: bool = True,
+        replay: bool = True,
+        centred: str | None = "auto",
     ) -> Self:
         """Prior from tasks: one discriminant each, in common units.
 
@@ -249,6 +270,15 @@ class TaskPrior(Archived):
             Keep the sum of the directions only.
         keep_directions : bool, default=False
             Keep the direction of every single task too, see :meth:`from_projections`.
+        class_means : bool, default=True
+            Keep the sums of the class means and of their outer products, for
+            :class:`HierarchicalBlendClassifier`; an isotropic prior never does.
+        replay : bool, default=True
+            Let every source play the newcomer to the others, at most 300 of them, so that the
+            forecast for one person is true; an isotropic prior never does.
+        centred : {"auto", "person"} or None, default="auto"
+            "person" says that the features of every person were centred on all their windows: the
+            middle of the classes then tells nothing. "auto" looks whether they were.
 
         Returns
         -------
@@ -264,18 +294,20 @@ class TaskPrior(Archived):
             for task in sources
         ]
         moments = TaskMoments.of(samples, quartic=shrinkage == "ledoit_wolf")
-        return cls(
-            **learn_sums(
-                moments,
-                shrinkage,
-                feature_scale,
-                isotropic=isotropic,
-                keep_directions=keep_directions,
-                classes=classes.tolist(),
-                feature_names=names,
-                called=lambda place: repr(sources[place]),
-            )
+        fields = learn_sums(
+            moments,
+            shrinkage,
+            feature_scale,
+            isotropic=isotropic,
+            keep_directions=True,
+            classes=classes.tolist(),
+            feature_names=names,
+            class_means=class_means,
+            centred=centred,
+            called=lambda place: repr(sources[place]),
         )
+        played = ALL_VERBS if replay else ()
+        return cls._replayed(fields, moments, played, keep_directions=keep_directions)
 
     @classmethod
     def from_moments(
@@ -286,6 +318,9 @@ class TaskPrior(Archived):
         *,
         isotropic: bool = False,
         keep_directions: bool = False,
+        class_means: bool = True,
+        replay: bool | Sequence[str] = True,
+        centred: str | None = "auto",
         classes: Sequence[Any] | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> Self:
@@ -297,7 +332,12 @@ class TaskPrior(Archived):
             Moments of tasks of two classes, with their windows in the order of time.
         shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
             Shrinkage of each task's covariance, see :class:`FisherDiscriminant`.
-        feature_scale, isotropic, keep_directions : optional
+        feature_scale, isotropic, keep_directions, class_means : optional
+            As in :meth:`from_tasks`.
+        replay : bool or sequence of str, default=True
+            As in :meth:`from_tasks`; or of which blends, "convex", "posterior" and "hierarchical",
+            the forecasts are wanted.
+        centred : {"auto", "person"} or None, default="auto"
             As in :meth:`from_tasks`.
         classes, feature_names : optional
             As in :meth:`from_projections`.
@@ -307,17 +347,38 @@ class TaskPrior(Archived):
         TaskPrior
             The prior, equal to that of :meth:`from_tasks`.
         """
-        return cls(
-            **learn_sums(
-                moments,
-                shrinkage,
-                feature_scale,
-                isotropic=isotropic,
-                keep_directions=keep_directions,
-                classes=classes,
-                feature_names=feature_names,
-            )
+        fields = learn_sums(
+            moments,
+            shrinkage,
+            feature_scale,
+            isotropic=isotropic,
+            keep_directions=True,
+            class_means=class_means,
+            centred=centred,
+            classes=classes,
+            feature_names=feature_names,
         )
+        played = (ALL_VERBS if replay else ()) if isinstance(replay, bool) else tuple(replay)
+        return cls._replayed(fields, moments, played, keep_directions=keep_directions)
+
+    @classmethod
+    def _replayed(
+        cls,
+        fields: dict[str, Any],
+        moments: TaskMoments,
+        verbs: Sequence[str],
+        *,
+        keep_directions: bool,
+    ) -> Self:
+        """Prior with the records of its own people; `fields` have the directions of all."""
+        directions = fields["directions"]
+        prior = cls(**fields | {"directions": directions if keep_directions else None})
+        if not verbs or prior.isotropic:
+            return prior
+        # A prior does not know blends; only here its people try them.
+        from crossfade.blend._replay import replay
+
+        return replace(prior, replay=replay(moments, prior, directions, verbs) or None)
 
     @classmethod
     def from_summary(
@@ -397,6 +458,8 @@ class TaskPrior(Archived):
             autocorrelation=None,
             direction_noise=None,
             directions=joined(self.directions, directions),
+            class_means=None,
+            replay=None,
         )
 
     def __add__(self, other: TaskPrior) -> TaskPrior:
@@ -438,7 +501,32 @@ class TaskPrior(Archived):
             scale_learnt=self.scale_learnt or other.scale_learnt,
             summarised=self.summarised or other.summarised,
             directions=joined(self.directions, other.directions),
+            class_means=both_means(self.class_means, other.class_means),
+            replay=both_records(self.replay, other.replay),
         )
+
+    def without(self, *parts: str) -> Self:
+        """A copy that shares less.
+
+        Parameters
+        ----------
+        *parts : str
+            Names of parts to leave out, of those that :attr:`holds` names.
+
+        Returns
+        -------
+        TaskPrior
+            A prior without them.
+        """
+        for part in parts:
+            check_choice("part", part, tuple(_PARTS))
+        left_out: dict[str, Any] = dict.fromkeys(parts)
+        return replace(self, **left_out)
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """Names of the parts beyond the sum of the directions that the prior has."""
+        return tuple(part for part in _PARTS if getattr(self, part) is not None)
 
     def reversed(self) -> TaskPrior:
         """The same prior with its classes the other way round: every direction turned about.
@@ -453,6 +541,7 @@ class TaskPrior(Archived):
             direction_sum=-self.direction_sum,
             half_gap=None if self.half_gap is None else -self.half_gap,
             directions=None if self.directions is None else -self.directions,
+            class_means=None if self.class_means is None else self.class_means.reversed(),
             classes=None,
         )
 
@@ -657,7 +746,8 @@ class TaskPrior(Archived):
         """What a file holds of the prior."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         release = None if self.release is None else asdict(self.release)
-        return fields | {"about": dict(self.about), "release": release} | cards_of(self)
+        parts = {"about": dict(self.about), "release": release} | part_fields(self)
+        return fields | parts | cards_of(self)
 
     @classmethod
     def _of_file_fields(cls, fields: dict[str, Any]) -> Self:
@@ -666,13 +756,13 @@ class TaskPrior(Archived):
             raise TypeError(f"its fields must be an object; got {type(fields).__name__}.")
         known: dict[str, Any] = {name: fields.get(name) for name in cls.__dataclass_fields__}
         needed = {name: fields[name] for name in ("direction_sum", "feature_scale")}
-        prior = cls(**known | needed)
+        prior = cls(**known | needed | {"class_means": None, "replay": None})
         for name in ("outer_sum", "within_covariance"):
             matrix = getattr(prior, name)
             if matrix is not None:
                 check_covariance(name, matrix, prior.n_features)
                 check_spectrum(name, np.linalg.eigvalsh(matrix))
-        return prior
+        return replace(prior, **parts_of_file(fields, prior.n_features, prior.n_tasks))
 
 
 def check_belonging(directions: Array, direction_sum: Array, slack: float) -> None:
@@ -683,6 +773,42 @@ def check_belonging(directions: Array, direction_sum: Array, slack: float) -> No
             "directions do not add up to direction_sum. Give directions=None with sums that are "
             "not theirs."
         )
+
+
+def part_fields(prior: Any) -> dict[str, Any]:
+    """What a file holds of class means and replay."""
+    records = None
+    if prior.replay is not None:
+        records = {verb: one.sums for verb, one in prior.replay.items()}
+    means = None if prior.class_means is None else prior.class_means.fields()
+    return {"class_means": means, "replay": records}
+
+
+def parts_of_file(fields: dict[str, Any], n_features: int, n_tasks: int) -> dict[str, Any]:
+    """Class means and replay from what a file holds, every number of them checked."""
+    means, records = fields.get("class_means"), fields.get("replay")
+    if records is not None and not isinstance(records, dict):
+        raise TypeError(f"replay must be an object; got {type(records).__name__}.")
+    return {
+        "class_means": None if means is None else ClassMeans.of_file(means, n_features, n_tasks),
+        "replay": None
+        if records is None
+        else {verb: Replay(check_finite("replay", sums, 3)) for verb, sums in records.items()},
+    }
+
+
+def both_means(mine: ClassMeans | None, theirs: ClassMeans | None) -> ClassMeans | None:
+    """Sums of class means of two priors, if both keep them."""
+    return None if mine is None or theirs is None else mine + theirs
+
+
+def both_records(
+    mine: Mapping[str, Replay] | None, theirs: Mapping[str, Replay] | None
+) -> dict[str, Replay] | None:
+    """Records of two priors for the blends of which both have one."""
+    if mine is None or theirs is None:
+        return None
+    return {verb: one + theirs[verb] for verb, one in mine.items() if verb in theirs} or None
 
 
 def joined(mine: Array | None, theirs: Array | None) -> Array | None:

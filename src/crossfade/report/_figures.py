@@ -16,6 +16,7 @@ from crossfade.plots._methods import MethodLook, method_of, spoken
 from crossfade.plots._style import LINE_MARKERS, tip_id, told_by
 from crossfade.report._findings import Findings
 from crossfade.report._text import number
+from crossfade.study._budgets import budget_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,6 +71,18 @@ def _of_methods(findings: Findings, paper: pd.DataFrame | None) -> Iterator[Draw
     if rivals is None:
         return
     rows = findings.rows[findings.rows["balanced_accuracy"].notna()]
+    # Twins would lie on one another.
+    apart = rows[rows["method"].isin(findings.compared)]
+    if findings.tables["needed"]["n_people"].any():
+        reach, share = findings.reach, f"{100.0 * findings.share:.3g} %"
+        yield Drawing(
+            "needed",
+            f"Left: people who reach a balanced accuracy of {reach:g}; the dashed line is at "
+            f"{share}. Right: windows until {share} of people reach it, with 95 % intervals over "
+            "people; an arrow to the right: more than were tried.",
+            findings.headline,
+            plots.needed(apart, reach, findings.share, n_classes=findings.n_classes),
+        )
     smallest = min(findings.budgets)
     summary = tables["summary"]
     least = summary[summary["budget"] == smallest].set_index("method")["mean"]
@@ -77,12 +90,23 @@ def _of_methods(findings: Findings, paper: pd.DataFrame | None) -> Iterator[Draw
     options: dict[str, Any] = {"reference": paper, "chance": 1.0 / findings.n_classes}
     yield Drawing(
         "accuracy",
-        "Mean balanced accuracy of each method against the labelled windows.",
+        "Mean balanced accuracy of each method against what is labelled."
+        + " Right of the line: unequal numbers." * _has_unequal(findings),
         f"With {findings.budgets[smallest]}: {means}.",
-        plots.accuracy_by_budget(rows, **options),
+        plots.accuracy_by_budget(apart, **options),
         # On the page, the buttons are the legend.
-        plots.accuracy_by_budget(rows, legend=False, **options),
+        plots.accuracy_by_budget(apart, legend=False, **options),
     )
+    if len(tables["forecast"]):
+        yield Drawing(
+            "forecast",
+            "Left: accuracy reached by calibrations with like forecasts, of five people or more, "
+            "with its standard error over people. Right: error of one forecast; dashed: that of a "
+            "constant, the mean accuracy of the other people.",
+            "The tables have the numbers.",
+            plots.forecast(rows),
+            plots.forecast(rows, legend=False),
+        )
     method = spoken(rivals.method)
     compared = tables["comparison"]
     for against in rivals.against:
@@ -114,14 +138,10 @@ def _of_methods(findings: Findings, paper: pd.DataFrame | None) -> Iterator[Draw
             f"For {', '.join(method_of(name).label for name in chosen)}, at each budget.",
             plots.alphas(rows, chosen),
         )
-    if len(tables["forecast"]):
-        yield Drawing(
-            "forecast",
-            "Forecast accuracy against the accuracy reached; on the diagonal they agree. Small "
-            f"points are {findings.nouns}, large points are means.",
-            "The tables have the numbers.",
-            plots.forecast(rows),
-        )
+
+
+def _has_unequal(findings: Findings) -> bool:
+    return any(isinstance(budget_of(one), tuple) for one in findings.budgets)
 
 
 def _of_directions(findings: Findings) -> Iterator[Drawing]:

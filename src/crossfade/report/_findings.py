@@ -1,4 +1,4 @@
-"""Every table of a report, each made once, and the two sentences that sum it up."""
+"""Every table of a report, each made once, and the sentences that sum it up."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 
 from crossfade.plots import embed_directions
-from crossfade.plots._methods import spoken
-from crossfade.plots._style import budget_label
+from crossfade.plots._budget_axis import in_order
+from crossfade.plots._methods import spoken, without_twins
 from crossfade.study import StudyResult, verdict
-from crossfade.study._budgets import budget_of, leaves_test_windows
-from crossfade.study._resampling import check_rows
+from crossfade.study._budgets import budget_of, budget_text, leaves_test_windows
+from crossfade.study._needed import NEEDED
+from crossfade.study._resampling import cells, check_rows
+from crossfade.study._verdict import lead
 from crossfade.study._verdict import rivals as rivals_among
 from crossfade.study.statistics import (
     SAVED,
@@ -29,8 +31,8 @@ from crossfade.tasks import Task, TaskSet
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: What a method is compared with, if it is there.
-_USUAL = ("lda", "target")
+#: What a method is compared with: of each line the first that is there.
+_USUAL = (("lda",), ("target-shrunk", "target"))
 
 
 class Rivals(NamedTuple):
@@ -45,19 +47,25 @@ class Findings:
     """What a report says, before it is written anywhere.
 
     `rows` are those of the study; `tasks` has all tasks by name, whether they took part or not;
-    `rivals` is None if no method has an accuracy; `tables` are `summary`, `comparison`,
-    `labels_saved`, `forecast`, `reliability`, `participants`, `directions`, `left_out` and
-    `failures`.
+    `reach` is the accuracy that a `share` of people is to reach; `headline` says how many windows
+    that takes; `rivals` is None if no method has an accuracy; `tables` are `needed`, `summary`,
+    `forecast`, `reliability`, `probabilities`, `comparison`, `labels_saved`, `participants`,
+    `directions`, `left_out` and `failures`.
     """
 
     rows: pd.DataFrame
     tasks: dict[str, Task]
+    reach: float
+    share: float
+    headline: str
     verdict: str
     rivals: Rivals | None
     tables: dict[str, pd.DataFrame]
 
     @classmethod
-    def of(cls, result: StudyResult, tasks: Iterable[Task]) -> Findings:
+    def of(
+        cls, result: StudyResult, tasks: Iterable[Task], reach: float = 0.75, share: float = 0.8
+    ) -> Findings:
         """Findings of a study that was run on these tasks."""
         rows = check_rows(result.rows)
         named = {
@@ -73,21 +81,25 @@ class Findings:
         rivals = _rivals_of(rows)
         means = by_task(rows)
         tables = {
+            "needed": _needed(result, reach, share),
             "summary": summarise(rows),
-            "comparison": _comparison(rows, rivals),
-            "labels_saved": _labels_saved(rows, rivals),
             "forecast": forecast_errors(rows),
             "reliability": reliability(rows),
+            "probabilities": _probabilities(rows),
+            "comparison": _comparison(rows, rivals),
+            "labels_saved": _labels_saved(rows, rivals),
             "participants": means,
             "directions": _directions(_taking_part(means, named)),
             "left_out": _left_out(rows, named),
             "failures": result.failures,
         }
-        return cls(result.rows, named, verdict(rows), rivals, tables)
+        whole = verdict(result, reach, share)
+        first = next(iter(lead(result, reach, share)), whole)
+        return cls(result.rows, named, reach, share, first, whole, rivals, tables)
 
     @property
-    def headline(self) -> str:
-        """The study in at most thirty words: the answer in one sentence, the number in another."""
+    def answer(self) -> str:
+        """Who is more accurate with the fewest windows: one sentence, and the number in another."""
         if self.rivals is None:
             return self.verdict
         means = self.tables["participants"]
@@ -131,10 +143,14 @@ class Findings:
         return list(dict.fromkeys(self.tables["summary"]["method"]))
 
     @property
+    def compared(self) -> list[str]:
+        """The methods but for those whose accuracy is that of another."""
+        return without_twins(self.methods)
+
+    @property
     def budgets(self) -> dict[float, str]:
-        """Budgets, the smallest first, and what they are called."""
-        windows = self.tables["participants"].groupby("budget")["n_labelled"].median()
-        return {float(str(one)): budget_label(float(str(one)), n) for one, n in windows.items()}
+        """Budgets, the smallest first and unequal ones last, and what they are called."""
+        return {one: budget_text(one) for one in in_order(self.tables["participants"]["budget"])}
 
     @property
     def participants(self) -> TaskSet:
@@ -185,8 +201,28 @@ def _rivals_of(rows: pd.DataFrame) -> Rivals | None:
     if not found:
         return None
     method, usual = rivals_among(found)
-    against = [name for name in _USUAL if name in found and name != method]
+    first = (next((name for name in names if name in found), method) for names in _USUAL)
+    against = [name for name in first if name != method]
     return Rivals(method, tuple(against or ([usual] if usual else [])))
+
+
+def _needed(result: StudyResult, reach: float, share: float) -> pd.DataFrame:
+    """Windows that a new person needs; empty where no budget has as many of each class."""
+    if all(isinstance(budget_of(one), tuple) for one in set(result.rows["budget"])):
+        return pd.DataFrame(columns=NEEDED)
+    return result.needed(reach, share)
+
+
+def _probabilities(rows: pd.DataFrame) -> pd.DataFrame:
+    """How good the probabilities are, for methods that have some: means over tasks."""
+    lines = []
+    for method, budget, part in cells(by_task(rows)):
+        own = part[part["log_loss"].notna() | part["brier"].notna()]
+        if len(own):
+            scores = own[["log_loss", "brier"]].mean()
+            lines.append((method, budget, own["n_labelled"].median(), len(own), *scores))
+    columns = ["method", "budget", "n_labelled", "n_tasks", "log_loss", "brier"]
+    return pd.DataFrame(lines, columns=columns)
 
 
 def _comparison(rows: pd.DataFrame, rivals: Rivals | None) -> pd.DataFrame:

@@ -16,15 +16,17 @@ from crossfade._version import __version__
 from crossfade.plots._methods import looks, method_of, spoken
 from crossfade.report._figures import Drawing, inline, marker, slug, with_alpha
 from crossfade.report._findings import Findings
-from crossfade.report._text import NOTHING, Table, number, saved_table, table_of
+from crossfade.report._text import NOTHING, Table, needed_table, number, saved_table, table_of
 
 #: What each table holds, by the name of its file.
 CONTENTS = {
+    "needed": "windows that a new person needs, by method",
     "summary": "accuracy of each method and budget",
+    "forecast": "how true forecasts of single calibrations are, by method and budget",
+    "reliability": "forecasts and outcomes of single calibrations, grouped by forecast",
+    "probabilities": "log loss and Brier score of each method and budget",
     "comparison": "differences between methods, with intervals and tests",
     "labels_saved": "labelled windows needed for the same accuracy",
-    "forecast": "forecasts and outcomes of each method and budget",
-    "reliability": "forecasts and outcomes of single splits, grouped by forecast",
     "participants": "means over splits, for each task, method and budget",
     "directions": "place of each task in the figure of directions, and its cluster",
     "left_out": "tasks that are left out, and why",
@@ -71,11 +73,19 @@ def page(
         version=__version__,
         title=title,
         headline=_kept_together(findings.headline),
-        verdict=_kept_together(findings.verdict),
+        verdict=_kept_together(findings.verdict.removeprefix(findings.headline).strip()),
+        answer=findings.answer,
+        reach=f"{findings.reach:g}",
+        share=f"{100.0 * findings.share:.3g}",
+        needed=_needed(findings),
+        never=_never(findings),
+        oracles=_oracles(findings),
+        twins=_twins(findings),
         facts=_facts(findings, n_splits),
         run=_run(findings, n_splits, about, rows_name),
         nouns=findings.nouns,
         n_classes=findings.n_classes,
+        coin=number(np.log(findings.n_classes)),
         n_splits=n_splits,
         n_tasks=len(findings.tasks),
         budgets=list(findings.budgets.values()),
@@ -84,9 +94,10 @@ def page(
         has_seeing=any(method_of(name).given for name in findings.methods),
         legend={
             name: {"label": look.label, "marker": Markup(marker(look))}
-            for name, look in looks(findings.methods if "accuracy" in figures else []).items()
+            for name, look in looks(findings.compared if "accuracy" in figures else []).items()
         },
         figures={
+            "needed": figures.get("needed"),
             "accuracy": figures.get("accuracy"),
             "alphas": figures.get("alphas"),
             "forecast": figures.get("forecast"),
@@ -99,8 +110,9 @@ def page(
         saved=_saved(findings),
         with_alpha=with_alpha(findings.tables["participants"]),
         forecasts=_forecasts(findings),
-        forecast=table_of(findings.tables["forecast"], "Forecasts and outcomes by budget"),
-        reliability=table_of(findings.tables["reliability"], "Forecasts and outcomes of splits"),
+        forecast=_forecast(findings),
+        reliability=table_of(findings.tables["reliability"], "Forecasts grouped by their value"),
+        probabilities=_probabilities(findings),
         left_out=_left_out(findings),
         failed=failures,
         n_failed=n_failed,
@@ -190,11 +202,11 @@ def _accuracies(findings: Findings, printed: pd.DataFrame) -> Table:
     found = {(one["method"], one["budget"]): one for one in summary.to_dict("records")}
     values = printed.set_index(["classifier", "proportion"])["value"].to_dict()
     # Methods that see test windows do not compete, nor do means over fewer tasks.
-    seeing = {name for name in findings.methods if method_of(name).given}
+    seeing = set(findings.methods) - set(_fair(findings))
     fair = summary[~summary["method"].isin(seeing) & (summary["n_left_out"] == 0)]
     highest = fair.groupby("budget")["mean"].max().round(3).to_dict()
     lines, best = [], set()
-    for place, method in enumerate(findings.methods):
+    for place, method in enumerate(_bounds_last(findings.compared)):
         look = method_of(method)
         cells = ["\n".join(filter(None, (look.label, look.given)))]
         for column, budget in enumerate(findings.budgets, 1):
@@ -211,6 +223,108 @@ def _accuracies(findings: Findings, printed: pd.DataFrame) -> Table:
         "Mean balanced accuracy of each method and budget",
         [True] + [False] * len(findings.budgets),
         best=frozenset(best),
+    )
+
+
+def _fair(findings: Findings) -> list[str]:
+    """Methods that may win: they see neither test windows nor their labels."""
+    return [name for name in findings.methods if not method_of(name).given]
+
+
+def _bounds_last(names: Sequence[str]) -> list[str]:
+    """Methods in order, those that see more than they may at the end, next to each other."""
+    return sorted(names, key=lambda name: bool(method_of(name).given))
+
+
+def _needed(findings: Findings) -> Table | None:
+    table = findings.tables["needed"]
+    if not table["n_people"].any():
+        return None
+    names = _bounds_last(findings.compared)
+    in_order = table.set_index("method").reindex(
+        [one for one in names if one in set(table["method"])]
+    )
+    return needed_table(in_order.reset_index(), names, _fair(findings))
+
+
+def _never(findings: Findings) -> str:
+    """Who never reaches the accuracy with the method that the report is about."""
+    table, rivals = findings.tables["needed"], findings.rivals
+    if rivals is None:
+        return ""
+    for line in table[table["method"] == rivals.method].to_dict("records"):
+        if line["n_never"]:
+            names = line["never"].split(", ")
+            shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" * (len(names) > 8))
+            never = f"{line['n_never']} of {line['n_people']} never reach it: {shown}."
+            return f"With {spoken(rivals.method)}, {never}"
+    return ""
+
+
+def _oracles(findings: Findings) -> str:
+    """What the paper's oracle is worth without its luck, where both were run."""
+    table = findings.tables["summary"].pivot(index="budget", columns="method", values="mean")
+    if not {"oracle", "oracle-honest"} <= set(table):
+        return ""
+    both = table[["oracle", "oracle-honest"]].dropna()
+    if both.empty:
+        return ""
+    luck = (both["oracle"] - both["oracle-honest"]).mean()
+    return (
+        "The paper's oracle picks the best alpha on the test windows themselves. The honest oracle "
+        "picks it on every second one, for the others, and the reverse; its mean accuracy is "
+        f"{abs(luck):.3f} {'lower' if luck > 0.0 else 'higher'}."
+    )
+
+
+def _twins(findings: Findings) -> str:
+    """Methods that are left out of the accuracies, since another has the same."""
+    names = [name for name in findings.methods if name not in findings.compared]
+    labels = " and ".join(method_of(name).label for name in names)
+    return f"{labels} predicts the same labels as without calibration." if names else ""
+
+
+def _forecast(findings: Findings) -> Table:
+    """How true single forecasts are; the rest of the table is in its file."""
+    columns = ["method", "budget", "rms", "constant_rms", "coverage_68", "coverage_90", "forecast"]
+    columns += ["outcome", "bias", "correlation", "n_splits"]
+    table = findings.tables["forecast"][columns]
+    # Before the first label all forecasts are a constant of the others, which goes against them.
+    table = table.assign(correlation=table["correlation"].where(table["budget"] > 0.0))
+    return table_of(table, "How true one forecast is")
+
+
+def _probabilities(findings: Findings) -> Table | None:
+    """Log loss of each method and budget, and below it the Brier score."""
+    table = findings.tables["probabilities"]
+    if table.empty:
+        return None
+    found = {(one["method"], one["budget"]): one for one in table.to_dict("records")}
+    fair = set(_fair(findings))
+    most = table.groupby("budget")["n_tasks"].max().to_dict()
+    least: dict[float, float] = {}
+    for (method, budget), one in found.items():
+        if method in fair and one["n_tasks"] == most[budget] and np.isfinite(one["log_loss"]):
+            least[budget] = min(least.get(budget, np.inf), round(one["log_loss"], 3))
+    lines, best = [], set()
+    # LDA and its twin differ here.
+    names = [name for name in _bounds_last(findings.methods) if name in set(table["method"])]
+    for place, method in enumerate(names):
+        cells = [method_of(method).label]
+        for column, budget in enumerate(findings.budgets, 1):
+            if (method, budget) not in found:
+                cells.append(NOTHING)
+                continue
+            one = found[method, budget]
+            cells.append(f"{number(one['log_loss'])}\nBrier {number(one['brier'])}")
+            competes = method in fair and one["n_tasks"] == most[budget]
+            if competes and round(one["log_loss"], 3) == least.get(budget):
+                best.add((place, column))
+        lines.append(cells)
+    heads = ["method", *findings.budgets.values()]
+    caption = "Log loss, and below it the Brier score"
+    return Table(
+        heads, lines, caption, [True] + [False] * len(findings.budgets), best=frozenset(best)
     )
 
 
@@ -265,13 +379,13 @@ def _participants(findings: Findings) -> Table:
         accuracies.setdefault(key, {})[one["method"]] = one["balanced_accuracy"]
     grouped = findings.nouns == "tasks"
     words = [findings.nouns[:-1], "labelled", *(["group"] if grouped else [])]
-    numbers = ["windows", *(method_of(name).label for name in findings.methods)]
+    numbers = ["windows", *(method_of(name).label for name in findings.compared)]
     lines = []
     for (task, budget), found in accuracies.items():
         group, n_labelled = facts[task, budget]
         line = [task, findings.budgets[budget], *([group] if grouped else [])]
         line += [number(n_labelled, 0)]
-        line += [number(found.get(name, np.nan)) for name in findings.methods]
+        line += [number(found.get(name, np.nan)) for name in findings.compared]
         if rivals is not None and rivals.against:
             both = (found.get(name, np.nan) for name in (rivals.method, rivals.against[0]))
             line.append(number(next(both) - next(both), signed=True))
@@ -289,28 +403,28 @@ def _saved(findings: Findings) -> Table | None:
 
 
 def _forecasts(findings: Findings) -> list[str]:
-    """How far off the forecasts of each method are, on average and at their ends."""
-    table, bins = findings.tables["forecast"], findings.tables["reliability"]
+    """What one forecast of each method is worth, beside a constant."""
+    table = findings.tables["forecast"]
     texts = []
     for method in dict.fromkeys(table["method"]):
-        own, groups = table[table["method"] == method], bins[bins["method"] == method]
-        weights = own["n_tasks"] / own["n_tasks"].sum()
-        forecast, outcome = ((weights * own[name]).sum() for name in ("forecast", "outcome"))
-        bias = round(forecast - outcome, 3)
-        off = f"{abs(bias):.3f} too {'high' if bias > 0.0 else 'low'}" if bias else "just right"
-        text = (
-            f"{method_of(method).label}: the mean forecast is {forecast:.3f}, the accuracy reached "
-            f"{outcome:.3f}, so the forecast is {off}. A single one is off by "
-            f"{(weights * own['absolute_error']).sum():.3f} on average."
+        own = table[table["method"] == method]
+        weights = own["n_splits"] / own["n_splits"].sum()
+        rms, constant = (
+            float(np.sqrt((weights * own[name] ** 2).sum(skipna=False)))
+            for name in ("rms", "constant_rms")
         )
-        low, high = groups.iloc[0], groups.iloc[-1]
-        if high["forecast"] > high["outcome"] and low["forecast"] < low["outcome"]:
-            text += (
-                " Forecasts from a single split are too extreme: the highest are "
-                f"{high['forecast']:.3f} on average, where {high['outcome']:.3f} is reached; the "
-                f"lowest are {low['forecast']:.3f}, where {low['outcome']:.3f} is reached."
-            )
-        texts.append(text)
+        bias = round(float((weights * own["bias"]).sum()), 3)
+        off = f"{abs(bias):.3f} too {'high' if bias > 0.0 else 'low'}" if bias else "right"
+        text = f"{method_of(method).label}: one forecast is off by {number(rms)} (root mean square)"
+        if np.isfinite(constant):
+            text += f", a constant by {number(constant)}"
+        text += f"; on average it is {off}."
+        held = [
+            f"{level} % interval holds {100.0 * (weights * own[f'coverage_{level}']).sum():.0f} %"
+            for level in (68, 90)
+            if own[f"coverage_{level}"].notna().all()
+        ]
+        texts.append(f"{text} Its {' and its '.join(held)} of the outcomes." if held else text)
     return texts
 
 

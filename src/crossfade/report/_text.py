@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossfade.plots._methods import method_of
-from crossfade.plots._style import budget_label
+from crossfade.study._budgets import budget_text
+from crossfade.study._verdict import duration
 from crossfade.study.statistics import p_text
 
 if TYPE_CHECKING:
@@ -36,10 +37,31 @@ _HEADS = {
     "smaller_class": "windows of the smallest class",
     "min_difference": "lowest",
     "max_difference": "highest",
+    "rms": "error of one forecast (RMS)",
+    "constant_rms": "of the constant forecast",
+    "coverage_68": "68 % interval holds",
+    "coverage_90": "90 % interval holds",
+    "forecast": "mean forecast",
+    "outcome": "mean outcome",
+    "brier": "Brier score",
+    "reached": "reach it at last",
+    "total": "in all",
+    "n_people": "people",
+    "n_never": "never reach it",
 }
 _SIGNED = {"mean_difference", "median_difference", "max_difference", "min_difference", "bias"}
 _WHOLE = {"n_labelled", "wins", "ties", "losses", "smaller_class", "n"}
-_DIGITS = {"needed": 1, "saved": 1, "at_least": 2, "below": 2}
+_PERCENT = {"share_saved", "coverage_68", "coverage_90", "reached", "share"}
+_DIGITS = {
+    "windows": 0,
+    "total": 0,
+    "seconds": 0,
+    "flat_from": 0,
+    "needed": 1,
+    "saved": 1,
+    "at_least": 2,
+    "below": 2,
+}
 #: Letters from which on a cell of text may wrap.
 _PROSE = 40
 #: What a cell without a number shows.
@@ -93,15 +115,17 @@ def _cell(name: Any, line: Mapping[Any, Any]) -> str:
     if isinstance(value, str):
         return method_of(value).label if name in ("method", "against") else value
     if name == "budget":
-        return budget_label(value, line["n_labelled"])
+        return budget_text(value)
     if name.startswith("p_"):
         return p_text(value)
-    if name == "share_saved":
+    if name in _PERCENT:
         return f"{number(100.0 * value, 0)} %" if np.isfinite(value) else NOTHING
     if name in _WHOLE or name.startswith("n_"):
         return number(value, 0)
-    if name in ("low", "high") and "needed" in line:
-        return number(value, 1)
+    if name in ("low", "high") and ("needed" in line or "windows" in line):
+        return number(value, 1 if "needed" in line else 0)
+    if name in ("windows", "total") and np.isposinf(value):
+        return "more"
     return number(value, _DIGITS.get(name, 3), signed=name in _SIGNED)
 
 
@@ -165,3 +189,59 @@ def _saved(line: Mapping[Any, Any]) -> str:
     if np.isfinite(line["high"]):
         return f"{text}\n95 % interval {low} to {number(max(line['high'], 0.0), 1)}"
     return f"{text}\n95 % interval {low} or more"
+
+
+def needed_table(frame: pd.DataFrame, names: Sequence[str], fair: Sequence[str]) -> Table:
+    """Windows that a new person needs, by method; the fewest of those that are `fair` stand out."""
+    frame = frame[frame["method"].isin(names)]
+    # Who lacks people is easily the best.
+    fair = [
+        one["method"]
+        for one in frame.to_dict("records")
+        if one["method"] in fair and not one["n_left_out"]
+    ]
+    has_seconds = bool(frame["seconds"].notna().any())
+    heads = ["method", "windows of each class", "in all", *(["time"] if has_seconds else [])]
+    heads += ["reach it at last", "never reach it", "accuracy is flat from"]
+    fewest = frame.loc[frame["method"].isin(fair), "total"].min()
+    lines, best = [], set()
+    for place, line in enumerate(frame.to_dict("records")):
+        total = line["total"] if np.isfinite(line["total"]) else np.nan
+        cells = [method_of(line["method"]).label, _windows(line), _count(line, total)]
+        if has_seconds:
+            known = np.isfinite(line["seconds"]) and line["seconds"] > 0.0
+            cells.append(duration(line["seconds"]) if known else NOTHING)
+        people = line["n_people"]
+        cells += [
+            f"{100.0 * line['reached']:.0f} %" if people else NOTHING,
+            f"{line['n_never']} of {people}" if people else NOTHING,
+            _flat(line) if people else NOTHING,
+        ]
+        lines.append(cells)
+        if line["method"] in fair and np.isfinite(fewest) and line["total"] == fewest:
+            best.add((place, 1))
+    caption = "Windows that a new person needs, by method"
+    are_text = [True] + [False] * (len(heads) - 1)
+    return Table(heads, lines, caption, are_text, best=frozenset(best))
+
+
+def _windows(line: Mapping[Any, Any]) -> str:
+    """Windows of each class, and below them the interval."""
+    text = _count(line, line["windows"])
+    low, high = line["low"], line["high"]
+    if not np.isfinite(low) or low == high:
+        return text
+    return f"{text}\n95 % interval {low:g} {f'to {high:g}' if np.isfinite(high) else 'or more'}"
+
+
+def _count(line: Mapping[Any, Any], value: float) -> str:
+    if not line["n_people"] or np.isnan(value):
+        return NOTHING
+    if np.isposinf(value):
+        return "not reached"
+    return f"{'at most ' if line['bound'] == '<=' else ''}{value:g}"
+
+
+def _flat(line: Mapping[Any, Any]) -> str:
+    """Windows of each class from where on the mean accuracy does not rise."""
+    return "still rises" if np.isnan(line["flat_from"]) else f"{line['flat_from']:g}"

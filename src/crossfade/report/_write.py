@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Formats of figures.
 FORMATS = ("png", "pdf", "svg")
 #: Tables that are written for people, too.
-_READ = ("summary", "comparison", "labels_saved", "forecast")
+_READ = ("needed", "summary", "forecast", "comparison", "labels_saved")
 
 
 def write_report(
@@ -33,6 +33,8 @@ def write_report(
     formats: Sequence[str] = ("png",),
     paper: pd.DataFrame | None = None,
     about: Mapping[str, object] | None = None,
+    reach: float = 0.75,
+    share: float = 0.8,
 ) -> list[Path]:
     """Write all that a study found: rows, tables, figures and ``report.html``.
 
@@ -59,6 +61,9 @@ def write_report(
     about : mapping of str to object, optional
         What else to say about the run, such as its seed, its kind of splits or its date. `classes`
         may be a mapping from labels to the names that people read.
+    reach, share : float, default=0.75 and 0.8
+        The report opens with how many windows a new person needs until this `share` of people
+        reaches this balanced accuracy.
 
     Returns
     -------
@@ -86,7 +91,7 @@ def write_report(
     require_jinja()
     for one in formats:
         check_choice("formats", one, FORMATS)
-    findings = Findings.of(result, tasks)
+    findings = Findings.of(result, tasks, reach, share)
     printed = published(paper)
     files: dict[str, bytes] = dict([_rows(result.rows)])
     rows_name = next(iter(files))

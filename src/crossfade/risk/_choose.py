@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from crossfade.fisher._spectrum import joint_basis
 from crossfade.prior._crowd import PSI_FORMS
 from crossfade.risk._error_rate import METHODS, check_class_prior, threshold
 from crossfade.risk._inversion import integrated_risk
-from crossfade.risk._law import BlendLaw, curve, hidden_gap, sampled_curve
+from crossfade.risk._law import BlendLaw, curve_of, hidden_gap, sampled_curve
 
 if TYPE_CHECKING:
     from crossfade.prior import TaskPrior
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 _COARSE = np.linspace(0.0, 1.0, 21)
 #: Least variance whose inverse, squared, is still a number.
 _SMALLEST = 1e-100
+#: Part of the largest eigenvalue that rounding alone is far from reaching.
+_WELL_CONDITIONED = 1e-9
 #: Risks closer than this differ by rounding.
 _TIE = 1e-12
 #: How often the bracket is then looked at at most, and steps of Newton's method in it.
@@ -93,11 +96,10 @@ def least_risk(
         grid = np.linspace(0.0, 1.0, 11) if alphas is None else check_alphas(alphas)
         risks, errors = sampled_curve(law, grid, n_draws, as_generator(random_state))
         return _best(grid, risks, errors)
-    evaluate = dense_curve if hidden_gap(law) else curve
-    if alphas is not None:
-        grid = check_alphas(alphas)
-        return _best(grid, *evaluate(law, grid))
-    return _refined(law, _best(_COARSE, *evaluate(law, _COARSE)), evaluate)
+    grid = _COARSE if alphas is None else check_alphas(alphas)
+    evaluate = partial(dense_curve, law) if hidden_gap(law) else curve_of(law)
+    best = _best(grid, *evaluate(grid))
+    return _refined(best, evaluate) if alphas is None else best
 
 
 def dense_curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
@@ -147,7 +149,7 @@ def _outer(vectors: Array) -> Array:
 
 def _best(grid: Array, risks: Array, errors: Array) -> AlphaChoice:
     """The least risk on a grid; between equals it is the last, the person's own."""
-    equal = risks <= risks.min(-1, keepdims=True) + _TIE
+    equal = risks <= np.minimum.reduce(risks, -1, keepdims=True) + _TIE
     place = risks.shape[-1] - 1 - equal[..., ::-1].argmax(-1)
     return AlphaChoice(grid[place], _at(risks, place), _at(errors, place), grid, risks)
 
@@ -160,11 +162,7 @@ def _at(rows: Array, place: Places) -> Array:
     return found
 
 
-def _refined(
-    law: BlendLaw,
-    coarse: AlphaChoice,
-    evaluate: Callable[[BlendLaw, Array], tuple[Array, Array]],
-) -> AlphaChoice:
+def _refined(coarse: AlphaChoice, evaluate: Callable[[Array], tuple[Array, Array]]) -> AlphaChoice:
     """Continuous minimum: that of a polynomial through nodes about the coarse one.
 
     The risk is an analytic function of alpha, and a polynomial of degree 10 through Chebyshev nodes
@@ -178,41 +176,45 @@ def _refined(
     for _ in range(_ZOOMS):
         middle, reach = (low + high) / 2.0, (high - low) / 2.0
         local = middle[..., None] + reach[..., None] * _NODES
-        risks, errors = evaluate(law, local)
+        risks, errors = evaluate(local)
         coefficients = risks @ _TO_CHEBYSHEV
-        rough = np.abs(coefficients[..., -2:]).max(-1) > _ROUGH
         x = _least_of(coefficients)
-        place = risks.argmin(-1)
-        found = np.where(rough, _at(local, place), middle + reach * x)
-        value = np.where(rough, _at(risks, place), _chebyshev(coefficients, x))
+        found, value = middle + reach * x, np.vecdot(coefficients, _chebyshev(x))
+        rough = np.maximum.reduce(np.abs(coefficients[..., -2:]), -1) > _ROUGH
+        some_rough = np.count_nonzero(rough) > 0
+        if some_rough:
+            place = risks.argmin(-1)
+            found = np.where(rough, _at(local, place), found)
+            value = np.where(rough, _at(risks, place), value)
         better = value < risk - _TIE
         alpha, risk = np.where(better, found, alpha), np.where(better, value, risk)
-        error = np.where(better, errors.max(-1), error)
-        if not rough.any():
+        error = np.where(better, np.maximum.reduce(errors, -1), error)
+        if not some_rough:
             break
         low, high = np.maximum(alpha - reach / 4.0, 0.0), np.minimum(alpha + reach / 4.0, 1.0)
     return coarse._replace(alpha=alpha, risk=risk, error=error)
 
 
-def _chebyshev(coefficients: Array, x: Array) -> Array:
-    """Chebyshev series (..., n) at one point each (...), by its definition cos(k arccos x)."""
-    angle = np.arccos(x)
-    value: Array = np.vecdot(coefficients, np.cos(angle[..., None] * _DEGREES))
-    return value
+def _chebyshev(x: Array) -> Array:
+    """Chebyshev polynomials (..., n) at points (...), by their definition cos(k arccos x)."""
+    polynomials: Array = np.cos(np.arccos(x)[..., None] * _DEGREES)
+    return polynomials
 
 
 def _least_of(coefficients: Array) -> Array:
     """Where Chebyshev series (..., n) are least on [-1, 1], of shape (...)."""
     fine = coefficients @ _FINE_VALUES
-    place = np.clip(fine.argmin(-1), 1, _FINE.size - 2)
-    x = _FINE[place]
+    x = _FINE[np.minimum(np.maximum(fine.argmin(-1), 1), _FINE.size - 2)]
     # Newton's method on the derivative, which is a Chebyshev series again.
     slope, bend = coefficients @ _SLOPE, coefficients @ _BEND
     for _ in range(_NEWTON):
-        curvature = _chebyshev(bend, x)
-        safe = curvature > 0.0
-        move = np.where(safe, _chebyshev(slope, x) / np.where(safe, curvature, 1.0), 0.0)
-        x = np.clip(x - np.clip(move, -0.05, 0.05), -1.0, 1.0)
+        polynomials = _chebyshev(x)
+        curvature = np.vecdot(bend, polynomials)
+        # Where the series is not convex, it stays at the best point.
+        curvature = np.where(curvature > 0.0, curvature, np.inf)
+        move = np.vecdot(slope, polynomials) / curvature
+        x = x - np.minimum(np.maximum(move, -0.05), 0.05)
+        x = np.minimum(np.maximum(x, -1.0), 1.0)
     return np.asarray(x)
 
 
@@ -283,24 +285,43 @@ def choose_alpha(
     sigma = check_covariance("covariance", covariance, prior.n_features)
     counts = check_counts(n_samples)
     check_choice("psi", psi, PSI_FORMS)
-    shrunk = check_finite("shrinkage", shrinkage, 0)
-    if shrunk.size and (shrunk.min() < 0.0 or shrunk.max() > 1.0):
-        raise ValueError(f"shrinkage must be a number from 0 to 1; got {shrinkage!r}.")
-    values, basis = np.linalg.eigh(sigma)
-    values = _spectrum.truncate(check_spectrum("covariance", values), 1)
-    largest = float(values.max(initial=0.0))
-    if 0.0 < largest < _SMALLEST:
-        raise ValueError(
-            f"covariance is too small to be inverted: its largest eigenvalue is {largest:.3g}. "
-            "Rescale it and half_gap."
-        )
-    spectrum = _spectrum.Spectrum(values, basis, np.zeros(sigma.shape[:-2]))
+    shrunk = _check_shrinkage(shrinkage)
+    spectrum = _spectrum_of(sigma)
     if nu.ndim > 1 or sigma.ndim > 2:
         batch = np.broadcast_shapes(nu.shape[:-1], sigma.shape[:-2])
         nu = np.broadcast_to(nu, (*batch, prior.n_features))
     person = direction_of(spectrum, nu, counts, shrunk)
     law = BlendLaw(person, prior.mean_direction, crowd.psi(psi), check_class_prior(class_prior))
     return least_risk(law, alphas, method, n_draws, random_state)
+
+
+def _check_shrinkage(shrinkage: ArrayLike) -> Array | float:
+    """Weights of the identity, all from 0 to 1."""
+    if isinstance(shrinkage, float) and 0.0 <= shrinkage <= 1.0:
+        return shrinkage
+    weights = check_finite("shrinkage", shrinkage, 0)
+    if weights.size and (weights.min() < 0.0 or weights.max() > 1.0):
+        raise ValueError(f"shrinkage must be a number from 0 to 1; got {shrinkage!r}.")
+    return weights
+
+
+def _spectrum_of(sigma: Array) -> _spectrum.Spectrum:
+    """Spectrum of covariances (..., d, d); refuses what cannot be one, or not be inverted."""
+    values, basis = np.linalg.eigh(sigma)
+    floor = np.zeros(sigma.shape[:-2])
+    # They are sorted: where the first is far from zero there is nothing to refuse or to truncate.
+    least, largest = values[..., 0], values[..., -1]
+    fine = least > np.maximum(_WELL_CONDITIONED * largest, _SMALLEST)
+    if np.count_nonzero(fine) == fine.size:
+        return _spectrum.Spectrum(values, basis, floor)
+    values = _spectrum.truncate(check_spectrum("covariance", values), 1)
+    most = float(values.max(initial=0.0))
+    if 0.0 < most < _SMALLEST:
+        raise ValueError(
+            f"covariance is too small to be inverted: its largest eigenvalue is {most:.3g}. "
+            "Rescale it and half_gap."
+        )
+    return _spectrum.Spectrum(values, basis, floor)
 
 
 def blend_directions(target: ArrayLike, source: ArrayLike, alpha: ArrayLike) -> Array:

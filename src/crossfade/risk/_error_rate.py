@@ -282,10 +282,7 @@ def check_class_prior(class_prior: ArrayLike | None) -> float:
         return 0.5
     remedy = "class_prior must be two positive probabilities that sum to one, first class first"
     if isinstance(class_prior, str):
-        raise ValueError(
-            f"{remedy}; got {class_prior!r}. Unlabelled samples give an estimate: "
-            "see estimate_proportions of the blends."
-        )
+        raise ValueError(f"{remedy}; got {class_prior!r}. Where they are unknown, pass None.")
     pair = check_finite("class_prior", class_prior, 0)
     if pair.shape != (2,) or pair.min() <= 0.0 or abs(pair.sum() - 1.0) > 1e-6:
         raise ValueError(f"{remedy}; got {class_prior!r}.")

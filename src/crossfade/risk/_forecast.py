@@ -24,6 +24,9 @@ class Forecast(NamedTuple):
     variance: Array  # (...): variance within the classes along the directions
     accuracy: Array  # (...)
     error: Array  # (...): standard error of the accuracy
+    spread: Array  # (...): standard error of its probit
+    score: Array  # (...): half the distance of the classes, in deviations
+    doubt: Array  # (...): variance of the optimism that was taken off the score
 
 
 def forecast(
@@ -69,7 +72,15 @@ def forecast(
         error = np.maximum(error, np.minimum(1.0 / freedom, 0.5))
     # Without a degree of freedom left the samples say nothing about their own rule.
     blind = (freedom - learnt_dof < 1.0) & (np.asarray(dof) > 0.0)
-    return Forecast(gap, variance, np.where(blind, 0.5, accuracy), np.where(blind, 0.25, error))
+    return Forecast(
+        gap,
+        variance,
+        np.where(blind, 0.5, accuracy),
+        np.where(blind, 0.25, error),
+        np.where(blind, 1e6, spread),
+        np.where(blind, 0.0, score),
+        doubt,
+    )
 
 
 def expected_accuracy(

@@ -25,8 +25,9 @@ _FAR = 36.0
 
 @cache
 def _nodes(n_nodes: int) -> tuple[Array, Array, Array]:
-    """Trapezoidal rule in u with t = sinh(u): nodes, weights with all and half of them, at zero.
+    """Trapezoidal rule in u with t = sinh(u): nodes, two columns of weights, and those at zero.
 
+    The first column is the rule, the second twice its difference from that with half the nodes.
     The weights include the 1 / pi of the inversion.
     """
     end = 4.0 + 2.0 * np.log2(n_nodes / _FEWEST)
@@ -34,7 +35,8 @@ def _nodes(n_nodes: int) -> tuple[Array, Array, Array]:
     u = step * np.arange(1, n_nodes + 1)
     fine = step / np.tanh(u)
     coarse = np.where(np.arange(1, n_nodes + 1) % 2 == 0, 2.0 * fine, 0.0)
-    weights, at_zero = np.stack([fine, coarse], axis=1), np.array([step / 2.0, step])
+    weights = np.stack([fine, 2.0 * (fine - coarse)], axis=1)
+    at_zero = np.array([step / 2.0, -step])
     return np.sinh(u), weights / np.pi, at_zero / np.pi
 
 
@@ -47,29 +49,51 @@ def negative_probability(
 
     After t = sinh(u) / deviation the trapezoidal rule converges geometrically (equation 17).
     """
-    certain = deviation == 0.0
-    some_certain = certain.any()
-    if some_certain:
+    certain = None
+    if np.count_nonzero(deviation) < deviation.size:
+        certain = deviation == 0.0
         deviation = np.where(certain, 1.0, deviation)
     nodes, weights, at_zero = _nodes(n_nodes)
     log_modulus, angle = phi(nodes / deviation[..., None])
     modulus = np.exp(log_modulus)
+    imaginary = _sine(angle)
+    imaginary *= modulus
     score = mean / deviation
-    sums = (modulus * np.sin(angle)) @ weights + score[..., None] * at_zero
-    fine, coarse = sums[..., 0], sums[..., 1]
+    sums = imaginary @ weights
+    sums += score[..., None] * at_zero
+    probability = np.minimum(np.maximum(0.5 - sums[..., 0], 0.0), 1.0)
     # On the safe side: twice the error of the rule with half the nodes, the tail, and rounding.
-    error = 2.0 * np.abs(fine - coarse) + modulus[..., -1] / np.pi + 1e-14
+    error = np.abs(sums[..., 1])
+    error += modulus[..., -1] / np.pi
+    error += 1e-14
     # Cantelli's inequality decides where phi oscillates too fast for the nodes.
-    tail = 1.0 / np.hypot(1.0, score) ** 2
-    bound = 1.0 - tail
-    probability = np.maximum(0.5 - fine, bound * (score < 0.0))
-    probability = np.minimum(probability, 1.0 - bound * (score > 0.0))
-    error = np.minimum(error, tail)
-    if some_certain:
+    tail = score * score
+    tail += 1.0
+    np.divide(1.0, tail, out=tail)
+    if np.count_nonzero(error > tail):
+        bound = 1.0 - tail
+        probability = np.maximum(probability, bound * (score < 0.0))
+        probability = np.minimum(probability, 1.0 - bound * (score > 0.0))
+        error = np.minimum(error, tail)
+    if certain is not None:
         # Without any spread the sign of the mean decides.
         probability = np.where(certain, 0.5 - 0.5 * np.sign(mean), probability)
         error = np.where(certain, 0.0, error)
     return probability, error
+
+
+def _sine(angle: Array) -> Array:
+    """Sines, as 2 T / (1 + T^2) with T = tan(angle / 2).
+
+    NumPy has vector instructions for the tangent, but for the sine of doubles it has none: four
+    times faster where processors know them, and a quarter slower elsewhere.
+    """
+    tangent = np.tan(0.5 * angle)
+    whole = tangent * tangent
+    whole += 1.0
+    tangent += tangent
+    tangent /= whole
+    return tangent
 
 
 def wrong_probability(
@@ -118,7 +142,7 @@ def single(evaluate: Callable[..., tuple[Array, Array]]) -> tuple[Array, Array]:
     while True:
         probability, error = evaluate(n_nodes=n_nodes)
         n_nodes *= 2
-        if n_nodes > _MOST or error.max() <= TOLERANCE:
+        if n_nodes > _MOST or np.count_nonzero(error <= TOLERANCE) == error.size:
             return probability, error
 
 

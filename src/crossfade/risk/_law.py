@@ -10,7 +10,7 @@ Sigma the expected risk of all blends then costs a sum over eigenvalues for each
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from crossfade._typing import Array
 from crossfade.fisher._direction import Direction
-from crossfade.fisher._spectrum import ROUNDING, Spectrum, invert
+from crossfade.fisher._spectrum import ROUNDING, Spectrum, invert, outside
 from crossfade.prior._crowd import Psi
 from crossfade.risk._error_rate import error_rate, threshold
 from crossfade.risk._inversion import by_rows, negative_probability, single, wrong_probability
@@ -47,201 +47,232 @@ class BlendLaw(NamedTuple):
         mu: Array = np.matvec(basis.mT, np.broadcast_to(self.mu, person.omega.shape))
         return BlendLaw(moved, mu, self.psi, self.class_prior)
 
+    def within_reach(self) -> BlendLaw:
+        """Those of a batch in the directions in which something varies, and in that of the gap.
+
+        In all others a draw neither meets the gap nor has a variance, so that none need be made.
+        """
+        sigma = self.person.sigma
+        # Eigenvalues ascend, so that those that are zero in every row come first.
+        n_outside = int((sigma.values == 0.0).all(0).sum())
+        if sigma.floor.any() or n_outside + sigma.n_outside < 2:
+            return self
+        basis, values = sigma.basis[..., n_outside:], sigma.values[..., n_outside:]
+        basis = np.concatenate([basis, outside(basis, self.person.nu)[..., None]], -1)
+        return self.turned(basis, np.concatenate([values, np.zeros((*values.shape[:-1], 1))], -1))
+
 
 class _Terms(NamedTuple):
-    """What equation 18 is made of, in the eigenvectors of Sigma; without a batch, all but arrays.
+    """What equation 18 is made of, in the eigenvectors of Sigma; a batch is one axis of rows.
 
-    The six `products` are ww, wv, wm, vv, vm and mm of the vectors S^(1/2) w, S^(-1/2) w and
-    S^(1/2) m, by eigenvalue; `sums` are their sums.
+    The six `products` are h wv, h vm, h^2 vv, ww, wm and mm of the vectors S^(1/2) w, S^(-1/2) w
+    and S^(1/2) m, by eigenvalue.
     """
 
-    values: Array  # (..., size): eigenvalues
-    multiplicity: Array | None  # (size,); None where all are one
+    kernel: Array  # (..., size, 3): coefficients of c^2, o^2 and 1 in the diagonal of K
     products: Array  # (..., 6, size)
-    sums: tuple[Any, ...]  # six of (..., 1, 1); then rank and trace of Sigma, and w'S S w
-    scalars: tuple[Any, ...]  # length, a, g, h, p and q, of (..., 1, 1)
+    # Numbers, or (n_rows, 1) for a batch: length, g, q, the sums ww, wm and mm of the products,
+    # and the variances of omega'x at alpha = 1 and at alpha = 0.
+    scalars: tuple[Any, ...]
 
 
-def _terms(law: BlendLaw) -> _Terms:
+def _terms(law: BlendLaw) -> tuple[_Terms, Array | None]:
+    """Terms of a law, and how often each eigenvalue counts; None where all count once."""
     person, sigma = law.person, law.person.sigma
-    own = np.matvec(sigma.basis.mT, person.omega)
-    crowd = np.matvec(sigma.basis.mT, law.mu)
     values, multiplicity = sigma.values, None
-    if values.shape != own.shape:
-        values = np.broadcast_to(values, own.shape)
-    size = values.shape[-1] + bool(sigma.n_outside)
-    products = np.empty((*own.shape[:-1], 6, size))
-    inside = products[..., : own.shape[-1]]
-    inside[..., 1, :], inside[..., 4, :], inside[..., 5, :] = own * own, own * crowd, crowd * crowd
+    own, crowd = np.vecmat(person.omega, sigma.basis), np.vecmat(law.mu, sigma.basis)
+    batch, n_inside = own.shape[:-1], own.shape[-1]
+    size = n_inside + bool(sigma.n_outside)
+    # Below the products come three rows whose sums are rank and trace of Sigma, and w'S S w.
+    rows = np.empty((9, *batch, size))
+    inside = rows[..., :n_inside]
+    np.multiply(own, own, out=inside[0])
+    np.multiply(own, crowd, out=inside[1])
+    np.multiply(crowd, crowd, out=inside[5])
     if sigma.n_outside:
         own_rest = person.omega - np.matvec(sigma.basis, own)
         crowd_rest = law.mu - np.matvec(sigma.basis, crowd)
-        floor = np.broadcast_to(sigma.floor, own.shape[:-1])
-        values = np.concatenate([values, floor[..., None]], -1)
-        multiplicity = np.append(np.ones(size - 1), float(sigma.n_outside))
-        products[..., 1, -1] = np.vecdot(own_rest, own_rest)
-        products[..., 4, -1] = np.vecdot(own_rest, crowd_rest)
-        products[..., 5, -1] = np.vecdot(crowd_rest, crowd_rest)
-    seen = values > 0.0
-    if not seen.all():
-        products[..., 1, :] *= seen
-        products[..., 4, :] *= seen
-    products[..., 0, :] = values * products[..., 1, :]
-    products[..., 2, :] = values * products[..., 4, :]
-    products[..., 3, :] = products[..., 1, :] * invert(values)
-    products[..., 5, :] *= values
-    noise = (person.noise, person.radial, person.cross)
-    rank = seen.sum(-1) if multiplicity is None else seen @ multiplicity
-    trace = values.sum(-1) if multiplicity is None else values @ multiplicity
-    turned = np.vecdot(values, products[..., 0, :])
-    if (rank <= 1.0).any() and np.any(person.cross):
+        rows[0, ..., -1] = np.vecdot(own_rest, own_rest)
+        rows[1, ..., -1] = np.vecdot(own_rest, crowd_rest)
+        rows[5, ..., -1] = np.vecdot(crowd_rest, crowd_rest)
+        floor = np.broadcast_to(sigma.floor, batch)
+        values = np.concatenate([np.broadcast_to(values, own.shape), floor[..., None]], -1)
+        multiplicity = np.append(np.ones(n_inside), float(sigma.n_outside))
+    parts: tuple[Any, ...]
+    parts = (person.length, person.noise, person.radial, person.cross, *law.psi)
+    if batch:
+        values = np.broadcast_to(values, (*batch, size)).reshape(-1, size)
+        rows = rows.reshape(9, -1, size)
+        parts = tuple(np.broadcast_to(part, batch).reshape(-1, 1) for part in parts)
+    else:
+        # Python's own numbers are quicker than arrays without an axis.
+        parts = tuple(map(float, parts))
+    length, a, g, h, p, q = parts
+    seen, positive = values > 0.0, values
+    if np.count_nonzero(seen) < seen.size:
+        rows[:2] *= seen
+        positive = np.where(seen, values, 1.0)
+    np.divide(rows[0], positive, out=rows[2])
+    np.multiply(rows[:2], values, out=rows[3:5])
+    rows[5] *= values
+    rows[6] = seen
+    rows[7] = values
+    np.multiply(rows[3], values, out=rows[8])
+    if multiplicity is not None:
+        rows[6:8] *= multiplicity
+    sums = np.add.reduce(rows, -1)
+    wv, _, _, ww, wm, mm, rank, trace, turned = sums[..., None] if batch else sums.tolist()
+    if np.count_nonzero(rank <= 1.0) and np.count_nonzero(h):
         # A unit direction on one axis cannot turn: what equation 5 leaves there is rounding.
         kept = np.where(rank <= 1.0, 0.0, 1.0)
-        noise = (kept * noise[0], kept * noise[1], kept * noise[2])
-    parts = (person.length, *noise, *law.psi)
-    summed = products.sum(-1)
-    if summed.ndim == 1:
-        sums = (*summed.tolist(), float(rank), float(trace), float(turned))
-        return _Terms(values, multiplicity, products, sums, tuple(map(float, parts)))
-    batch = summed.shape[:-1]
-    n_batch = math.prod(batch)
-    more = [part.reshape(n_batch, 1, 1) for part in (rank, trace, turned)]
-    return _Terms(
-        values.reshape(n_batch, size),
-        multiplicity,
-        products.reshape(n_batch, 6, size),
-        (*summed.reshape(n_batch, 6).T[..., None, None], *more),
-        tuple(np.broadcast_to(part, batch).reshape(n_batch, 1, 1) for part in parts),
-    )
+        a, g, h = kept * a, kept * g, kept * h
+    rows[:3] *= h
+    rows[2] *= h
+    kernel = np.empty((3, *values.shape))
+    np.multiply(values, p, out=kernel[0])
+    np.multiply(seen, a, out=kernel[1])
+    kernel[2] = 1.0
+    # The variance of omega'x comes from x, from omega, and from both.
+    reach = length * length
+    bent = g * ww + 2.0 * h * wv
+    of_own = ww + (reach * ww + 1.0) * bent + (reach * ww + rank) * a
+    of_crowd = mm + p * (reach * turned + trace) + q * (reach * wm * wm + mm)
+    scalars = (length, g, q, ww, wm, mm, of_own, of_crowd)
+    # Rows come first where a batch is cut into chunks.
+    terms = _Terms(kernel.T.swapaxes(0, -2), rows[:6].swapaxes(0, -2), scalars)
+    return terms, multiplicity
 
 
 def curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
     """Expected risks and their errors at alphas of shape (n_alphas,) or (..., n_alphas)."""
-    terms = _terms(law)
-    batch = law.person.length.shape
-    if terms.values.ndim > 1:
-        batch = np.broadcast_shapes(batch, law.mu.shape[:-1])
-        alphas = alphas.reshape(-1, alphas.shape[-1])
-    n_alphas, n_values = alphas.shape[-1], terms.values.shape[-1]
-    unequal = bool(np.any(law.class_prior != 0.5))
-    prior = np.asarray(law.class_prior, np.float64).reshape(-1, 1) if unequal else None
-    if terms.values.ndim == 1:
-        return single(partial(_risks, terms, alphas, prior))
-    columns: list[Array] = [terms.values, terms.products, *terms.sums, *terms.scalars, alphas]
+    return curve_of(law)(alphas)
+
+
+def curve_of(law: BlendLaw) -> Callable[[Array], tuple[Array, Array]]:
+    """The function that `curve` evaluates; whatever does not depend on alpha is done once."""
+    terms, multiplicity = _terms(law)
+    prior = None
+    if np.count_nonzero(law.class_prior != 0.5):
+        prior = np.asarray(law.class_prior, np.float64).reshape(-1, 1)
+    if terms.kernel.ndim == 2:
+        alone = None if prior is None else prior[0]
+        return lambda alphas: single(partial(_risks, terms, multiplicity, alphas, alone))
+    batch = np.broadcast_shapes(law.person.length.shape, law.mu.shape[:-1])
+    columns = [terms.kernel, terms.products, *terms.scalars]
     if prior is not None:
         columns.append(prior)
-    evaluate = partial(_risks_of_rows, terms.multiplicity)
-    rows_at_once = max(1, _CHUNK // (n_alphas * n_values))
-    risks, errors = by_rows(evaluate, columns, rows_at_once)
-    return risks.reshape(*batch, n_alphas), errors.reshape(*batch, n_alphas)
+
+    def of_batch(alphas: Array) -> tuple[Array, Array]:
+        n_alphas = alphas.shape[-1]
+        rows_at_once = max(1, _CHUNK // (n_alphas * terms.kernel.shape[-2]))
+        evaluate = partial(_risks_of_rows, multiplicity)
+        risks, errors = by_rows(evaluate, [alphas.reshape(-1, n_alphas), *columns], rows_at_once)
+        return risks.reshape(*batch, n_alphas), errors.reshape(*batch, n_alphas)
+
+    return of_batch
 
 
 def _risks_of_rows(
-    multiplicity: Array | None, values: Array, products: Array, *rest: Array, n_nodes: int
+    multiplicity: Array | None,
+    alphas: Array,
+    kernel: Array,
+    products: Array,
+    *rest: Array,
+    n_nodes: int,
 ) -> tuple[Array, Array]:
     """The same for a chunk of a batch."""
-    terms = _Terms(values, multiplicity, products, rest[:9], rest[9:15])
-    prior = rest[16] if len(rest) > 16 else None
-    return _risks(terms, rest[15], prior, n_nodes=n_nodes)
+    prior = rest[8] if len(rest) > 8 else None
+    return _risks(_Terms(kernel, products, rest[:8]), multiplicity, alphas, prior, n_nodes=n_nodes)
 
 
 def _risks(
-    terms: _Terms, alphas: Array, class_prior: Array | None, *, n_nodes: int
+    terms: _Terms,
+    multiplicity: Array | None,
+    alphas: Array,
+    class_prior: Array | None,
+    *,
+    n_nodes: int,
 ) -> tuple[Array, Array]:
     """Equation 18 at alphas of shape (n_alphas,), or (n_rows, n_alphas) for a batch."""
-    values, multiplicity, products = terms.values, terms.multiplicity, terms.products
-    length, inverse, radial, cross, identity, along = terms.scalars
-    ww_0, wv_0, wm_0, _, _, mm_0, rank, trace, turned = terms.sums
-    own, crowd = alphas[..., None], 1.0 - alphas[..., None]
-    # Mean and variance of omega'x. The variance is quadratic in the weights; it comes from x, from
-    # omega, and from both.
-    reach = length * length
-    bent = radial * ww_0 + 2.0 * cross * wv_0
-    own_part = ww_0 + (reach * ww_0 + 1.0) * bent + (reach * ww_0 + rank) * inverse
-    crowd_part = mm_0 + identity * (reach * turned + trace)
-    crowd_part = crowd_part + along * (reach * wm_0 * wm_0 + mm_0)
-    variance = own * (own * own_part + 2.0 * crowd * wm_0) + crowd * crowd * crowd_part
-    mean = (length * (own * ww_0 + crowd * wm_0))[..., 0]
-    deviation = np.sqrt(np.maximum(variance, 0.0))[..., 0]
-    diagonal = np.empty((*values.shape, 2))
-    single_case = alphas.ndim == 1
-    diagonal[..., 0] = values > 0.0
-    diagonal[..., 0] *= inverse if single_case else inverse[..., 0]
-    diagonal[..., 1] = values
-    diagonal[..., 1] *= identity if single_case else identity[..., 0]
-    simple = multiplicity is None and values.shape[-1] <= 16
+    length, g, q, ww_0, wm_0, mm_0, of_own, of_crowd = terms.scalars
+    own, crowd = alphas, 1.0 - alphas
+    own_2, crowd_2, mixed = own * own, crowd * crowd, own * crowd * (2.0 * wm_0)
+    variance = own_2 * of_own + mixed + crowd_2 * of_crowd
+    mean = own * (length * ww_0) + crowd * (length * wm_0)
+    deviation = np.sqrt(np.maximum(variance, 0.0))
+    simple = multiplicity is None and terms.kernel.shape[-2] <= 16
 
     def phi(t: Array) -> tuple[Array, Array]:
+        # Alphas and nodes are one axis here, and rows do not come first, so that numbers that are
+        # multiplied one by one are contiguous.
+        flat = (*t.shape[:-2], t.shape[-2] * t.shape[-1])
         # A weight always comes with t, and its square with the square of t.
-        o, c = own * t, crowd * t
-        squares = np.empty((*t.shape[:-2], 2, t.shape[-2] * t.shape[-1]))
-        oo, cc = o * o, c * c
-        squares[..., 0, :] = oo.reshape(squares[..., 0, :].shape)
-        squares[..., 1, :] = cc.reshape(squares[..., 1, :].shape)
-        kernel = diagonal @ squares
-        kernel += 1.0
-        det = kernel.prod(-2) if simple else np.ones(())
-        log_det = 0.0
-        if not simple:
+        c, o = (crowd[..., None] * t).reshape(flat), (own[..., None] * t).reshape(flat)
+        squares, inner = np.empty((3, *flat)), np.empty((6, *flat))
+        cc, oo = np.multiply(c, c, out=squares[0]), np.multiply(o, o, out=squares[1])
+        squares[2] = 1.0
+        kernel = terms.kernel @ squares.swapaxes(0, -2)
+        if simple:
+            det = np.multiply.reduce(kernel, -2)
+        else:
             log_det = np.log(kernel.mT)
             log_det = log_det.sum(-1) if multiplicity is None else log_det @ multiplicity
-            log_det = log_det.reshape(t.shape)
-        inner = products @ np.divide(1.0, kernel, out=kernel)
-        inner = inner.reshape(*t.shape[:-2], 6, *t.shape[-2:])
-        ww, wv, wm, vv, vm, mm = (inner[..., place, :, :] for place in range(6))
-        # Rank-one terms by Woodbury: first the pair of w and v, with K = (1 + h wv)^2 + g ww and
-        # g = o^2 radial - h^2 vv; then m m'. In place, since most of the time goes to memory.
-        h = oo * cross
-        h_wv, h_vm = h * wv, h * vm
-        h_wv += 1.0
-        h *= h
-        h *= vv
-        g = oo * radial
-        g -= h
-        whole = h_wv * h_wv
-        whole += np.multiply(g, ww, out=h)
-        scale = 1.0 / whole
-        kept = np.multiply(h_wv, wm, out=h_wv)
-        turn = kept - np.multiply(h_vm, ww, out=h)
+        np.divide(1.0, kernel, out=kernel)
+        np.matmul(terms.products, kernel, out=inner.swapaxes(0, -2))
+        # Rank-one terms by Woodbury: first the pair of w and v, with s = 1 + o^2 h wv,
+        # G = o^2 (g - o^2 h^2 vv) and K = s^2 + G ww; then m m'. In place, since most of the time
+        # goes to memory.
+        inner[:3] *= oo
+        s, h_vm, h_vv, ww, wm, mm = inner
+        s += 1.0
+        kept, turn = s * wm, h_vm * ww
+        np.subtract(kept, turn, out=turn)
+        bent = np.subtract(g, h_vv, out=h_vv)
+        bent *= oo
+        whole = np.multiply(s, s, out=s)
+        whole += bent * ww
+        # mm - [G wm^2 + h vm (s wm + turn)] / K
         kept += turn
         kept *= h_vm
-        g *= wm
-        g *= wm
-        g += kept
-        g *= scale
-        mm = mm - g
-        ww_k, wm_k = ww * scale, np.multiply(turn, scale, out=turn)
-        q = cc * along
-        shrink = q * mm
-        shrink += 1.0
-        whole *= shrink
-        q *= wm_k
-        wm_k = wm_k / shrink
-        q *= wm_k
-        ww_k -= q
-        mixed, wm_k = o * ww_k, np.multiply(c, wm_k, out=wm_k)
-        mixed += wm_k
-        # o^2 ww + 2 o c wm + c^2 mm of what is left.
-        quadratic = np.add(mixed, wm_k, out=wm_k)
-        quadratic *= o
+        bent *= wm
+        bent *= wm
+        bent += kept
+        bent /= whole
+        mm -= bent
         mm *= cc
+        shrink = np.multiply(mm, q, out=h_vm)
+        shrink += 1.0
         mm /= shrink
-        quadratic += mm
+        shrink *= whole
+        # c wm and ww of what is left, then o^2 ww + 2 o c wm + c^2 mm.
+        turn *= c
+        mixed = np.divide(turn, shrink, out=wm)
+        turn *= mixed
+        turn *= q
+        ww -= turn
+        ww /= whole
+        angle = o * ww
+        angle += mixed
+        mixed += angle
+        mixed *= o
+        mixed += mm
+        ww -= ww_0
+        ww *= length * length
+        mixed -= ww
         if simple:
-            whole *= det.reshape(whole.shape)
-        quadratic += np.log(whole, out=whole)
-        ww_k -= ww_0
-        ww_k *= -reach
-        quadratic += ww_k
-        log_modulus = (quadratic + log_det) * -0.5
-        return log_modulus, length * mixed
+            shrink *= det
+        mixed += np.log(shrink, out=shrink)
+        if not simple:
+            mixed += log_det
+        mixed *= -0.5
+        angle *= length
+        return mixed.reshape(t.shape), angle.reshape(t.shape)
 
     if class_prior is None:
         return negative_probability(phi, mean, deviation, n_nodes)
-    within = (own * (own * ww_0 + 2.0 * crowd * wm_0) + crowd * crowd * mm_0)[..., 0]
-    prior = class_prior if alphas.ndim > 1 else class_prior[0]
-    moved = threshold(mean, within, prior)
-    return wrong_probability(phi, mean, deviation, moved, prior, n_nodes)
+    within = own_2 * ww_0 + mixed + crowd_2 * mm_0
+    moved = threshold(mean, within, class_prior)
+    return wrong_probability(phi, mean, deviation, moved, class_prior, n_nodes)
 
 
 def sampled_curve(
@@ -297,7 +328,8 @@ def _source_draws(mu: Array, psi: Psi, normals: Array) -> Array:
 def hidden_gap(law: BlendLaw) -> bool:
     """Whether the classes differ where Sigma has no variance, which `curve` cannot see."""
     person, sigma = law.person, law.person.sigma
-    if sigma.values.all() and (not sigma.n_outside or sigma.floor.all()):
+    full = np.count_nonzero(sigma.values) == sigma.values.size
+    if full and (not sigma.n_outside or sigma.floor.all()):
         return False
     outside = person.nu - sigma.apply(person.omega) * person.length[..., None]
     size = np.linalg.vector_norm(person.nu, axis=-1)

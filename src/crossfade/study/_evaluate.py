@@ -27,7 +27,6 @@ from crossfade.study._budgets import (
     Budget,
     leaves_test_windows,
     number_of,
-    shows_all_classes,
     windows_of_each_class,
 )
 from crossfade.study._sources import Participant, Sources
@@ -80,14 +79,16 @@ class Batch:
         """Moments of the labelled windows of each split; all zero where there is none."""
         if not self.splits.label.size:
             (n_splits, _), n_features = self.splits.labelled.shape, self.X.shape[1]
+            n_classes = len(self.classes)
             return ClassMoments(
-                np.zeros(2),
-                np.zeros((n_splits, 2, n_features)),
+                np.zeros(n_classes),
+                np.zeros((n_splits, n_classes, n_features)),
                 np.zeros((n_splits, n_features, n_features)),
                 False,
                 np.zeros((n_splits, n_features)),
             )
-        return ClassMoments.of(self.X[self.splits.labelled], self.splits.label)
+        X, label = self.X[self.splits.labelled], self.splits.label
+        return ClassMoments.of(X, label, n_classes=len(self.classes))
 
     def describe(
         self, shrinkage: str | None, scale: Array | None, *, form: str = "unit"
@@ -110,6 +111,11 @@ class Batch:
         """Middle (n_splits, d) of the class means of the labelled windows of each split."""
         middle: Array = np.mean(self.class_means(), axis=0)
         return middle
+
+    @property
+    def shows_all_classes(self) -> bool:
+        """Whether every class has a labelled window."""
+        return len(np.unique(self.splits.label)) == len(self.classes)
 
     @property
     def unlabelled(self) -> NDArray[np.intp]:
@@ -428,14 +434,16 @@ def run_shard(target: Participant, sources: Sources, plan: Plan) -> Outcome:
     with _threads().limit(limits=1):
         others = sources.without(target.group)
         for budget in plan.budgets:
+            if not leaves_test_windows(budget, target.counts):
+                continue
+            n_each = windows_of_each_class(budget, target.counts)
             methods = {
                 name: method
                 for name, method in plan.methods.items()
-                if method.zero or shows_all_classes(budget)
+                if method.zero or min(n_each) >= method.fewest
             }
-            if not methods or not leaves_test_windows(budget, target.counts):
+            if not methods:
                 continue
-            n_each = windows_of_each_class(budget, target.counts)
             rng = generator_for(plan.seed, target.name, budget, "splits")
             splits = draw_splits(target.label, n_each, plan.n_splits, plan.kind, rng)
             if plan.mix is not None:

@@ -22,29 +22,38 @@ from sklearn.base import clone
 from crossfade.blend import (
     Blend,
     ConvexBlendClassifier,
+    Hierarchical,
     MulticlassBlend,
     PosteriorBlendClassifier,
     convex,
+    hierarchical,
     meet,
     mixture,
     per_task,
     posterior,
 )
-from crossfade.blend._unlabelled import proportion_of, threshold_of
+from crossfade.blend._classifier import BlendClassifier
+from crossfade.blend._fit import Fit
+from crossfade.blend._many_means import ManyFit
 from crossfade.exceptions import CancellingSourcesWarning
 from crossfade.fisher import FisherDiscriminant
 from crossfade.fisher._direction import Direction
 from crossfade.fisher._linear import slope_of
-from crossfade.fisher._spectrum import outside
 from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._release import Release, noise_scale, repaired, sensitivity
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.risk._choose import least_risk
-from crossfade.risk._error_rate import log_odds
-from crossfade.risk._forecast import forecast
 from crossfade.risk._law import BlendLaw
-from crossfade.study._evaluate import Batch, FitEach, Predictions, fit_and_predict, outputs_of
-from crossfade.study._sources import Sources, lda
+from crossfade.risk._outlook import Outlook
+from crossfade.study._evaluate import (
+    LEVELS,
+    Batch,
+    FitEach,
+    Predictions,
+    fit_and_predict,
+    outputs_of,
+)
+from crossfade.study._sources import Means, Sources, lda
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
@@ -82,7 +91,8 @@ class Method:
     two) or "own" (an estimator of the user's). In a verdict the first method with the role "new" is
     compared with the first of the role "rival", by `rank`; a "bound" is not for comparison. `many`
     says whether it can tell more than two classes apart, `zero` whether it can predict before each
-    class has a labelled window; without, it has no rows at such a budget.
+    class has a labelled window, and `fewest` the windows of each that it needs otherwise; with
+    fewer it has no rows.
     """
 
     name: str
@@ -97,6 +107,7 @@ class Method:
     rank: int = 9
     many: bool = False
     zero: bool = False
+    fewest: int = 1
 
     @property
     def spoken(self) -> str:
@@ -132,7 +143,8 @@ def _run_average_source(sources: Sources, batch: Batch, rng: Rng) -> Predictions
 
 def _run_paper(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     own, prior = as_printed(batch), sources.paper_prior
-    law = _within_reach(BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors")))
+    # As the estimator draws, but in those directions alone in which anything varies.
+    law = BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors")).within_reach()
     alpha = least_risk(law, GRID, "monte_carlo", _N_DRAWS, rng).alpha
     return _printed(batch, convex(own, prior.crowd, alpha=alpha).omega, alpha)
 
@@ -190,29 +202,48 @@ def _printed(batch: Batch, omega: Array, alpha: Array | float) -> Predictions:
     return Predictions.of_two(batch.scores(omega, batch.midpoint()), alpha=alpha)
 
 
-def _within_reach(law: BlendLaw) -> BlendLaw:
-    """The same law in the directions in which something varies, and in that of the gap.
-
-    In all others a draw neither meets the gap nor has a variance, so that none need be made.
-    """
-    sigma = law.person.sigma
-    # Eigenvalues ascend, so that those that are zero in every split come first.
-    n_outside = int((sigma.values == 0.0).all(0).sum())
-    if sigma.floor.any() or n_outside + sigma.n_outside < 2:
-        return law
-    basis, values = sigma.basis[..., n_outside:], sigma.values[..., n_outside:]
-    basis = np.concatenate([basis, outside(basis, law.person.nu)[..., None]], -1)
-    return law.turned(basis, np.concatenate([values, np.zeros((*values.shape[:-1], 1))], -1))
-
-
 # -- blends: what the estimators do for one person, for all splits at once ------------------------
 
 
-def _blended(batch: Batch, own: Direction, blend: Blend, rule: Any) -> Predictions:
+def _blended(batch: Batch, own: Direction, blend: Blend, rule: BlendClassifier) -> Predictions:
     """Predictions of blends; `rule` is the estimator that does the same for one split."""
-    promise = forecast(own, blend.omega, blend.dof)
-    found = _linear(batch, own, blend.omega, promise.gap, promise.variance)
-    return _mended(found._replace(alpha=blend.alpha, expected=promise.accuracy), batch, own, rule)
+    fit = Fit(
+        own,
+        blend,
+        own.midpoint,
+        own.scale,
+        batch.moments.counts,
+        rule.prior,
+        rule._played(),
+    )
+    return _mended(_of_fit(batch, fit), batch, own, rule)
+
+
+def _of_fit(batch: Batch, fit: Fit) -> Predictions:
+    """Predictions, probabilities and forecasts of what was learnt of each split."""
+    length = np.linalg.vector_norm(fit.blend.omega, axis=-1, keepdims=True)
+    unit = fit.blend.omega / np.where(length > 0.0, length, 1.0)
+    n_splits, shape = len(batch), (len(batch), batch.X.shape[1])
+    coef, midpoint = (np.broadcast_to(one, shape) for one in (unit / fit.scale, fit.midpoint))
+    scores = batch.scores(coef, midpoint)
+    outlook = Outlook(*(np.broadcast_to(one, (n_splits,)) for one in fit.outlook))
+    each = Outlook(*(one[:, None] for one in outlook))
+    odds = each.log_odds(scores / np.broadcast_to(fit.deviation, (n_splits,))[:, None])
+    ends = [end for level in LEVELS for end in outlook.interval(level)]
+    return Predictions.of_two(
+        scores, expit(odds), fit.blend.alpha, outlook.accuracy(), np.stack(ends, -1)
+    )
+
+
+def _in_parts(
+    batch: Batch, n_laws: int, run: Callable[[Batch], Predictions], n_features: int
+) -> Predictions:
+    """Predictions of parts of a batch that fit into memory, one after the other."""
+    size = max(1, 2_000_000 // (n_laws * (2 * n_features) ** 2))
+    starts = range(0, len(batch), size)
+    return Predictions.joined(
+        [run(batch.part(start, min(start + size, len(batch)))) for start in starts]
+    )
 
 
 def _linear(batch: Batch, own: Direction, omega: Array, gap: Array, variance: Array) -> Predictions:
@@ -254,7 +285,10 @@ def _run_target_shrunk(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
 
 
 def _run_convex(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    prior = sources.prior
+    prior = sources.prior_for("convex")
+    rule = ConvexBlendClassifier(prior)
+    if not batch.shows_all_classes:
+        return _crowd_alone(prior, batch, rule)
     own = batch.describe_for(prior)
     if prior.cancels:
         warnings.warn(
@@ -263,17 +297,93 @@ def _run_convex(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
             CancellingSourcesWarning,
             stacklevel=1,
         )
-    return _blended(batch, own, convex(own, prior.crowd), ConvexBlendClassifier(prior))
+    return _blended(batch, own, convex(own, prior.crowd), rule)
 
 
 def _run_posterior(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    return _posterior_of(sources.prior, batch)
+    return _posterior_of(sources.prior_for("posterior"), batch)
 
 
 def _posterior_of(prior: TaskPrior, batch: Batch) -> Predictions:
     rule = PosteriorBlendClassifier(prior)
+    if not batch.shows_all_classes:
+        return _crowd_alone(prior, batch, rule)
     own = batch.describe_for(prior)
     return _blended(batch, own, posterior(own, prior.crowd), rule)
+
+
+def _crowd_alone(
+    prior: TaskPrior, batch: Batch, rule: BlendClassifier, *, unlabelled: bool = False
+) -> Predictions:
+    """The crowd's direction through the posterior middle, where a class has no label."""
+    means = _means(prior, batch, unlabelled=unlabelled)
+    blend = Blend(prior.mean_direction, np.zeros(()), np.zeros(()))
+    return _of_fit(batch, _fit_of_means(prior, batch, blend, means, rule._played()))
+
+
+def _means(prior: TaskPrior, batch: Batch, *, unlabelled: bool = False) -> Hierarchical:
+    """Posterior class means of each split."""
+    assert prior.class_means is not None
+    return hierarchical(
+        batch.moments,
+        prior.class_means.population,
+        prior.feature_scale,
+        unlabelled=batch.X[batch.unlabelled] if unlabelled else None,
+        in_a_row=batch.splits.in_a_row,
+    )
+
+
+def _fit_of_means(
+    prior: TaskPrior, batch: Batch, blend: Blend, means: Hierarchical, verb: str | None
+) -> Fit:
+    midpoint = means.midpoint * prior.feature_scale
+    counts = batch.moments.counts
+    return Fit(None, blend, midpoint, prior.feature_scale, counts, prior, verb, means)
+
+
+def _run_hierarchical(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    if len(batch.classes) > 2:
+        return _many_means(sources.means, batch)
+    return _hierarchical_of(sources.prior_for("hierarchical"), batch, unlabelled=False)
+
+
+def _many_means(known: Means, batch: Batch) -> Predictions:
+    """The hierarchical blend of more than two classes."""
+    population = known.class_means.population
+
+    def run(part: Batch) -> Predictions:
+        means = hierarchical(
+            part.moments, population, known.feature_scale, in_a_row=part.splits.in_a_row
+        )
+        fit = ManyFit(means, part.moments.counts, known)
+        rows = part.X[part.splits.test] / known.feature_scale
+        scores = rows @ means.coef.mT + means.offset[:, None, :]
+        chances = softmax(fit.temperature[:, None, None] * scores, -1)
+        outlook = Outlook(*(np.broadcast_to(one, (len(part),)) for one in fit.outlook))
+        ends = [end for level in LEVELS for end in outlook.interval(level)]
+        return Predictions.of(
+            scores.argmax(-1),
+            chances,
+            chances,
+            means.alpha,
+            outlook.accuracy(),
+            np.stack(ends, -1),
+        )
+
+    return _in_parts(batch, 4, run, known.class_means.n_features * len(batch.classes) // 2)
+
+
+def _run_hierarchical_unlabelled(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    return _hierarchical_of(sources.prior_for("hierarchical"), batch, unlabelled=True)
+
+
+def _hierarchical_of(prior: TaskPrior, batch: Batch, *, unlabelled: bool) -> Predictions:
+    def run(part: Batch) -> Predictions:
+        means = _means(prior, part, unlabelled=unlabelled)
+        blend = Blend(means.omega, np.zeros(()), means.alpha)
+        return _of_fit(part, _fit_of_means(prior, part, blend, means, "hierarchical"))
+
+    return _in_parts(batch, 36 if unlabelled else 4, run, prior.n_features)
 
 
 def _run_mixture(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
@@ -323,37 +433,18 @@ def as_if_released(exact: TaskPrior, noise: float, rng: Rng) -> TaskPrior:
 
 
 def _run_unlabelled(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    found = _run_posterior(sources, batch, rng)
-    splits = batch.splits
-    labelled = _run_posterior(sources, batch.onto(splits.labelled), rng).scores[..., 0]
-    scores = unlabelled = found.scores[..., 0]
-    if splits.unlabelled is not None:
-        unlabelled = _run_posterior(sources, batch.onto(splits.unlabelled), rng).scores[..., 0]
-    member = splits.label == np.arange(2)[:, None]
-    counts = member.sum(1).astype(np.float64)
-    means = labelled @ member.T / counts
-    variance = ((labelled - means[:, splits.label]) ** 2).mean(-1)
-    scores = scores - threshold_of(counts, means, variance, unlabelled)[:, None]
-    return Predictions.of_two(scores, None, found.alpha, found.expected, found.interval)
-
-
-def _run_proportions(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    prior = sources.prior
+    prior = sources.prior_for("posterior")
     rule = PosteriorBlendClassifier(prior)
-    own = batch.describe_for(prior)
-    blend = posterior(own, prior.crowd)
-    found = _blended(batch, own, blend, rule)
-    promise = forecast(own, blend.omega, blend.dof)
-    scores = unlabelled = found.scores[..., 0]
-    if batch.splits.unlabelled is not None:
-        unlabelled = _blended(batch.onto(batch.unlabelled), own, blend, rule).scores[..., 0]
-    share, error = proportion_of(unlabelled, promise.gap, promise.variance, own.counts)
-    learnt = forecast(own, blend.omega, blend.dof, None, share, error)
-    slope = slope_of(promise.gap, promise.variance)
-    odds = slope[:, None] * scores - log_odds(share)[:, None]
-    moved = Predictions.of_two(odds, expit(odds), found.alpha, learnt.accuracy)
-    stays = np.flatnonzero(~(error > 0.0)).tolist()
-    return moved.patched(stays, Predictions._make(array[stays] for array in found))
+
+    def run(part: Batch) -> Predictions:
+        if not part.shows_all_classes:
+            return _crowd_alone(prior, part, rule, unlabelled=True)
+        own = part.describe_for(prior)
+        middle = _means(prior, part, unlabelled=True).midpoint * prior.feature_scale
+        moved = own._replace(means=own.means + (middle - own.midpoint)[:, None, :])
+        return _blended(part, moved, posterior(own, prior.crowd), rule)
+
+    return _in_parts(batch, 36, run, prior.n_features)
 
 
 # -- what one would take otherwise, and more than two classes -------------------------------------
@@ -588,7 +679,8 @@ _RECORDS = (
         marker="D",
         text="The paper's blend with a shrunk covariance, and with the alpha of least expected "
         "risk among all from 0 to 1, found without draws.",
-        rank=2,
+        rank=3,
+        zero=True,
     ),
     Method(
         name="posterior",
@@ -601,7 +693,36 @@ _RECORDS = (
         text="The crowd as a distribution: its mean direction plus a matrix times (own direction − "
         "mean direction). The matrix is the scatter between people, divided by the sum of that "
         "scatter and the noise of the own direction.",
+        rank=1,
+        zero=True,
+    ),
+    Method(
+        name="hierarchical",
+        label="Hierarchical blend",
+        run=_run_hierarchical,
+        family="ours",
+        sees=_SUMS,
+        colour="#117733",
+        marker="h",
+        text="The crowd as a distribution over class means: what the labelled windows say of this "
+        "person's means is weighed against what the crowd knows of them, so that it predicts from "
+        "no label on.",
         rank=0,
+        many=True,
+        zero=True,
+    ),
+    Method(
+        name="hierarchical-unlabelled",
+        label="Hierarchical blend (unlabelled)",
+        run=_run_hierarchical_unlabelled,
+        family="ours",
+        sees=_SUMS | Sees.UNLABELLED,
+        colour="#44aa99",
+        marker="H",
+        text="The same, with the test windows, without their labels and in unknown proportions, as "
+        "one more observation of the class means.",
+        rank=2,
+        zero=True,
     ),
     Method(
         name="posterior-unlabelled",
@@ -611,10 +732,10 @@ _RECORDS = (
         sees=_SUMS | Sees.UNLABELLED,
         colour="#332288",
         marker="p",
-        text="The posterior blend, with its threshold moved to where the scores of the test "
-        "windows, without their labels, suggest it: half-way between two normals of one variance, "
-        "fitted to the scores of labelled and unlabelled windows.",
-        rank=1,
+        text="The posterior blend, with its threshold at the middle that the class means of the "
+        "crowd, the labelled windows and the test windows, without their labels, suggest.",
+        rank=2,
+        zero=True,
     ),
     Method(
         name="lda",
@@ -629,6 +750,7 @@ _RECORDS = (
         role="rival",
         rank=0,
         many=True,
+        fewest=2,
     ),
     Method(
         name="pooled",
@@ -673,6 +795,7 @@ _RECORDS = (
         role="rival",
         rank=7,
         many=True,
+        fewest=2,
     ),
     Method(
         name="mixture",
@@ -716,18 +839,6 @@ _RECORDS = (
         marker="4",
         text="The posterior blend with a prior that was released under differential privacy, "
         "epsilon = 1 and delta = 0.00001; its noise is drawn anew for every person and budget.",
-    ),
-    Method(
-        name="posterior-proportions",
-        label="Posterior blend (proportions)",
-        run=_run_proportions,
-        family="variant",
-        sees=_SUMS | Sees.UNLABELLED,
-        colour="#6f8faf",
-        marker="|",
-        text="The posterior blend, with its threshold moved for the proportions of the classes "
-        "that the scores of the test windows, without their labels, suggest. It is meant for plain "
-        "accuracy; balanced accuracy pays for it.",
     ),
     Method(
         name="pairwise",

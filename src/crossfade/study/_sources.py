@@ -6,7 +6,7 @@ out is leaving rows out. With more, priors are fitted to the windows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,11 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from crossfade.blend._replay import replay_means
 from crossfade.fisher._discriminant import FisherDiscriminant
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._task_moments import TaskMoments
+from crossfade.prior._class_means import ClassMeans
+from crossfade.prior._compatibility import spread_of
+from crossfade.prior._learn import sums_of_means
 from crossfade.prior._mixture import MixturePrior
 from crossfade.prior._multiclass import MulticlassPrior
+from crossfade.prior._replay import Replay
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.study._splits import generator_for
 from crossfade.tasks._task import Task
@@ -113,6 +118,14 @@ class Windows(NamedTuple):
         )
 
 
+class Means(NamedTuple):
+    """What a hierarchical blend of many classes asks of a prior."""
+
+    class_means: ClassMeans
+    feature_scale: Array
+    replay: Mapping[str, Replay] | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Sources:
     """Those whose data a target may use.
@@ -175,26 +188,59 @@ class Sources:
 
     @cached_property
     def prior(self) -> TaskPrior:
-        """What ``TaskPrior.from_tasks`` makes of the sources, from their moments."""
+        """What ``TaskPrior.from_tasks`` makes of the sources, from their moments; not replayed."""
+        return self._prior(())
+
+    def prior_for(self, verb: str) -> TaskPrior:
+        """The same with the forecasts of one blend replayed, if they are wanted."""
+        if verb not in self._priors:
+            self._priors[verb] = self._prior((verb,)) if self.forecasts else self.prior
+        return self._priors[verb]
+
+    @cached_property
+    def _priors(self) -> dict[str, TaskPrior]:
+        return {}
+
+    def _prior(self, verbs: Sequence[str]) -> TaskPrior:
         return TaskPrior.from_moments(
-            self._sums.moments[self.kept], keep_directions=True, classes=self.classes.tolist()
+            self._sums.moments[self.kept],
+            keep_directions=True,
+            replay=verbs,
+            classes=self.classes.tolist(),
         )
 
     @cached_property
     def mixture(self) -> MixturePrior:
         """A prior of several kinds of people."""
-        return MixturePrior.from_prior(self.prior)
+        verbs = ("convex", "posterior") if self.forecasts else ()
+        return MixturePrior.from_prior(self._prior(verbs))
+
+    @cached_property
+    def means(self) -> Means:
+        """What the sources say of the class means of more than two classes."""
+        tasks = self._tasks()
+        samples = [(np.asarray(task.X), np.searchsorted(self.classes, task.y)) for task in tasks]
+        moments = TaskMoments.of_classes(samples, len(self.classes))
+        scale = spread_of(tasks)
+        known = Means(sums_of_means(moments, scale, "auto"), scale)
+        if not self.forecasts:
+            return known
+        return known._replace(replay=replay_means(moments, known) or None)
 
     @cached_property
     def pairs(self) -> MulticlassPrior:
         """Prior of more than two classes against each other."""
-        return MulticlassPrior.from_tasks(self._tasks(), strategy="pairwise")
+        return MulticlassPrior.from_tasks(
+            self._tasks(), strategy="pairwise", class_means=False, replay=self.forecasts
+        )
 
     @cached_property
     def rests(self) -> MulticlassPrior:
         """Prior of each class against the rest, from the sources that have all classes."""
         whole = [task for task in self._tasks() if len(task.classes) == len(self.classes)]
-        return MulticlassPrior.from_tasks(whole, strategy="one-vs-rest")
+        return MulticlassPrior.from_tasks(
+            whole, strategy="one-vs-rest", class_means=False, replay=False
+        )
 
     def _tasks(self) -> list[Task]:
         X, label, task = self._windows

@@ -151,10 +151,23 @@ def check_budgets(budgets: Sequence[Budget], n_classes: int = 2) -> tuple[Budget
     return tuple(found)
 
 
+def _enough(method: Method, budget: Budget) -> bool:
+    """Whether a budget may give a method the windows that it needs."""
+    if isinstance(budget, tuple):
+        return min(budget) >= method.fewest
+    return budget >= method.fewest or 0.0 < budget < 1.0
+
+
 def check_zero(methods: Mapping[str, Method], budgets: Sequence[Budget]) -> None:
     """Refuse a study without a row: some method must be able to predict at some budget."""
-    if any(one.zero for one in methods.values()) or any(map(shows_all_classes, budgets)):
+    if any(one.zero or _enough(one, budget) for one in methods.values() for budget in budgets):
         return
+    if any(map(shows_all_classes, budgets)):
+        needed = min(one.fewest for one in methods.values())
+        raise ValueError(
+            f"The methods of the study need {needed} labelled windows of each class or more; got "
+            f"budgets {list(budgets)}. Add a larger budget."
+        )
     able = [repr(name) for name, one in METHODS.items() if one.zero]
     raise ValueError(
         "No method of the study can predict before each class has a labelled window, and no budget "

@@ -1,38 +1,43 @@
-"""What the smallest calibration of a study is worth, in one sentence."""
+"""How many windows a new person needs, and what the smallest calibration is worth, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfade.study._budgets import budget_text
+from crossfade.study._budgets import budget_of, budget_text
 from crossfade.study._methods import METHODS, by_role
 from crossfade.study._resampling import by_task, check_rows
+from crossfade.study._result import StudyResult
 from crossfade.study.statistics import compare, labels_saved, p_text, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def verdict(rows: pd.DataFrame) -> str:
-    """Sum up a study in one sentence.
+def verdict(rows: pd.DataFrame | StudyResult, accuracy: float = 0.75, share: float = 0.8) -> str:
+    """Sum up a study: how many windows a new person needs, and what the fewest are worth.
 
-    It is about the first of "posterior", "posterior-unlabelled", "convex", "paper", the variants of
-    these and the user's own estimators, next to the first of "lda", "target" and the others, but
-    not the oracle, and about the smallest budget at which both have an accuracy; where that is not
-    the smallest of all, it says so. All numbers are of the tasks on which both have one.
+    It is about the first of "hierarchical", "posterior", these with unlabelled windows, "convex",
+    "paper", the variants of these and the user's own estimators, next to the first of "lda",
+    "target" and the others, but not the oracle. The first sentence has below thirty words. The last
+    is about the smallest budget at which both have an accuracy; where that is not the smallest of
+    all, it says so. All numbers of it are of the tasks on which both have one.
 
     Parameters
     ----------
-    rows : DataFrame
-        Rows of a study, or of several.
+    rows : DataFrame or StudyResult
+        Rows of a study, or of several; a result also knows how long its windows take.
+    accuracy, share : float, default=0.75 and 0.8
+        Balanced accuracy that this proportion of people must reach.
 
     Returns
     -------
     str
-        The sentence.
+        Two or three sentences.
 
     Examples
     --------
@@ -43,9 +48,100 @@ def verdict(rows: pd.DataFrame) -> str:
     >>> study = CalibrationStudy(
     ...     tasks, methods=["target", "posterior"], budgets=[2, 4], n_splits=20, random_state=0
     ... )
-    >>> print(verdict(study.run().rows))
-    With 4 labelled windows (2 of each class), the posterior blend has a mean balanced accuracy ...
+    >>> print(verdict(study.run(), accuracy=0.7))
+    With the posterior blend, 80 % of people reach an accuracy of 0.7 after ...
     """
+    result = rows if isinstance(rows, StudyResult) else StudyResult(check_rows(rows))
+    parts = [*lead(result, accuracy, share), details(result.rows)]
+    return " ".join(parts)
+
+
+def lead(result: StudyResult, accuracy: float, share: float) -> list[str]:
+    """How many windows a new person needs, and how many with the rival; nothing where unknown."""
+    rows = check_rows(result.rows)
+    found = rows[rows["balanced_accuracy"].notna()]
+    curve = [not isinstance(budget_of(one), tuple) for one in found["budget"]]
+    if found.empty or not any(curve):
+        return []
+    method, against = rivals(list(dict.fromkeys(found["method"])))
+    used = replace(result, rows=rows[rows["method"].isin([method, against])])
+    table = used.needed(accuracy, share).set_index("method")
+    if method not in table.index or not table.loc[method, "n_people"]:
+        return []
+    line: Any = table.loc[method]
+    most = _most(found[curve])
+    percent = f"{100.0 * share:.3g} %"
+    name = _label(method)
+    if line["bound"] == ">":
+        there = f"{100.0 * line['reached']:.0f} %"
+        do = "does" if most.startswith("1 window ") else "do"
+        first = (
+            f"{most} {do} not bring {percent} of people to an accuracy of {accuracy:g}: with "
+            f"{name}, {there} get there."
+        )
+        if not found.loc[curve, "budget"].any():
+            first = (
+                f"Without a label, {there} of people, not {percent}, reach an accuracy of "
+                f"{accuracy:g} with {name}."
+            )
+    else:
+        first = (
+            f"With {name}, {percent} of people reach an accuracy of {accuracy:g} {_after(line)}."
+        )
+    if against is None or against not in table.index or not table.loc[against, "n_people"]:
+        return [first]
+    other: Any = table.loc[against]
+    return [first, f"With {_label(against)}, {_rival(line, other, percent)}."]
+
+
+def _most(found: pd.DataFrame) -> str:
+    """The largest budget, in words."""
+    largest = found["budget"].max()
+    if (found["budget"] % 1.0 == 0.0).all():
+        return _each(largest, largest)
+    return _each(np.nan, found.groupby("budget")["n_labelled"].median().max())
+
+
+def _each(windows: float, total: float) -> str:
+    """So many windows of each class, or, where classes are not known, of all together."""
+    if np.isfinite(windows):
+        return f"{windows:g} window{'s' if windows != 1 else ''} of each class"
+    return f"{total:g} labelled window{'s' if total != 1 else ''}"
+
+
+def _after(line: pd.Series) -> str:
+    """After how many windows, with their interval."""
+    if not line["total"]:
+        text = "before the first label"
+    else:
+        at_most = "at most " if line["bound"] == "<=" else ""
+        text = f"after {at_most}{_each(line['windows'], line['total'])}"
+        if np.isfinite(line["seconds"]):
+            text += f", {duration(line['seconds'])} in all"
+    low, high = line["low"], line["high"]
+    # All people may have to be the same to tell; then there is nothing between.
+    if not np.isfinite(low) or low == high:
+        return text
+    return f"{text} (95 % interval {low:g} {f'to {high:g}' if np.isfinite(high) else 'or more'})"
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it."""
+    return f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
+
+
+def _rival(own: pd.Series, line: pd.Series, percent: str) -> str:
+    if line["bound"] == ">":
+        there = f"{100.0 * line['reached']:.0f} %"
+        return f"{there} do" if own["bound"] == ">" else f"{there} reach it at all, not {percent}"
+    if not line["total"]:
+        return "none is needed, either" if not own["total"] else "none is needed"
+    at_most = "at most " if line["bound"] == "<=" else ""
+    return f"it takes {at_most}{_each(line['windows'], line['total'])}"
+
+
+def details(rows: pd.DataFrame) -> str:
+    """What the fewest labelled windows are worth, in one sentence."""
     rows = check_rows(rows)
     means = by_task(rows)
     found = means[means["balanced_accuracy"].notna()]
@@ -152,6 +248,8 @@ def _difference(
 
 def _labels(used: pd.DataFrame, method: str, against: str, budget: float) -> str:
     """What the other needs for the same; nothing where that was not measured on these tasks."""
+    if isinstance(budget_of(budget), tuple):
+        return ""
     line = _line(labels_saved(used, against, method), budget)
     given = used.loc[used["method"] == against, "n_labelled"]
     if line["n_left_out"] or given.min() == given.max():

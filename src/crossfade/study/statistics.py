@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossfade._typing import RandomState
+from crossfade.study._budgets import budget_of
 from crossfade.study._forecasts import forecast_errors, reliability
 from crossfade.study._resampling import (
     ROUNDING,
@@ -290,8 +291,9 @@ def labels_saved(
 
     The mean accuracies of `method` are made monotone in the number of labelled windows (isotonic
     regression), and joined by straight lines in its logarithm, in which no window counts as one.
-    Budgets at which a method failed on all tasks are left out; means are over the tasks on which
-    both have an accuracy at all others.
+    Budgets at which a method failed on all tasks are left out, and so are unequal numbers of
+    windows, which belong to no curve; means are over the tasks on which both have an accuracy at
+    all others.
 
     Parameters
     ----------
@@ -321,6 +323,7 @@ def labels_saved(
     means = by_task(rows)
     _check_two(means, method, against)
     means = means[means["method"].isin([method, against])]
+    means = means[[not isinstance(budget_of(one), tuple) for one in means["budget"]]]
     tasks = _learning_curves(means, "balanced_accuracy")
     # A method that always fails with one window of each class still has a curve beyond.
     accuracies = tasks.dropna(axis="columns", how="all").dropna()

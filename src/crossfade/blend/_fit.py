@@ -1,0 +1,175 @@
+"""What a blend has learnt of one person, and what follows: rule, forecast and probabilities."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from crossfade._typing import Array
+from crossfade.blend._hierarchical import Hierarchical
+from crossfade.blend._verb import Blend
+from crossfade.exceptions import ContradictionWarning
+from crossfade.fisher._direction import Direction
+from crossfade.prior._class_means import CROWD_DOF
+from crossfade.prior._crowd import Prior
+from crossfade.prior._replay import Replay, rung_of, usable
+from crossfade.risk._forecast import Forecast, expected_accuracy, forecast
+from crossfade.risk._outlook import Outlook, shrunk_score
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """All that was learnt of one person, or of a batch; the public attributes follow from it.
+
+    Attributes
+    ----------
+    person : Direction or None
+        The person's own direction; None before both classes have a label.
+    blend : Blend
+        The blended direction.
+    midpoint : ndarray of shape (n_features,)
+        Where the threshold lies, in the user's units.
+    scale : ndarray of shape (n_features,)
+        What features are divided by.
+    counts : ndarray of shape (2,)
+        Labelled samples of each class.
+    prior : TaskPrior, MixturePrior or None
+        What the crowd knows.
+    verb : str or None
+        Whose replay tells what a forecast is worth; None for a rule that nobody has played.
+    means : Hierarchical or None
+        Posterior of the class means, where the rule or its midpoint comes from that.
+    given_gap : ndarray of shape () or None
+        Half the distance of the classes along the direction, if it is the crowd's.
+    played : bool
+        Whether its settings are those that were replayed.
+    """
+
+    person: Direction | None
+    blend: Blend
+    midpoint: Array
+    scale: Array
+    counts: Array
+    prior: Prior | None = None
+    verb: str | None = None
+    means: Hierarchical | None = None
+    given_gap: Array | None = None
+    played: bool = True
+
+    @cached_property
+    def theory(self) -> Forecast:
+        """What theory says of the blend of directions, for equally likely classes."""
+        assert self.person is not None
+        return forecast(self.person, self.blend.omega, self.blend.dof, self.given_gap)
+
+    @cached_property
+    def by_theory(self) -> Outlook:
+        """Accuracy as theory alone has it, where nobody has played the newcomer."""
+        if self.means is not None:
+            gap, variance, doubt = self._by_means
+            score = gap / np.sqrt(variance)
+            return Outlook(score, np.sqrt(doubt / variance), np.asarray(CROWD_DOF))
+        assert self.person is not None
+        known = self.theory
+        score = known.score / np.sqrt(1.0 - known.doubt)
+        return Outlook.of_theory(score, known.spread, self.person.dof, *self._doubts)
+
+    @cached_property
+    def outlook(self) -> Outlook:
+        """Accuracy of this one person, by the record of those who played the newcomer."""
+        record = self._record
+        if record is None:
+            return self.by_theory
+        return Outlook(*record.calibrate(self.raw, rung_of(self.counts)))
+
+    def promise(self, class_prior: float) -> tuple[Array, Array]:
+        """Accuracy to expect for such a proportion of the second class, and its error."""
+        by_theory = self.person is not None and self.means is None and self._record is None
+        if class_prior == 0.5 or not by_theory:
+            return self.outlook.accuracy(class_prior), self.outlook.error(class_prior)
+        assert self.person is not None
+        known = self.theory
+        score, spread = shrunk_score(known.score, known.spread, *self._doubts)
+        noise = self.person.mean_noise
+        return expected_accuracy(score, known.doubt, noise, spread, class_prior)
+
+    @property
+    def _doubts(self) -> tuple[Array, Array]:
+        """Whether samples contradict the crowd, and how far the direction is the person's own."""
+        assert self.person is not None
+        contrary = np.vecdot(self.blend.omega, self.person.nu) < 0.0
+        own = np.clip(self.blend.dof / np.maximum(self.person.rank, 1), 0.0, 1.0)
+        return np.asarray(contrary), np.asarray(own)
+
+    @property
+    def _record(self) -> Replay | None:
+        """What forecasts of this rule were worth, if anybody has played the newcomer."""
+        if not self.played or self.verb is None or self.prior is None:
+            return None
+        return usable(self.prior.replay, self.verb)
+
+    @property
+    def raw(self) -> Array:
+        """Forecast as those who played the newcomer made it."""
+        if self.verb == "hierarchical" and self.means is not None:
+            return self.means.accuracy()
+        if self.means is not None:
+            return self.by_theory.accuracy()
+        return self.theory.accuracy
+
+    @cached_property
+    def deviation(self) -> Array:
+        """Deviation of samples within their class along the unit direction, of shape (...).
+
+        The crowd's and the person's own, the latter by its degrees of freedom: that of few samples
+        alone would make probabilities too sure.
+        """
+        omega = self.blend.omega
+        length = np.linalg.vector_norm(omega, axis=-1)
+        if self.means is not None:
+            variance = self._by_means[1] + self._by_means[2]
+        else:
+            assert self.person is not None
+            variance = self.theory.variance
+            spectrum = None if self.prior is None else self.prior.within_spectrum
+            if spectrum is not None:
+                share = self.person.dof / (self.person.dof + CROWD_DOF)
+                own = np.vecdot(omega, self.person.sigma.apply(omega))
+                theirs = np.vecdot(omega, spectrum.apply(omega))
+                variance = (1.0 - share) * theirs + share * own
+        safe = np.where(length > 0.0, length, 1.0)
+        return np.asarray(np.sqrt(np.maximum(variance, 1e-300)) / safe)
+
+    @cached_property
+    def _by_means(self) -> tuple[Array, Array, Array]:
+        """Half gap, variance within and doubt of the gap, by the posterior of the class means."""
+        means = self.means
+        assert means is not None
+        own = means.along((means.weights[..., 1, :] - means.weights[..., 0, :]) / 2.0)
+        if self.verb == "hierarchical":
+            return own
+        # Along another direction than that of the means themselves.
+        _, variance, doubt = own
+        omega = self.blend.omega
+        gap = np.vecdot(omega, means.means[..., 1, :] - means.means[..., 0, :]) / 2.0
+        spectrum = None if self.prior is None else self.prior.within_spectrum
+        within = variance if spectrum is None else np.vecdot(omega, spectrum.apply(omega))
+        return np.asarray(gap), np.asarray(within), np.asarray(within * doubt / variance)
+
+    def say_contradiction(self) -> None:
+        """Warn where the forecast is below chance because samples contradict the crowd."""
+        if self.prior is None or self.outlook.mean >= 0.0:
+            return
+        # With one class only it is the posterior of the means that has turned round.
+        own = self.person
+        if (self._by_means[0] if own is None else np.vecdot(self.blend.omega, own.nu)) < 0.0:
+            warnings.warn(
+                "The labelled samples contradict the crowd: along the blended direction their "
+                "classes lie the other way round, so that the forecast is below chance. Check that "
+                "the labels mean the same as the prior's, or label more samples.",
+                ContradictionWarning,
+                stacklevel=4,
+            )

@@ -1,0 +1,418 @@
+"""The hierarchical blend as an estimator: from no label on."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crossfade._typing import Array
+from crossfade._validate import check_number
+from crossfade.blend._classifier import BlendClassifier, missing_labels, refuse_missing
+from crossfade.blend._fit import Fit
+from crossfade.blend._hierarchical import Hierarchical, hierarchical
+from crossfade.blend._many_means import ManyMeans
+from crossfade.blend._mixture import mixture
+from crossfade.blend._posterior import posterior
+from crossfade.blend._verb import Blend
+from crossfade.exceptions import MissingPartWarning, NoDirectionError
+from crossfade.fisher._direction import Direction
+from crossfade.fisher._moments import ClassMoments
+from crossfade.prior._crowd import Crowd, Prior
+from crossfade.risk._outlook import Outlook
+
+
+class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
+    r"""Beyond the paper: a crowd that knows class means, not only directions.
+
+    The class means of the labelled samples are noisy observations of the person's own, and the
+    crowd is a normal law over these:
+
+    .. math:: w = (\Sigma + \bar P)^{-1} h^*, \quad \text{threshold } w^T c^*
+
+    with c* and h* the posterior mean of the middle of the classes and of half their gap, and P what
+    is still unknown. Before the first label the crowd answers alone; samples without a label tell
+    where the middle lies.
+
+    Parameters
+    ----------
+    prior : TaskPrior, MixturePrior, MulticlassPrior or None, default=None
+        What the crowd knows, with class means, as :meth:`TaskPrior.from_tasks` makes it. Without
+        these it is the posterior blend, with a warning; None is plain shrinkage-Fisher with
+        ``alpha_ == 1.0``. With a :class:`MulticlassPrior` it tells all its classes apart.
+    protect : bool, default=True
+        Whether a person may be a stranger to the crowd: somebody whose classes lie elsewhere, or
+        differ in another direction.
+    on_missing_class : {"auto", "error", "prior"}, default="auto"
+        What to do if not every class has a labelled sample: "error" refuses, "prior" uses the
+        crowd's means, and "auto" does so where the prior has them.
+    classes : pair of labels or None, default=None
+        The target's labels in the order of the prior's classes, if they have other names.
+    class_prior : pair of floats or None, default=None
+        Probabilities of the two classes among new samples, in the order of `classes_`; None is
+        equal. Others move the threshold and the forecast.
+    in_a_row : bool, default=True
+        Whether the labelled samples of a class follow each other in time, as in a calibration;
+        False for samples from all over a session.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Weight of the target in the contrast of the classes: 0 before the first label.
+    means_ : ndarray of shape (n_classes, n_features)
+        Posterior class means, in the user's units.
+    member_ : float
+        Probability that the person is one of the crowd.
+    classes_ : ndarray of shape (n_classes,)
+        Labels, sorted; of two the second is positive.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        The rule in the user's units; with K > 2 classes (K, n_features) and (K,), one score each.
+    projection_ : ndarray of shape (n_features,)
+        Its unit direction, in scaled units.
+    target_projection_, source_projection_ : ndarray of shape (n_features,) or None
+        Unit directions of the person alone and of the crowd alone.
+    midpoint_ : ndarray of shape (n_features,)
+        Middle between the posterior class means.
+    expected_accuracy_, expected_accuracy_error_ : float
+        Forecast for new samples of this person, and its standard error; see
+        :meth:`expected_accuracy_interval`.
+    class_prior_ : ndarray of shape (2,)
+        Probabilities of the classes.
+    prior_ : TaskPrior, MixturePrior or None
+        The prior that was used.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if `X` had any.
+
+    See Also
+    --------
+    PosteriorBlendClassifier : A crowd of directions alone, for those who share less.
+
+    References
+    ----------
+    Helm, de Silva, Vogelstein, Priebe and Yang (2024), Approximately optimal domain adaptation with
+    Fisher's linear discriminant. Mathematics 12(5), 746.
+
+    Examples
+    --------
+    >>> from crossfade import HierarchicalBlendClassifier, TaskPrior, load_mental_math
+    >>> people = load_mental_math()
+    >>> newcomer, others = people[0], people[1:]
+    >>> blend = HierarchicalBlendClassifier(TaskPrior.from_tasks(others)).start()
+    >>> blend.predict(newcomer.X[:3])
+    array([1, 1, 1])
+    >>> _ = blend.partial_fit(newcomer.X[:4], newcomer.y[:4])
+    >>> lower, upper = blend.expected_accuracy_interval(0.9)
+    >>> 0.0 <= lower < blend.expected_accuracy_ < upper <= 1.0
+    True
+    """
+
+    shrinkage: str | float | None = "oas"
+    means_: Array
+    member_: float
+    prior_: Any
+
+    def __init__(
+        self,
+        prior: Prior | None = None,
+        *,
+        protect: bool = True,
+        on_missing_class: str = "auto",
+        classes: Any = None,
+        class_prior: ArrayLike | None = None,
+        in_a_row: bool = True,
+    ) -> None:
+        self.prior = prior
+        self.protect = protect
+        self.on_missing_class = on_missing_class
+        self.classes = classes
+        self.class_prior = class_prior
+        self.in_a_row = in_a_row
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_domain: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn the blend from a few labelled samples of the target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, in the user's units.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_domain : array-like of shape (n_samples,) or None, default=None
+            Where each sample comes from, by skada's convention: rows of a positive domain are a
+            source task, rows of a negative one the target. For two classes.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            How often each sample counts.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        if self._pairs_of_prior() is None:
+            return super().fit(X, y, sample_domain, sample_weight)
+        if sample_domain is not None:
+            raise ValueError("sample_domain is for two classes. Build a MulticlassPrior instead.")
+        refuse_missing(y)
+        rows, labels, weight = self._check_fit_input(X, y, sample_weight)
+        self._forget()
+        self._check_parameters(None)
+        self._refuse_other_features(self.prior, rows.shape[1])
+        self._learn_many(rows, labels, weight)
+        return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from further samples: the result is that of one `fit` on all samples so far.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features of the new samples.
+        y : array-like of shape (n_samples,) or None
+            Their labels; None, or None or NaN in the place of a label, for samples without one,
+            which are for two classes.
+        classes : pair of labels or None, default=None
+            Both labels, if the first call brings only one of them and the prior does not know.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            How often each new sample counts.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        if self._pairs_of_prior() is None:
+            return super().partial_fit(X, y, classes, sample_weight)
+        if y is None or missing_labels(y) is not None:
+            raise ValueError(
+                "Samples without a label are for two classes: of more, too little is known of "
+                "their proportions. Leave them out."
+            )
+        before = self.__dict__.copy()
+        try:
+            reset = "_many" not in before or self.__dict__.pop("_fresh", False)
+            rows, labels, weight = self._check_fit_input(X, y, sample_weight, reset=reset)
+            self._refuse_other_features(self.prior, rows.shape[1])
+            self._learn_many(rows, labels, weight)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def start(self) -> Self:
+        """Predict at once, before the first label: the crowd's rule for a new person.
+
+        Needs a prior with class means. `partial_fit` goes on from here.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        if self._pairs_of_prior() is None:
+            return super().start()
+        self._forget()
+        self._check_parameters(None)
+        self._start_many()
+        self._fresh = True
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Signed distance from the threshold; of more than two classes the score of each.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores.
+        """
+        return self._scores_of_many(X) if self._is_many() else super().decision_function(X)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Likeliest label of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        if not self._is_many():
+            return super().predict(X)
+        labels: NDArray[Any] = self.classes_[self._scores_of_many(X).argmax(-1)]
+        return labels
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probability of each class, as sure as this person's forecast allows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities.
+        """
+        return self._chances_of_many(X) if self._is_many() else super().predict_proba(X)
+
+    def _is_many(self) -> bool:
+        return "_many" in self.__dict__
+
+    def _pairs_of_prior(self) -> Any:
+        """Pairs of classes of a prior of more than two; None for all other priors."""
+        prior: Any = self.prior
+        many = hasattr(prior, "pairs") and not isinstance(prior, type) and len(prior.classes) > 2
+        return prior.pairs if many else None
+
+    def _check_prior(self) -> Prior | None:
+        prior: Any = self.prior
+        if hasattr(prior, "pairs") and not isinstance(prior, type) and len(prior.classes) == 2:
+            # Two classes are one pair, whose class means are those of all.
+            [pair] = prior.priors.values()
+            whole: Prior = replace(pair, class_means=prior.class_means, replay=prior.replay)
+            return whole
+        return super()._check_prior()
+
+    def _outlook(self) -> Outlook:
+        return self._many.outlook if self._is_many() else super()._outlook()
+
+    @property
+    def expected_accuracy_(self) -> float:
+        """Forecast for new samples of this person, in the proportions of `class_prior_`."""
+        if self._is_many():
+            return float(self._many.outlook.accuracy())
+        return super().expected_accuracy_
+
+    @property
+    def expected_accuracy_error_(self) -> float:
+        """Standard error of the forecast."""
+        if self._is_many():
+            return float(self._many.outlook.error())
+        return super().expected_accuracy_error_
+
+    def expected_accuracy_interval(self, level: float = 0.9) -> tuple[float, float]:
+        """Interval that holds this person's accuracy on new samples as often as it says.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability of the interval.
+
+        Returns
+        -------
+        lower, upper : float
+            Its ends.
+        """
+        if not self._is_many():
+            return super().expected_accuracy_interval(level)
+        lower, upper = self._many.outlook.interval(check_number("level", level, 0.0, 1.0))
+        return float(lower), float(upper)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.__dict__.pop("_many", None)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._pairs_of_prior() is not None
+        return tags
+
+    def _check_own_parameters(self, prior: Prior | None) -> None:
+        if not isinstance(self.protect, (bool, np.bool_)):
+            raise TypeError(f"protect must be True or False; got {self.protect!r}.")
+
+    def _played(self) -> str | None:
+        return "hierarchical" if self.protect else None
+
+    def _posterior_means(self, moments: ClassMoments, prior: Prior) -> Hierarchical:
+        return hierarchical(
+            moments,
+            prior.class_means.population,
+            prior.feature_scale,
+            unlabelled=self.__dict__.get("_unlabelled"),
+            in_a_row=bool(self.in_a_row),
+            protect=bool(self.protect),
+        )
+
+    def _fit_both(self, moments: ClassMoments, prior: Prior | None) -> Fit:
+        if prior is None:
+            return super()._fit_both(moments, prior)
+        if prior.class_means is None:
+            warnings.warn(
+                "This prior holds no class means, so that the posterior blend of directions is "
+                "used: knowing where the middle of the classes lies would help with few labels. "
+                "Build the prior with TaskPrior.from_tasks.",
+                MissingPartWarning,
+                stacklevel=6,
+            )
+            return super()._fit_both(moments, prior)
+        return self._by_means(moments, prior, self._direction(moments, prior))
+
+    def _fit_by_means(self, moments: ClassMoments, prior: Prior) -> Fit:
+        return self._by_means(moments, prior, None)
+
+    def _by_means(self, moments: ClassMoments, prior: Prior, person: Direction | None) -> Fit:
+        means = self._posterior_means(moments, prior)
+        if not means.omega.any():
+            raise NoDirectionError(
+                "Neither the labelled samples nor the crowd know a difference between the classes. "
+                "Check the features, or give more samples."
+            )
+        return Fit(
+            None if person is None or not person.length else person,
+            Blend(means.omega, np.zeros(()), means.alpha),
+            means.midpoint * prior.feature_scale,
+            prior.feature_scale,
+            moments.counts,
+            prior,
+            "hierarchical",
+            means,
+            played=self._played() is not None,
+        )
+
+    def _blend(self, person: Direction, prior: Prior) -> Blend:
+        # Only where there are no class means.
+        if len(prior.crowds) > 1:
+            return mixture(person, prior.crowds)
+        return self._blend_with(person, prior.crowd)
+
+    def _blend_with(self, person: Direction, crowd: Crowd) -> Blend:
+        return posterior(person, crowd)
+
+    def _batched(self, crowd: Crowd | None) -> bool:
+        return False
+
+    def _set_blend(self, blend: Blend) -> None:
+        means = self._fit.means
+        if means is not None:
+            self.means_ = means.means * self._fit.scale
+            self.member_ = float(means.member)
+        elif self._fit.person is not None:
+            self.means_, self.member_ = self._fit.person.means, 1.0

@@ -1,0 +1,196 @@
+"""The hierarchical blend of more than two classes: one normal law over all class means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri, softmax
+
+from crossfade._typing import Array
+from crossfade.blend._hierarchical import Hierarchical, hierarchical
+from crossfade.exceptions import PriorMismatchError
+from crossfade.fisher._moments import ClassMoments
+from crossfade.prior._class_means import CROWD_DOF, ClassMeans
+from crossfade.prior._multiclass import MulticlassPrior
+from crossfade.prior._replay import Replay, rung_of, usable
+from crossfade.risk._outlook import Outlook
+
+#: How far apart, beside what theory says, class means may be to be as accurate as a forecast says.
+_STRETCHES = np.array([0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0])
+
+
+class MeansPrior(Protocol):
+    """What a prior knows of the class means of many classes."""
+
+    @property
+    def class_means(self) -> ClassMeans | None:
+        """Sums of class means."""
+
+    @property
+    def replay(self) -> Mapping[str, Replay] | None:
+        """What forecasts were worth."""
+
+    @property
+    def feature_scale(self) -> Array:
+        """What features are divided by."""
+
+
+class ManyFit:
+    """What was learnt of the many classes of one person or of a batch: rule and forecast."""
+
+    verb = "hierarchical"
+
+    def __init__(
+        self, means: Hierarchical, counts: Array, prior: MeansPrior, *, played: bool = True
+    ) -> None:
+        self.means, self.counts, self.prior, self.played = means, counts, prior, played
+
+    @property
+    def raw(self) -> Array:
+        """Forecast of theory alone."""
+        return self.means.accuracy()
+
+    @cached_property
+    def outlook(self) -> Outlook:
+        """Accuracy of this one person, by the record of those who played the newcomer."""
+        record = usable(self.prior.replay, self.verb) if self.played else None
+        if record is not None:
+            return Outlook(*record.calibrate(self.raw, rung_of(self.counts)))
+        # Half of what is unknown of new windows is unknown of the means.
+        within = np.trace(self.means.sigma, axis1=-2, axis2=-1)
+        doubt = np.trace(self.means.scatter.mean(-3), axis1=-2, axis2=-1) - within
+        spread = np.sqrt(np.maximum(doubt, 0.0) / within)
+        probit = np.asarray(ndtri(np.clip(self.raw, 1e-9, 1.0 - 1e-9)))
+        return Outlook(probit * np.sqrt(1.0 + spread**2), spread, np.asarray(CROWD_DOF))
+
+    @cached_property
+    def temperature(self) -> Array:
+        """By what the differences of scores are multiplied to be log odds that hold, (...).
+
+        Means that are r times as far apart have the accuracy of the forecast, and r times the log
+        odds; what is not known of it flattens them (equation 61).
+        """
+        shape = self.means.alpha.shape
+        reached = np.stack(
+            [self.means.accuracy_apart(np.full(shape, one)) for one in _STRETCHES], -1
+        )
+        # Draws make it waver; further apart is more accurate.
+        reached = np.maximum.accumulate(reached, -1)
+        wanted = self.outlook.accuracy()[..., None]
+        above = np.clip((reached < wanted).sum(-1), 1, _STRETCHES.size - 1)
+        low, high = (
+            np.take_along_axis(reached, one[..., None], -1)[..., 0] for one in (above - 1, above)
+        )
+        part = np.clip((wanted[..., 0] - low) / np.maximum(high - low, 1e-9), 0.0, 1.0)
+        stretch = _STRETCHES[above - 1] + part * (_STRETCHES[above] - _STRETCHES[above - 1])
+        flat = np.sqrt(1.0 + np.pi / 2.0 * self.outlook.spread**2)
+        return np.asarray(np.maximum(stretch, 1e-9) / flat)
+
+
+class ManyMeans:
+    """What an estimator does with a prior of more than two classes."""
+
+    prior: Any
+    in_a_row: bool
+    protect: bool
+    on_missing_class: str
+    classes: Any
+    class_prior: Any
+    classes_: NDArray[Any]
+    coef_: Array
+    intercept_: Array
+    _many: ManyFit
+    _moments: ClassMoments
+    prior_: Any
+
+    def _start_many(self) -> Self:
+        prior = self._check_many(self.prior)
+        n_classes, d = len(prior.classes), prior.n_features
+        self.n_features_in_ = d
+        self._conclude_many(
+            ClassMoments(
+                np.zeros(n_classes),
+                np.zeros((n_classes, d)),
+                np.zeros((0, d)),
+                True,
+                np.zeros(d),
+            ),
+            prior,
+        )
+        return self
+
+    def _learn_many(self, rows: Array, labels: NDArray[Any], weight: Array | None) -> None:
+        """Add samples to those so far, and fit the rule."""
+        prior = self._check_many(self.prior)
+        if weight is not None:
+            counted = weight > 0.0
+            rows, labels, weight = rows[counted], labels[counted], weight[counted]
+        known = list(prior.classes)
+        stranger = next((name for name in labels.tolist() if name not in known), None)
+        if stranger is not None:
+            raise PriorMismatchError(
+                f"The samples have class {stranger!r}, but the prior's classes are {known}. Rename "
+                "the labels, leave these samples out, or build the prior from tasks that have it."
+            )
+        if not len(labels):
+            raise ValueError("No sample counts: all weights are zero. Give samples that do count.")
+        if self.on_missing_class == "error":
+            absent = [name for name in known if name not in labels.tolist()]
+            if absent and "_moments" not in self.__dict__:
+                raise ValueError(
+                    f"Class {absent[0]!r} of the prior has no labelled sample. Label at least 1 "
+                    "sample of it, or pass on_missing_class='prior'."
+                )
+        label = np.searchsorted(np.array(known), labels)
+        moments = ClassMoments.of(rows, label, weight, n_classes=len(known))
+        if "_moments" in self.__dict__:
+            moments = self._moments + moments
+        self._conclude_many(moments, prior)
+
+    def _check_many(self, prior: MulticlassPrior) -> MulticlassPrior:
+        for name in ("classes", "class_prior"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} is about two classes, and the prior has {len(prior.classes)}. Pass "
+                    f"{name}=None; labels must be those of the prior."
+                )
+        if prior.class_means is None:
+            raise ValueError(
+                "This MulticlassPrior holds no class means. Build it with "
+                "MulticlassPrior.from_tasks, from people who have all classes, or use "
+                "MulticlassBlend(PosteriorBlendClassifier(prior))."
+            )
+        return prior
+
+    def _conclude_many(self, moments: ClassMoments, prior: MulticlassPrior) -> None:
+        assert prior.class_means is not None
+        means = hierarchical(
+            moments,
+            prior.class_means.population,
+            prior.feature_scale,
+            in_a_row=bool(self.in_a_row),
+            protect=bool(self.protect),
+        )
+        self._moments = moments.rotated()
+        self._many = ManyFit(means, moments.counts, prior, played=bool(self.protect))
+        self.prior_ = prior
+        self.classes_ = np.array(prior.classes)
+        self.coef_ = means.coef / prior.feature_scale
+        self.intercept_ = means.offset
+        self.alpha_, self.member_ = float(means.alpha), float(means.member)
+        self.means_ = means.means * prior.feature_scale
+
+    def _scores_of_many(self, X: ArrayLike) -> Array:
+        from sklearn.utils.validation import validate_data
+
+        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        scores: Array = rows @ self.coef_.T + self.intercept_
+        return scores
+
+    def _chances_of_many(self, X: ArrayLike) -> Array:
+        chances: Array = softmax(float(self._many.temperature) * self._scores_of_many(X), -1)
+        return chances

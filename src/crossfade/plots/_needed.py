@@ -1,0 +1,145 @@
+"""How many windows a new person needs: who reaches an accuracy, and after how many windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from crossfade.plots._budget_axis import BudgetAxis
+from crossfade.plots._methods import MethodLook, looks
+from crossfade.plots._style import SMALL_LETTERS, TWO_COLUMNS, panels, records, tips
+from crossfade.study._budgets import budget_of, budget_text
+from crossfade.study._needed import windows_needed
+from crossfade.study._resampling import ROUNDING
+from crossfade.study.statistics import by_task
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def needed(
+    rows: pd.DataFrame,
+    accuracy: float = 0.75,
+    share: float = 0.8,
+    *,
+    n_classes: int | None = None,
+) -> Figure:
+    """How many windows a new person needs, until most people reach an accuracy.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of a study.
+    accuracy : float, default=0.75
+        Balanced accuracy to reach.
+    share : float, default=0.8
+        Proportion of people that must reach it.
+    n_classes : int or None, default=None
+        Number of classes; whole budgets tell it, shares do not.
+
+    Returns
+    -------
+    Figure
+        Left: proportion of people who reach the accuracy against what is labelled, one line for
+        each method. Right: windows until the share reaches it, with the 95 % interval over people;
+        an arrow where more are needed than were tried.
+    """
+    table = windows_needed(rows, accuracy, share, n_classes=n_classes).set_index("method")
+    # Who has an accuracy at no budget has no curve.
+    table = table[table["n_people"] > 0]
+    if table.empty:
+        raise ValueError("There is nothing to draw: no person has an accuracy at all budgets.")
+    means = by_task(rows)
+    means = means[means["balanced_accuracy"].notna() & means["method"].isin(table.index)]
+    shades = looks([str(name) for name in table.index])
+    height = max(2.3, 0.8 + 0.19 * len(table))
+    figure, [left, right] = panels(2, TWO_COLUMNS, height)
+    axis = BudgetAxis.of(means)
+    for place, (name, look) in enumerate(shades.items()):
+        own = means[means["method"] == name]
+        _reaching(left, own, axis, axis.dodge(place, len(shades)), accuracy, name, look)
+    axis.draw(left, TWO_COLUMNS / 2.0 - 0.6)
+    left.axhline(100.0 * share, color="grey", linestyle="--", linewidth=0.9, gid="share")
+    left.set_ylim(-4.0, 104.0)
+    left.set_ylabel("% of people")
+    left.grid(axis="y", alpha=0.25)
+    curve = means[[not isinstance(budget_of(one), tuple) for one in means["budget"]]]
+    each = BudgetAxis.of(curve)
+    if not each.label.endswith("each class"):
+        # Shares come to windows, of all classes together.
+        windows = curve.groupby("budget")["n_labelled"].transform("median")
+        each = BudgetAxis.of(curve.assign(budget=windows.round()))
+        each = each._replace(label="labelled windows")
+        times = float(n_classes or 1)
+        table = table.assign(
+            windows=table["total"], low=times * table["low"], high=times * table["high"]
+        )
+    _dots(right, table, each, shades)
+    right.set_xlabel(each.label)
+    right.set_title(f"until {100.0 * share:.3g} % of people reach {accuracy:g}", size=SMALL_LETTERS)
+    left.set_title(f"people who reach {accuracy:g}", size=SMALL_LETTERS)
+    return figure
+
+
+def _reaching(
+    ax: Axes,
+    own: pd.DataFrame,
+    axis: BudgetAxis,
+    dodge: float,
+    accuracy: float,
+    name: str,
+    look: MethodLook,
+) -> None:
+    """Proportion of people who reach the accuracy, in per cent, by budget."""
+    people = own.groupby(["budget", "group"])["balanced_accuracy"].mean()
+    there = (people >= accuracy - ROUNDING).groupby("budget")
+    line = pd.DataFrame({"reached": there.sum(), "n": there.count()}).reset_index()
+    line["percent"] = 100.0 * line["reached"] / line["n"]
+    line["x"] = axis.x(line["budget"]) * dodge
+    line = line.sort_values("x")
+    drawn: dict[str, Any] = {"color": look.colour, "marker": look.marker, "markersize": 4}
+    curve = line[[not isinstance(budget_of(one), tuple) for one in line["budget"]]]
+    ax.plot(
+        *(curve["x"], curve["percent"]),
+        linewidth=1.1,
+        label=look.label,
+        gid=f"series:{name}",
+        **drawn,
+    )
+    said = [
+        f"{look.label}, {budget_text(one.budget)}: {one.reached} of {one.n} people"
+        for one in records(line)
+    ]
+    tips(ax, line["x"], line["percent"], said, name, **drawn)
+
+
+def _dots(ax: Axes, table: pd.DataFrame, axis: BudgetAxis, shades: dict[str, MethodLook]) -> None:
+    """Windows that each method needs, one line for each."""
+    most = max(axis.ticks)
+
+    def place(windows: float) -> float:
+        return min(windows, axis.beyond) if windows else axis.zero
+
+    for row, (name, look) in enumerate(shades.items()):
+        line: Any = table.loc[name]
+        value = line["windows"]
+        if np.isfinite(line["low"]):
+            ends = place(line["low"]), place(line["high"])
+            ax.hlines(row, *ends, color=look.colour, linewidth=1.0, gid=f"series:{name}")
+        known = np.isfinite(value)
+        marker = {"<=": "<", ">": ">"}.get(line["bound"], look.marker)
+        text = f"{value:g} windows" if known else f"more than {most:g} windows"
+        if line["bound"] == "<=":
+            text = f"at most {text}"
+        drawn: dict[str, Any] = {"color": look.colour, "marker": marker, "markersize": 5}
+        x = place(value) if known else axis.beyond
+        tips(ax, [x], [row], [f"{look.label}: {text}"], name, **drawn)
+    more = "more" if bool(np.isinf(table[["windows", "high"]].to_numpy(float)).any()) else ""
+    axis.draw(ax, TWO_COLUMNS / 2.0 - 1.4, more)
+    ax.set_yticks(range(len(shades)), [look.label for look in shades.values()])
+    ax.tick_params(axis="y", labelsize=SMALL_LETTERS, length=0)
+    ax.set_ylim(len(shades) - 0.4, -0.6)
+    ax.grid(axis="x", alpha=0.25)

@@ -1,0 +1,165 @@
+"""What became of forecasts for people like these: the record that makes one person's true.
+
+Each source plays the newcomer to the others: with n labelled windows of each class, for n on a
+ladder, theory makes a raw forecast with probit z, and the person's other windows have an accuracy
+with probit a. A regression of a on z, from sums over people, then says what a raw forecast is worth
+(equations 58 to 60).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from crossfade._typing import Array
+
+#: Labelled windows of each class with which people play, and how many more they need for a test.
+LADDER = np.array([0, 1, 2, 3, 5, 8, 13, 21, 34])
+SPARE = 4
+#: Fewest people from whom anything is learnt; forecasts and accuracies are clipped to these.
+FEWEST, CLIP = 5, (0.02, 0.98)
+#: What sums a record has: of 1, z, a, z^2, z a and a^2.
+_N_SUMS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """Sums over people of raw forecasts and of what came of them, for one rule.
+
+    Attributes
+    ----------
+    sums : ndarray of shape (9, 9, 6)
+        For the forecast with as many windows as on one rung and the accuracy with those of another,
+        the sums of 1, z, a, z^2, z a and a^2.
+    """
+
+    sums: Array
+
+    def __post_init__(self) -> None:
+        shape = (LADDER.size, LADDER.size, _N_SUMS)
+        if np.shape(self.sums) != shape or not np.isfinite(self.sums).all():
+            raise ValueError(
+                f"A replay has finite sums of shape {shape}; got {np.shape(self.sums)}."
+            )
+        # Squares and products bound each other, or they are no sums of anything.
+        count, z, a, zz, _, aa = np.moveaxis(np.asarray(self.sums, np.float64), -1, 0)
+        if (count < 0.0).any() or (zz * count < z**2 - 1e-6 * (1.0 + z**2)).any():
+            raise ValueError("These are no sums of forecasts: their squares are too small.")
+        if (aa * count < a**2 - 1e-6 * (1.0 + a**2)).any():
+            raise ValueError("These are no sums of accuracies: their squares are too small.")
+
+    @classmethod
+    def of(cls, forecast: Array, outcome: Array) -> Replay:
+        """Record of runs (n_people, n_runs, n_rungs) of forecasts and accuracies; NaN is unplayed.
+
+        A person counts once, however many runs there are.
+        """
+        z = ndtri(np.clip(forecast, *CLIP))
+        a = ndtri(np.clip(outcome, *CLIP))
+        played = np.isfinite(a) & np.isfinite(z)
+        weight = played / np.maximum(played.sum(1, keepdims=True), 1)
+        z, a = np.where(played, z, 0.0), np.where(played, a, 0.0)
+        # Runs are nested: who plays a rung plays those below.
+        both = np.minimum(weight[..., :, None], weight[..., None, :])
+        terms = (both, z[..., :, None], a[..., None, :])
+        one, first, second = terms
+        sums = [one, one * first, one * second, one * first**2, one * first * second]
+        return cls(np.stack([part.sum((0, 1)) for part in (*sums, one * second**2)], -1))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same numbers, to the bit."""
+        return isinstance(other, Replay) and np.array_equal(self.sums, other.sums)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, other: Replay) -> Replay:
+        """Record of the people of both."""
+        return Replay(self.sums + other.sums)
+
+    @property
+    def n_people(self) -> Array:
+        """How many people played each rung."""
+        return np.asarray(self.sums[np.arange(LADDER.size), np.arange(LADDER.size), 0])
+
+    @cached_property
+    def able(self) -> Any:
+        """Rungs from which anything can be learnt."""
+        return np.flatnonzero(self.n_people > FEWEST - 0.5)
+
+    @cached_property
+    def _lines(self) -> tuple[Array, ...]:
+        """For each pair of able rungs zbar, abar, slope, s^2, se^2 and J (equation 59)."""
+        sums = self.sums[np.ix_(self.able, self.able)]
+        count = sums[..., 0]
+        z, a, zz, za, aa = np.moveaxis(sums[..., 1:] / count[..., None], -1, 0)
+        s_zz, s_za, s_aa = zz - z**2, za - z * a, np.maximum(aa - a**2, 0.0)
+        s_zz = np.where((LADDER[self.able] > 0)[:, None] & (s_zz > 1e-12), s_zz, np.inf)
+        slope = s_za / s_zz
+        noise = np.maximum(s_aa - slope * s_za, 0.0) * count / np.maximum(count - 2.0, 1.0)
+        error = noise / (count * s_zz)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            kept = np.where(slope > 0.0, np.maximum(1.0 - error / slope**2, 0.0), 0.0)
+        slope, error = kept * slope, kept * error
+        s_zz = np.where(np.isfinite(s_zz), s_zz, 0.0)
+        rest = np.maximum(s_aa - 2.0 * slope * s_za + slope**2 * s_zz, 0.0)
+        spread = rest * count / np.maximum(count - 1.0 - (slope > 0.0), 1.0)
+        return z, a, slope, spread, error, count
+
+    def calibrate(
+        self, accuracy: Array, n: Array, later: Array | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Mean m and deviation S of the probit of the accuracy, and the degrees of freedom (60).
+
+        `accuracy` (...) is the raw forecast with n windows of each class, `later` the windows that
+        the accuracy is asked for, if these are others. Between rungs everything is linear in
+        log n, where 0 counts as 1/2.
+        """
+        probit = ndtri(np.clip(accuracy, *CLIP))
+        rungs = np.log(np.maximum(LADDER[self.able], 0.5))
+        here = _between(rungs, n)
+        there = here if later is None else _between(rungs, later)
+        z, a, slope, spread, error, count = (_bilinear(part, here, there) for part in self._lines)
+        mean = a + slope * (probit - z)
+        variance = spread * (1.0 + 1.0 / count) + (probit - z) ** 2 * error
+        return mean, np.sqrt(variance), np.maximum(count - 2.0, 1.0)
+
+
+def usable(records: Mapping[str, Replay] | None, verb: str) -> Replay | None:
+    """Record of a verb, if there is one from which anything can be learnt."""
+    record = None if records is None else records.get(verb)
+    return record if record is not None and record.able.size else None
+
+
+def rung_of(counts: Array) -> Array:
+    """Windows of each class (...) that counts (..., K) are worth: their harmonic mean.
+
+    Where some classes have none, it lies between no label and one of each.
+    """
+    seen = (counts > 0.0).sum(-1)
+    n_classes = counts.shape[-1]
+    harmonic = n_classes / (1.0 / np.where(counts > 0.0, counts, 1.0)).sum(-1)
+    # On the scale of the logarithm, where 0 counts as 1/2.
+    partly = 0.5 ** (1.0 - seen / n_classes)
+    return np.where(seen == n_classes, harmonic, np.where(seen > 0, partly, 0.0))
+
+
+def _between(rungs: Array, n: Array) -> tuple[Any, Any, Array]:
+    """Rungs below and above, and how far n lies between them."""
+    where = np.clip(np.log(np.maximum(n, 0.5)), rungs[0], rungs[-1])
+    low = np.clip(np.searchsorted(rungs, where, "right") - 1, 0, max(rungs.size - 2, 0))
+    high = np.minimum(low + 1, rungs.size - 1)
+    step = np.where(high > low, rungs[high] - rungs[low], 1.0)
+    return low, high, (where - rungs[low]) / step
+
+
+def _bilinear(table: Array, here: tuple[Any, Any, Array], there: tuple[Any, Any, Array]) -> Array:
+    (a, b, x), (c, d, y) = here, there
+    first = table[a, c] * (1.0 - x) + table[b, c] * x
+    second = table[a, d] * (1.0 - x) + table[b, d] * x
+    whole: Array = first * (1.0 - y) + second * y
+    return whole

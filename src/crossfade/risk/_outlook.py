@@ -1,0 +1,119 @@
+"""How accurate one person's rule will be, as a law: forecast, interval and probabilities.
+
+The probit of the accuracy has the mean m and the deviation S, of Student's law. A record of people
+who played the newcomer gives both (equation 60); without one, theory does. From the same two come
+the probabilities: at x deviations from the threshold the log odds are 2 m x for a known m, and
+
+.. math:: \\frac{2 m x}{\\sqrt{1 + \\tfrac{\\pi}{2} S^2 x^2}}
+
+for one that is known up to S (equation 61; MacKay 1992): never surer than that the rule is better
+than chance at all.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, stdtrit
+
+from crossfade._typing import Array
+from crossfade.prior._replay import CLIP
+from crossfade.risk._error_rate import error_rate, threshold
+
+#: Nodes and weights of a standard normal.
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+#: Least mean of a probability's slope, so that it still says which class is likelier; and how many
+#: deviations away a threshold may lie.
+_FLATTEST, FURTHEST = 1e-9, 1e3
+
+
+class Outlook(NamedTuple):
+    """Law of the probit of one person's accuracy, of shape (...) each."""
+
+    mean: Array
+    spread: Array
+    dof: Array  # of Student's t
+
+    @classmethod
+    def of_theory(
+        cls, score: Array, spread: Array, dof: Array, contrary: Array, own: Array
+    ) -> Outlook:
+        """Law for a score that theory knows up to `spread`, and nobody has tried.
+
+        A gap that is smaller than its own noise may come out with any sign: below chance is
+        believed only where samples are `contrary` to the crowd. A rule that is all the person's
+        `own`, and not the crowd's, has a score of law N(0, 1) before any sample is seen, so that
+        its mean is shrunk by 1 / (1 + S^2) (equation 60).
+        """
+        score, left = shrunk_score(score, spread, contrary, own)
+        # Phi of the shrunk score is what is promised: its law is centred a little further out.
+        return cls(score * np.sqrt(1.0 + left**2), left, np.asarray(dof))
+
+    def accuracy(self, class_prior: Array | float = 0.5) -> Array:
+        """Accuracy to expect, for a proportion of the second class."""
+        if np.all(np.asarray(class_prior) == 0.5):
+            return np.asarray(ndtr(self.mean / np.sqrt(1.0 + self.spread**2)))
+        return np.asarray((self._over_nodes(class_prior) * _WEIGHTS).sum(-1))
+
+    def error(self, class_prior: Array | float = 0.5, prior_error: Array | float = 0.0) -> Array:
+        """Standard error of the accuracy; `prior_error` is that of the proportion."""
+        values = self._over_nodes(class_prior)
+        mean = (values * _WEIGHTS).sum(-1, keepdims=True)
+        variance = ((values - mean) ** 2 * _WEIGHTS).sum(-1)
+        moved = _threshold(self.mean, class_prior)
+        unlike = ndtr(self.mean - moved) - ndtr(self.mean + moved)
+        return np.asarray(np.sqrt(variance + (unlike * prior_error) ** 2))
+
+    def interval(self, level: float, class_prior: Array | float = 0.5) -> tuple[Array, Array]:
+        """Interval that holds the accuracy with a probability of `level`."""
+        reach = stdtrit(self.dof, 0.5 + level / 2.0) * self.spread
+        low, high = self.mean - reach, self.mean + reach
+        if np.all(np.asarray(class_prior) == 0.5):
+            lower, upper = ndtr(low), ndtr(high)
+        else:
+            moved = _threshold(self.mean, class_prior)
+            lower, upper = (1.0 - error_rate(one, 1.0, moved, class_prior) for one in (low, high))
+        # What was clipped when it was learnt may lie anywhere beyond.
+        return np.where(lower < CLIP[0], 0.0, lower), np.where(upper > CLIP[1], 1.0, upper)
+
+    def log_odds(self, x: Array) -> Array:
+        """Log odds of the second class at x deviations from the threshold, classes alike (61)."""
+        mean = np.maximum(self.mean, _FLATTEST)
+        odds: Array = 2.0 * mean * x / np.sqrt(1.0 + np.pi / 2.0 * self.spread**2 * x**2)
+        return odds
+
+    def where(self, odds: Array | float) -> Array:
+        """Deviations from the threshold at which the log odds are `odds`: the inverse of 61."""
+        mean = np.maximum(self.mean, _FLATTEST)
+        left = 4.0 * mean**2 - np.pi / 2.0 * self.spread**2 * np.asarray(odds) ** 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x = np.where(left > 0.0, odds / np.sqrt(np.maximum(left, 0.0)), np.sign(odds) * np.inf)
+        return np.asarray(np.clip(np.nan_to_num(x, nan=0.0), -FURTHEST, FURTHEST))
+
+    def _over_nodes(self, class_prior: Array | float) -> Array:
+        """Accuracies (..., 21) at the nodes of the law."""
+        spread = np.asarray(self.spread)[..., None]
+        scores = np.asarray(self.mean)[..., None] + spread * _NODES
+        if np.all(np.asarray(class_prior) == 0.5):
+            return np.asarray(ndtr(scores))
+        moved = np.asarray(_threshold(self.mean, class_prior))[..., None]
+        return np.asarray(1.0 - error_rate(scores, 1.0, moved, np.asarray(class_prior)[..., None]))
+
+
+def shrunk_score(score: Array, spread: Array, contrary: Array, own: Array) -> tuple[Array, Array]:
+    """Score that theory may promise, and its deviation: see :meth:`Outlook.of_theory`."""
+    score = np.where(contrary, score, np.maximum(score, 0.0))
+    weight = 1.0 / (1.0 + (own * np.asarray(spread)) ** 2)
+    # What is certain to two deviations is believed, whatever was to be expected before.
+    believed = np.where(
+        score > 0.0, np.maximum(weight * score, score - 2.0 * spread), weight * score
+    )
+    # With a deviation of one any accuracy is as likely as any other.
+    return believed, np.minimum(spread * np.sqrt(weight), 1.0)
+
+
+def _threshold(score: Array, class_prior: Array | float) -> Array:
+    """Where the threshold of classes of such proportions lies, in deviations."""
+    return np.clip(threshold(np.asarray(score), 1.0, class_prior), -FURTHEST, FURTHEST)
