@@ -7,6 +7,7 @@ import sys
 
 import pandas as pd
 import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 
 from crossfade.study import CalibrationStudy
@@ -139,8 +140,10 @@ def test_a_finished_study_needs_no_cluster(study, tmp_path):
 
 
 def test_failures_come_back(cluster, make_tasks):
-    study = make_study(make_tasks(3), ["lda", "target"], budgets=[1])
-    message = "^Method 'lda' failed on 15 of 15 splits, .* The first, p0, budget 1: ValueError: "
+    study = make_study(
+        make_tasks(3), [("own", LinearDiscriminantAnalysis()), "target"], budgets=[1]
+    )
+    message = "^Method 'own' failed on 15 of 15 splits, .* The first, p0, budget 1: ValueError: "
     with pytest.warns(UserWarning, match=message):
         far = study.run(dask=cluster.scheduler_address)
     with pytest.warns(UserWarning, match=message):

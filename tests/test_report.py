@@ -649,11 +649,9 @@ def test_means_of_other_tasks_are_marked_and_never_the_best(tmp_path):
 
 
 def test_a_method_that_has_no_accuracy_at_one_budget(tmp_path):
-    with pytest.warns(UserWarning, match="Method 'lda' failed"):
-        result, tasks = study(methods=["posterior", "lda"], budgets=[1, 2, 4])
+    result, tasks = study(methods=["posterior", "lda"], budgets=[1, 2, 4])
     page = bare_page_of(tmp_path, result, tasks)
     assert verdict(result) in page.text
-    assert "The number of samples must be more than the number of classes." in page.text
     saved = pd.read_csv(tmp_path / "labels_saved.csv")
     assert saved["n_labelled"].tolist() == [4, 8]
 

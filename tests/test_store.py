@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -267,8 +268,10 @@ def test_budgets_that_not_every_task_allows(make_tasks, tmp_path):
 
 
 def test_failures_are_kept_with_their_messages(make_tasks, tmp_path):
-    study = make_study(make_tasks(3), ["lda", "posterior"], budgets=[1, 3])
-    message = "^Method 'lda' failed on 15 of 30 splits, .* The first, p0, budget 1: ValueError: "
+    study = make_study(
+        make_tasks(3), [("own", LinearDiscriminantAnalysis()), "posterior"], budgets=[1, 3]
+    )
+    message = "^Method 'own' failed on 15 of 30 splits, .* The first, p0, budget 1: ValueError: "
     for _ in range(2):
         with pytest.warns(UserWarning, match=message) as caught:
             result = study.run(folder=tmp_path)
@@ -276,7 +279,7 @@ def test_failures_are_kept_with_their_messages(make_tasks, tmp_path):
         table = result.failures
         assert list(table.columns) == ["task", "budget", "method", "n", "message"]
         assert table[["task", "budget", "method", "n"]].values.tolist() == [
-            [task, 1.0, "lda", 5] for task in ("p0", "p1", "p2")
+            [task, 1.0, "own", 5] for task in ("p0", "p1", "p2")
         ]
         assert table["message"].str.startswith("ValueError: ").all()
     same(StudyResult.load(tmp_path), result)
@@ -541,8 +544,10 @@ def test_tasks_without_names_are_not_merged(make_tasks):
 
 
 def test_failures_are_merged(make_tasks):
-    with pytest.warns(UserWarning, match="'lda' failed"):
-        first = make_study(make_tasks(3), ["lda"], budgets=[1]).run()
+    with pytest.warns(UserWarning, match="'own' failed"):
+        first = make_study(
+            make_tasks(3), [("own", LinearDiscriminantAnalysis())], budgets=[1]
+        ).run()
     second = make_study(make_tasks(3), ["posterior"], budgets=[1]).run()
     pd.testing.assert_frame_equal((second + first).failures, first.failures)
     pd.testing.assert_frame_equal((first + first).failures, first.failures)
