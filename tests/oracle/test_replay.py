@@ -279,7 +279,7 @@ def test_playing_of_three_classes():
                 blend = blend.fit(np.concatenate(X), y) if n else blend.start()
                 right = [(blend.predict(rest[k]) == k).mean() for k in range(3)]
                 outcome[place, run, rung] = np.mean(right)
-                forecast[place, run, rung] = blend._many.raw if n else 0.5
+                forecast[place, run, rung] = blend._fit.raw if n else 0.5
     np.testing.assert_allclose(
         prior.replay["hierarchical"].sums, plain_sums(forecast, outcome), rtol=1e-6, atol=1e-7
     )

@@ -201,13 +201,13 @@ class BlendClassifier(LinearRule):
     def expected_accuracy_(self) -> float:
         """Forecast for new samples of this person, in the proportions of `class_prior_`."""
         self._outlook()
-        return float(self._fit.promise(float(self.class_prior_[1]))[0])
+        return float(self._fit.promise(self._second())[0])
 
     @property
     def expected_accuracy_error_(self) -> float:
         """Standard error of the forecast."""
         self._outlook()
-        return float(self._fit.promise(float(self.class_prior_[1]))[1])
+        return float(self._fit.promise(self._second())[1])
 
     def expected_accuracy_interval(self, level: float = 0.9) -> tuple[float, float]:
         """Interval that holds this person's accuracy on new samples as often as it says.
@@ -223,7 +223,7 @@ class BlendClassifier(LinearRule):
             Its ends.
         """
         level = check_number("level", level, 0.0, 1.0)
-        lower, upper = self._outlook().interval(level, float(self.class_prior_[1]))
+        lower, upper = self._outlook().interval(level, self._second())
         return float(lower), float(upper)
 
     def _outlook(self) -> Outlook:
@@ -231,6 +231,10 @@ class BlendClassifier(LinearRule):
             check_is_fitted(self, "coef_", msg=self._not_fitted())
         self._fit.say_contradiction()
         return self._fit.outlook
+
+    def _second(self) -> float:
+        """Probability of the second of two classes; more are equally likely."""
+        return float(self.class_prior_[1]) if len(self.classes_) == 2 else 0.5
 
     def _log_odds(self, scores: Array) -> Array:
         x = (scores + self._shift) / self._fit.deviation
@@ -274,6 +278,11 @@ class BlendClassifier(LinearRule):
 
     def _keep_unlabelled(self, rows: Array, prior: Prior | None) -> None:
         """Keep the last samples without a label."""
+        if hasattr(prior, "pairs"):
+            raise ValueError(
+                "Samples without a label are for two classes: of more, too little is known of "
+                "their proportions. Leave them out."
+            )
         if prior is None or prior.class_means is None:
             raise ValueError(
                 "Samples without a label say where the classes lie only with a prior that has "

@@ -25,6 +25,8 @@ def split_domains(
     keep_directions: bool = False,
 ) -> tuple[Array, NDArray[Any], Array | None, Prior | None]:
     """Separate sources (positive domains) from the target (negative ones), as skada does."""
+    if hasattr(prior, "pairs"):
+        raise ValueError("sample_domain is for two classes. Build a MulticlassPrior instead.")
     domain = np.asarray(sample_domain)
     whole = domain.shape == labels.shape and np.issubdtype(domain.dtype, np.integer)
     if not whole or (domain == 0).any():

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossfade._typing import Array
-from crossfade._validate import check_number
-from crossfade.blend._classifier import BlendClassifier, missing_labels, refuse_missing
+from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._fit import Fit
 from crossfade.blend._hierarchical import Hierarchical, hierarchical
-from crossfade.blend._many_means import ManyMeans
+from crossfade.blend._many_means import ManyMeans, moments_of_none
 from crossfade.blend._mixture import mixture
 from crossfade.blend._posterior import posterior
 from crossfade.blend._verb import Blend
@@ -22,7 +21,6 @@ from crossfade.exceptions import MissingPartWarning, NoDirectionError
 from crossfade.fisher._direction import Direction
 from crossfade.fisher._moments import ClassMoments
 from crossfade.prior._crowd import Crowd, Prior
-from crossfade.risk._outlook import Outlook
 
 
 class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
@@ -115,6 +113,7 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
     means_: Array
     member_: float
     prior_: Any
+    _fit: Any
 
     def __init__(
         self,
@@ -133,215 +132,55 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
         self.class_prior = class_prior
         self.in_a_row = in_a_row
 
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_domain: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Learn the blend from a few labelled samples of the target.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, in the user's units.
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_domain : array-like of shape (n_samples,) or None, default=None
-            Where each sample comes from, by skada's convention: rows of a positive domain are a
-            source task, rows of a negative one the target. For two classes.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            How often each sample counts.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        if self._pairs_of_prior() is None:
-            return super().fit(X, y, sample_domain, sample_weight)
-        if sample_domain is not None:
-            raise ValueError("sample_domain is for two classes. Build a MulticlassPrior instead.")
-        refuse_missing(y)
-        rows, labels, weight = self._check_fit_input(X, y, sample_weight)
-        self._forget()
-        self._check_parameters(None)
-        self._refuse_other_features(self.prior, rows.shape[1])
-        self._learn_many(rows, labels, weight)
-        return self
-
-    def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Learn from further samples: the result is that of one `fit` on all samples so far.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features of the new samples.
-        y : array-like of shape (n_samples,) or None
-            Their labels; None, or None or NaN in the place of a label, for samples without one,
-            which are for two classes.
-        classes : pair of labels or None, default=None
-            Both labels, if the first call brings only one of them and the prior does not know.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            How often each new sample counts.
-
-        Returns
-        -------
-        self
-            The estimator.
-        """
-        if self._pairs_of_prior() is None:
-            return super().partial_fit(X, y, classes, sample_weight)
-        if y is None or missing_labels(y) is not None:
-            raise ValueError(
-                "Samples without a label are for two classes: of more, too little is known of "
-                "their proportions. Leave them out."
-            )
-        before = self.__dict__.copy()
-        try:
-            reset = "_many" not in before or self.__dict__.pop("_fresh", False)
-            rows, labels, weight = self._check_fit_input(X, y, sample_weight, reset=reset)
-            self._refuse_other_features(self.prior, rows.shape[1])
-            self._learn_many(rows, labels, weight)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        return self
-
-    def start(self) -> Self:
-        """Predict at once, before the first label: the crowd's rule for a new person.
-
-        Needs a prior with class means. `partial_fit` goes on from here.
-
-        Returns
-        -------
-        self
-            The estimator.
-        """
-        if self._pairs_of_prior() is None:
-            return super().start()
-        self._forget()
-        self._check_parameters(None)
-        self._start_many()
-        self._fresh = True
-        return self
-
-    def decision_function(self, X: ArrayLike) -> Array:
-        """Signed distance from the threshold; of more than two classes the score of each.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features in the user's units.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Scores.
-        """
-        return self._scores_of_many(X) if self._is_many() else super().decision_function(X)
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Likeliest label of each sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features in the user's units.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels.
-        """
-        if not self._is_many():
-            return super().predict(X)
-        labels: NDArray[Any] = self.classes_[self._scores_of_many(X).argmax(-1)]
-        return labels
-
-    def predict_proba(self, X: ArrayLike) -> Array:
-        """Probability of each class, as sure as this person's forecast allows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features in the user's units.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities.
-        """
-        return self._chances_of_many(X) if self._is_many() else super().predict_proba(X)
-
-    def _is_many(self) -> bool:
-        return "_many" in self.__dict__
-
-    def _pairs_of_prior(self) -> Any:
-        """Pairs of classes of a prior of more than two; None for all other priors."""
+    def _check_prior(self) -> Any:
         prior: Any = self.prior
-        many = hasattr(prior, "pairs") and not isinstance(prior, type) and len(prior.classes) > 2
-        return prior.pairs if many else None
+        if not hasattr(prior, "pairs") or isinstance(prior, type):
+            return super()._check_prior()
+        if len(prior.classes) > 2:
+            return self._check_many(prior)
+        # Two classes are one pair, whose class means are those of all.
+        [pair] = prior.priors.values()
+        return replace(pair, class_means=prior.class_means, replay=prior.replay)
 
-    def _check_prior(self) -> Prior | None:
-        prior: Any = self.prior
-        if hasattr(prior, "pairs") and not isinstance(prior, type) and len(prior.classes) == 2:
-            # Two classes are one pair, whose class means are those of all.
-            [pair] = prior.priors.values()
-            whole: Prior = replace(pair, class_means=prior.class_means, replay=prior.replay)
-            return whole
-        return super()._check_prior()
+    def _learn(
+        self,
+        rows: Array,
+        labels: NDArray[Any],
+        weight: Array | None,
+        prior: Any,
+        *,
+        may_wait: bool,
+    ) -> None:
+        if hasattr(prior, "pairs"):
+            self._check_parameters(None)
+            self._refuse_other_features(prior, rows.shape[1])
+            self._learn_many(rows, labels, weight, prior)
+        else:
+            super()._learn(rows, labels, weight, prior, may_wait=may_wait)
 
-    def _outlook(self) -> Outlook:
-        return self._many.outlook if self._is_many() else super()._outlook()
+    def _conclude(
+        self,
+        moments: ClassMoments,
+        seen: NDArray[Any],
+        names: NDArray[Any] | None,
+        prior: Any,
+        *,
+        may_wait: bool = False,
+    ) -> None:
+        if hasattr(prior, "pairs"):
+            self._conclude_many(moments_of_none(prior), prior)
+        else:
+            super()._conclude(moments, seen, names, prior, may_wait=may_wait)
 
-    @property
-    def expected_accuracy_(self) -> float:
-        """Forecast for new samples of this person, in the proportions of `class_prior_`."""
-        if self._is_many():
-            return float(self._many.outlook.accuracy())
-        return super().expected_accuracy_
-
-    @property
-    def expected_accuracy_error_(self) -> float:
-        """Standard error of the forecast."""
-        if self._is_many():
-            return float(self._many.outlook.error())
-        return super().expected_accuracy_error_
-
-    def expected_accuracy_interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Interval that holds this person's accuracy on new samples as often as it says.
-
-        Parameters
-        ----------
-        level : float, default=0.9
-            Probability of the interval.
-
-        Returns
-        -------
-        lower, upper : float
-            Its ends.
-        """
-        if not self._is_many():
-            return super().expected_accuracy_interval(level)
-        lower, upper = self._many.outlook.interval(check_number("level", level, 0.0, 1.0))
-        return float(lower), float(upper)
-
-    def _forget(self) -> None:
-        super()._forget()
-        self.__dict__.pop("_many", None)
+    def _log_odds(self, scores: Array) -> Array:
+        if scores.ndim == 1:
+            return super()._log_odds(scores)
+        odds: Array = float(self._fit.temperature) * scores
+        return odds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._pairs_of_prior() is not None
+        tags.classifier_tags.multi_class = len(getattr(self.prior, "classes", None) or ()) > 2
         return tags
 
     def _check_own_parameters(self, prior: Prior | None) -> None:
@@ -370,7 +209,7 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
                 "used: knowing where the middle of the classes lies would help with few labels. "
                 "Build the prior with TaskPrior.from_tasks.",
                 MissingPartWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
             return super()._fit_both(moments, prior)
         return self._by_means(moments, prior, self._direction(moments, prior))

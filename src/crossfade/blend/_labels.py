@@ -85,9 +85,7 @@ def forecast_labels(
         raise TypeError(f"blend must be one of Crossfade's; got {type(blend).__name__}.")
     check_is_fitted(blend, "coef_", msg=blend._not_fitted())
     level = check_number("level", level, 0.0, 1.0)
-    many = getattr(blend, "_many", None)
-    fit = blend._fit if many is None else many
-    class_prior = float(blend.class_prior_[1]) if many is None else 0.5
+    fit, class_prior = blend._fit, blend._second()
     record = None
     if fit.played and fit.verb is not None and fit.prior is not None:
         record = usable(fit.prior.replay, fit.verb)

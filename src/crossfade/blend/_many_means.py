@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri, softmax
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from crossfade._typing import Array
 from crossfade.blend._hierarchical import Hierarchical, hierarchical
@@ -67,6 +67,13 @@ class ManyFit:
         probit = np.asarray(ndtri(np.clip(self.raw, 1e-9, 1.0 - 1e-9)))
         return Outlook(probit * np.sqrt(1.0 + spread**2), spread, np.asarray(CROWD_DOF))
 
+    def promise(self, class_prior: float) -> tuple[Array, Array]:
+        """Accuracy to expect for equally likely classes, and its error."""
+        return self.outlook.accuracy(), self.outlook.error()
+
+    def say_contradiction(self) -> None:
+        """Nothing: with many classes no forecast is below chance for that."""
+
     @cached_property
     def temperature(self) -> Array:
         """By what the differences of scores are multiplied to be log odds that hold, (...).
@@ -91,6 +98,13 @@ class ManyFit:
         return np.asarray(np.maximum(stretch, 1e-9) / flat)
 
 
+def moments_of_none(prior: MulticlassPrior) -> ClassMoments:
+    """Moments of no sample of the classes of a prior."""
+    n_classes, d = len(prior.classes), prior.n_features
+    empty = np.zeros((n_classes, d))
+    return ClassMoments(np.zeros(n_classes), empty, np.zeros((0, d)), True, np.zeros(d))
+
+
 class ManyMeans:
     """What an estimator does with a prior of more than two classes."""
 
@@ -103,29 +117,15 @@ class ManyMeans:
     classes_: NDArray[Any]
     coef_: Array
     intercept_: Array
-    _many: ManyFit
+    _fit: Any
+    _prior_given: Any
     _moments: ClassMoments
     prior_: Any
 
-    def _start_many(self) -> Self:
-        prior = self._check_many(self.prior)
-        n_classes, d = len(prior.classes), prior.n_features
-        self.n_features_in_ = d
-        self._conclude_many(
-            ClassMoments(
-                np.zeros(n_classes),
-                np.zeros((n_classes, d)),
-                np.zeros((0, d)),
-                True,
-                np.zeros(d),
-            ),
-            prior,
-        )
-        return self
-
-    def _learn_many(self, rows: Array, labels: NDArray[Any], weight: Array | None) -> None:
+    def _learn_many(
+        self, rows: Array, labels: NDArray[Any], weight: Array | None, prior: MulticlassPrior
+    ) -> None:
         """Add samples to those so far, and fit the rule."""
-        prior = self._check_many(self.prior)
         if weight is not None:
             counted = weight > 0.0
             rows, labels, weight = rows[counted], labels[counted], weight[counted]
@@ -176,21 +176,11 @@ class ManyMeans:
             protect=bool(self.protect),
         )
         self._moments = moments.rotated()
-        self._many = ManyFit(means, moments.counts, prior, played=bool(self.protect))
-        self.prior_ = prior
+        self._fit = ManyFit(means, moments.counts, prior, played=bool(self.protect))
+        self.prior_, self._prior_given = prior, self.prior
+        self.class_prior_ = np.full(len(prior.classes), 1.0 / len(prior.classes))
         self.classes_ = np.array(prior.classes)
         self.coef_ = means.coef / prior.feature_scale
         self.intercept_ = means.offset
         self.alpha_, self.member_ = float(means.alpha), float(means.member)
         self.means_ = means.means * prior.feature_scale
-
-    def _scores_of_many(self, X: ArrayLike) -> Array:
-        from sklearn.utils.validation import validate_data
-
-        rows = validate_data(self, X, reset=False, dtype=np.float64)
-        scores: Array = rows @ self.coef_.T + self.intercept_
-        return scores
-
-    def _chances_of_many(self, X: ArrayLike) -> Array:
-        chances: Array = softmax(float(self._many.temperature) * self._scores_of_many(X), -1)
-        return chances

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -153,7 +153,7 @@ class LinearRule(LabelledClassifier):
         return tags
 
     def decision_function(self, X: ArrayLike) -> Array:
-        """Signed distance from the threshold, along `projection_`; positive for the second class.
+        """Signed distance from the threshold, positive for the second class; of more, scores each.
 
         Parameters
         ----------
@@ -162,22 +162,24 @@ class LinearRule(LabelledClassifier):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or (n_samples, n_classes) with more than two classes
             Scores.
         """
         if "coef_" in self.__dict__ and self._plain(X, reset=False):
             # What is not finite is refused below, in words.
             rows = np.asarray(X)
             if np.isfinite(rows).all():
-                scores: Array = rows @ self.coef_[0] + self.intercept_[0]
-                return scores
+                return self._scores(rows)
         check_is_fitted(self, "coef_", msg=self._not_fitted())
-        rows = validate_data(self, X, reset=False, dtype=np.float64)
-        scores = rows @ self.coef_[0] + self.intercept_[0]
-        return scores
+        return self._scores(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def _scores(self, rows: Array) -> Array:
+        one = len(self.coef_) == 1
+        scores: Array = rows @ (self.coef_[0] if one else self.coef_.T)
+        return scores + (self.intercept_[0] if one else self.intercept_)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Likelier label of each sample.
+        """Likeliest label of each sample.
 
         Parameters
         ----------
@@ -190,11 +192,12 @@ class LinearRule(LabelledClassifier):
             Labels.
         """
         scores = self.decision_function(X)
-        labels: NDArray[Any] = self.classes_.take(scores > 0.0)
+        places = scores > 0.0 if scores.ndim == 1 else scores.argmax(-1)
+        labels: NDArray[Any] = self.classes_.take(places)
         return labels
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Probability of each class under the model (equation 27).
+        """Probability of each class under the model (equations 27 and 61).
 
         Parameters
         ----------
@@ -203,11 +206,13 @@ class LinearRule(LabelledClassifier):
 
         Returns
         -------
-        ndarray of shape (n_samples, 2)
+        ndarray of shape (n_samples, n_classes)
             Probabilities.
         """
-        scores = self.decision_function(X)
-        second = expit(self._log_odds(scores))
+        odds = self._log_odds(self.decision_function(X))
+        if odds.ndim > 1:
+            return np.asarray(softmax(odds, -1))
+        second = expit(odds)
         return np.column_stack([1.0 - second, second])
 
     def _log_odds(self, scores: Array) -> Array:
