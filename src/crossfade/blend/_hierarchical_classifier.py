@@ -102,7 +102,7 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
     >>> newcomer, others = people[0], people[1:]
     >>> blend = HierarchicalBlendClassifier(TaskPrior.from_tasks(others)).start()
     >>> blend.predict(newcomer.X[:3])
-    array([1, 1, 1])
+    array([0, 0, 0])
     >>> _ = blend.partial_fit(newcomer.X[:4], newcomer.y[:4])
     >>> lower, upper = blend.expected_accuracy_interval(0.9)
     >>> 0.0 <= lower < blend.expected_accuracy_ < upper <= 1.0
