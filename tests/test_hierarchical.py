@@ -1086,3 +1086,86 @@ def test_many_classes_refuse_what_is_for_two(many, of_many):
 def test_huge_features_without_a_label_are_refused(prior):
     with pytest.raises(ValueError, match=r"beyond what a number can hold\. Rescale them"):
         HierarchicalBlendClassifier(prior).partial_fit(np.full((3, 3), 1e200), None)
+
+
+# -- what is lost, and what stays --------------------------------------------------------------
+
+
+def test_a_blend_that_falls_back_is_forecast_as_what_it_is(prior, few):
+    lesser = prior.without("class_means")
+    assert set(lesser.replay) == {"convex", "posterior"}
+    with pytest.warns(MissingPartWarning):
+        fallen = HierarchicalBlendClassifier(lesser).fit(*few)
+    plain = PosteriorBlendClassifier(lesser).fit(*few)
+    np.testing.assert_array_equal(fallen.coef_, plain.coef_)
+    assert fallen.expected_accuracy_ == plain.expected_accuracy_
+    assert fallen.expected_accuracy_interval() == plain.expected_accuracy_interval()
+    np.testing.assert_array_equal(fallen.predict_proba(few[0]), plain.predict_proba(few[0]))
+    assert set((prior + prior.without("class_means")).replay) == {"convex", "posterior"}
+
+
+def test_without_a_label_the_average_covariance_follows_from_the_class_means(prior):
+    for blend in (PosteriorBlendClassifier, ConvexBlendClassifier):
+        for parts in ((), ("replay",)):
+            whole = blend(prior.without(*parts)).start()
+            lesser = blend(prior.without("within_covariance", *parts)).start()
+            assert lesser.expected_accuracy_ == pytest.approx(whole.expected_accuracy_, abs=1e-6)
+            X = prior.feature_scale * np.eye(3)
+            np.testing.assert_allclose(lesser.predict_proba(X), whole.predict_proba(X), atol=1e-6)
+
+
+def test_two_classes_as_many_have_probabilities(few):
+    tasks = draw(9)
+    many = MulticlassBlend(HierarchicalBlendClassifier(MulticlassPrior.from_tasks(tasks)))
+    plain = HierarchicalBlendClassifier(TaskPrior.from_tasks(tasks)).fit(*few)
+    np.testing.assert_allclose(many.fit(*few).predict_proba(few[0]), plain.predict_proba(few[0]))
+    assert many.expected_accuracy_interval() == pytest.approx(plain.expected_accuracy_interval())
+
+
+def test_many_classes_by_pairs_have_an_interval(many, of_many):
+    blend = MulticlassBlend(PosteriorBlendClassifier(many)).fit(*of_many)
+    narrow, wide = (blend.expected_accuracy_interval(level) for level in (0.68, 0.9))
+    assert wide[0] < narrow[0] < blend.expected_accuracy_ < narrow[1] < wide[1]
+
+
+def test_cards_say_that_class_means_are_shared(prior):
+    holds = prior.card_data()["holds"]
+    assert holds["sums of class means"]
+    assert holds["what forecasts were worth"]
+    assert "sums of class means, what forecasts were worth" in prior.card()
+    lesser = prior.without("class_means", "replay")
+    assert "class means" not in lesser.card()
+
+
+def test_columns_are_compared_with_the_priors_before_the_first_sample(few):
+    names = ["a", "b", "c"]
+    tasks = [Task(pd.DataFrame(task.X, columns=names), task.y) for task in draw(9)]
+    blend = HierarchicalBlendClassifier(TaskPrior.from_tasks(tasks)).start()
+    frame = pd.DataFrame(few[0], columns=names)
+    np.testing.assert_array_equal(blend.predict(frame), blend.predict(few[0]))
+    with pytest.raises(PriorMismatchError, match=r"features of X are not .*Reorder or rename"):
+        blend.predict(frame[names[::-1]])
+
+
+def test_who_waits_for_a_class_answers_nothing(prior, few):
+    blend = PosteriorBlendClassifier(prior, on_missing_class="error").start()
+    X, y = few
+    blend.partial_fit(X[y == 0], y[y == 0])
+    with pytest.raises(NotFittedError, match="no labelled sample of class"):
+        blend.predict(X)
+
+
+def test_a_prior_that_cannot_use_the_unlabelled_samples_is_refused_in_words(prior, few):
+    blend = PosteriorBlendClassifier(prior).start().partial_fit(few[0], None)
+    blend.set_params(prior=prior.without("class_means"))
+    with pytest.raises(ValueError, match="Call fit, which forgets them, or give such a prior"):
+        blend.partial_fit(*few)
+
+
+def test_what_pandas_has_for_a_missing_label(prior, few):
+    X, y = few
+    labels = pd.Series([*y[:3], pd.NA], dtype="Int64")
+    with_gap = PosteriorBlendClassifier(prior).start().partial_fit(X[:4], labels)
+    plain = PosteriorBlendClassifier(prior).start().partial_fit(X[:3], y[:3])
+    plain.partial_fit(X[3:4], None)
+    np.testing.assert_allclose(with_gap.coef_, plain.coef_)

@@ -99,9 +99,11 @@ def test_curves_start_at_no_label():
     assert line["total"] == 2 * np.ceil(np.sqrt(8) / 2) == 4
 
 
-def test_a_curve_that_falls_is_made_monotone():
+def test_who_has_reached_it_has_reached_it():
+    """With more labelled windows there are fewer to test on: a curve may fall by chance."""
     line = line_of({1: [0.8] * 5, 2: [0.6] * 5, 4: [0.7] * 5}, accuracy=0.75)
-    assert line["windows"] == np.inf
+    assert line["windows"] == 1
+    assert line_of({1: [0.7] * 5, 2: [0.6] * 5}, accuracy=0.75)["windows"] == np.inf
 
 
 def test_people_count_once():

@@ -444,3 +444,14 @@ def test_a_prior_is_released(run, built):
 def test_other_priors_are_called_by_name(run, built, command):
     MixturePrior.from_tasks(load_mental_math()[:8], n_components=2).save("mixture.npz")
     refused(run("prior", command, "mixture.npz"), "mixture.npz is the file of a MixturePrior")
+
+
+def test_a_prior_that_lost_its_replay_makes_a_model_and_says_so(run, built):
+    prior = TaskPrior.load("a.npz")
+    prior.without("replay").save("less.npz")
+    result = run("calibrate", "--prior", "less.npz", "few.csv", "-o", "m.json")
+    said = well(result)
+    assert "Note: less.npz holds no replay" in result.stderr
+    assert "What more labels would bring is not known" in said
+    assert (built / "m.json").exists()
+    assert "Blend     hierarchical" in said

@@ -232,6 +232,19 @@ class BlendClassifier(LinearRule):
         self._fit.say_contradiction()
         return self._fit.outlook
 
+    def _known_columns(self, X: ArrayLike) -> ArrayLike:
+        columns, prior = getattr(X, "columns", None), self.__dict__.get("prior_")
+        if columns is None or prior is None or "_fresh" not in self.__dict__:
+            return X
+        names, known = [str(name) for name in columns], prior.feature_names
+        if known is not None and tuple(names) != known:
+            raise PriorMismatchError(
+                f"The features of X are not those of the prior: {names[:5]}, and the prior has "
+                f"{list(known)[:5]}. Reorder or rename the columns, for instance with "
+                "X[list(prior.feature_names)]."
+            )
+        return np.asarray(X, dtype=np.float64)
+
     def _second(self) -> float:
         """Probability of the second of two classes; more are equally likely."""
         return float(self.class_prior_[1]) if len(self.classes_) == 2 else 0.5
@@ -357,6 +370,9 @@ class BlendClassifier(LinearRule):
             self._fit_few(moments, seen, names, prior)
         elif may_wait and names is not None:
             self._waiting_for = next(name for name in names.tolist() if name != seen[0])
+            for name in ("coef_", "intercept_", "projection_", "_fit"):
+                # What the crowd answered before is no rule of this person's.
+                self.__dict__.pop(name, None)
             self.classes_ = np.sort(names)
         else:
             known = seen if names is None else names
@@ -425,10 +441,15 @@ class BlendClassifier(LinearRule):
             "scale": person.scale,
             "counts": moments.counts,
             "prior": prior,
-            "verb": self._played(),
+            "verb": self._played(prior),
         }
         midpoint = person.midpoint
         if prior is not None and "_unlabelled" in self.__dict__:
+            if prior.class_means is None:
+                raise ValueError(
+                    "Samples without a label were taken with a prior that has class means, and "
+                    "this one has none. Call fit, which forgets them, or give such a prior."
+                )
             # Direction and forecast stay; the middle is where all samples together suggest it.
             midpoint = self._posterior_means(moments, prior).midpoint * prior.feature_scale
         if prior is None:
@@ -529,7 +550,7 @@ class BlendClassifier(LinearRule):
             prior.feature_scale,
             moments.counts,
             prior,
-            self._played(),
+            self._played(prior),
             means,
         )
 
@@ -626,7 +647,7 @@ class BlendClassifier(LinearRule):
     def _noise_form(self) -> str:
         return "unit"
 
-    def _played(self) -> str | None:
+    def _played(self, prior: Prior | None) -> str | None:
         """Whose replay tells what forecasts are worth; None for settings that nobody played."""
         return None
 
@@ -655,7 +676,7 @@ def missing_labels(y: Any) -> NDArray[np.bool_] | None:
     if labels.dtype.kind == "f":
         hidden = np.isnan(labels)
     elif labels.dtype.kind == "O":
-        hidden = np.array([one is None or one != one for one in labels.ravel().tolist()], bool)
+        hidden = np.array([_is_missing(one) for one in labels.ravel().tolist()], bool)
     else:
         return None
     return hidden if hidden.any() and labels.ndim == 1 else None
@@ -669,6 +690,14 @@ def refuse_missing(y: Any) -> None:
             f"{hidden.sum()} of {hidden.size} labels are missing, and fit needs them all. Use "
             "partial_fit, which takes samples without a label, or leave these out."
         )
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN or what pandas has for it, which equals nothing."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:
+        return True
 
 
 def _no_moments(n_features: int) -> ClassMoments:

@@ -309,7 +309,7 @@ class ConvexBlendClassifier(BlendClassifier):
     def _noise_form(self) -> str:
         return self.noise
 
-    def _played(self) -> str | None:
+    def _played(self, prior: Prior | None) -> str | None:
         usual = ("tangent", "unit", "deterministic", "average", "oas")
         mine = (self.psi, self.noise, self.method, self.weights, self.shrinkage)
         free = self.alpha is None and self.alphas is None

@@ -155,8 +155,10 @@ class Fit:
         _, variance, doubt = own
         omega = self.blend.omega
         gap = np.vecdot(omega, means.means[..., 1, :] - means.means[..., 0, :]) / 2.0
-        spectrum = None if self.prior is None else self.prior.within_spectrum
-        within = variance if spectrum is None else np.vecdot(omega, spectrum.apply(omega))
+        assert self.prior is not None
+        # The class means imply the average covariance within the classes.
+        whitened = np.matvec(self.prior.class_means.population.unwhiten.mT, omega)
+        within = np.vecdot(whitened, whitened)
         return np.asarray(gap), np.asarray(within), np.asarray(within * doubt / variance)
 
     def say_contradiction(self) -> None:

@@ -13,7 +13,7 @@ from crossfade._typing import Array
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._fit import Fit
 from crossfade.blend._hierarchical import Hierarchical, hierarchical
-from crossfade.blend._many_means import ManyMeans, moments_of_none
+from crossfade.blend._many_means import ManyFit, ManyMeans, moments_of_none
 from crossfade.blend._mixture import mixture
 from crossfade.blend._posterior import posterior
 from crossfade.blend._verb import Blend
@@ -173,7 +173,7 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
             super()._conclude(moments, seen, names, prior, may_wait=may_wait)
 
     def _log_odds(self, scores: Array) -> Array:
-        if scores.ndim == 1:
+        if not isinstance(self._fit, ManyFit):
             return super()._log_odds(scores)
         odds: Array = float(self._fit.temperature) * scores
         return odds
@@ -187,7 +187,10 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
         if not isinstance(self.protect, (bool, np.bool_)):
             raise TypeError(f"protect must be True or False; got {self.protect!r}.")
 
-    def _played(self) -> str | None:
+    def _played(self, prior: Prior | None) -> str | None:
+        if prior is not None and prior.class_means is None:
+            # Without class means it is the posterior blend.
+            return "posterior"
         return "hierarchical" if self.protect else None
 
     def _posterior_means(self, moments: ClassMoments, prior: Prior) -> Hierarchical:
@@ -233,7 +236,7 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
             prior,
             "hierarchical",
             means,
-            played=self._played() is not None,
+            played=self._played(prior) is not None,
         )
 
     def _blend(self, person: Direction, prior: Prior) -> Blend:

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from crossfade._typing import Array, Places
-from crossfade._validate import check_choice
+from crossfade._validate import check_choice, check_number
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._coupling import couple_pairs, couple_rests, coupled_accuracy
 from crossfade.blend._fit import Fit
@@ -215,6 +215,31 @@ class MulticlassBlend(LabelledClassifier):
     def expected_accuracy_error_(self) -> float:
         """Standard error of the forecast: the average of those of the pairs."""
         return float(np.mean([fit.outlook.error() for fit in self._forecasting_pairs().fits]))
+
+    def expected_accuracy_interval(self, level: float = 0.9) -> tuple[float, float]:
+        """Interval for this person's accuracy on new samples, as uncertain as the pairs are.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability of the interval.
+
+        Returns
+        -------
+        lower, upper : float
+            Its ends.
+        """
+        level = check_number("level", level, 0.0, 1.0)
+        pairs = self._forecasting_pairs()
+        if len(pairs.fits) == 1:
+            [rule] = pairs.rules.values()
+            return rule.expected_accuracy_interval(level)
+        spread = np.mean([float(fit.outlook.spread) for fit in pairs.fits])
+        dof = min(float(fit.outlook.dof) for fit in pairs.fits)
+        probit = ndtri(np.clip(self.expected_accuracy_, 1e-9, 1.0 - 1e-9))
+        law = Outlook(probit * np.sqrt(1.0 + spread**2), np.asarray(spread), np.asarray(dof))
+        lower, upper = law.interval(level)
+        return float(lower), float(upper)
 
     def _forecasting_pairs(self) -> _Pairs:
         self._check_fitted()
@@ -522,7 +547,7 @@ class _LazyRules(Mapping[Pair, BlendClassifier]):
             person = person._replace(correlation=prior.neighbour_correlation)
         mine = [self._classes.tolist().index(name) for name in pair]
         own, _ = _pair_of(self._parts, mine)
-        verb = self._template._played()
+        verb = self._template._played(prior)
         return Fit(person, blend, person.midpoint, person.scale, own.counts, prior, verb)
 
 

@@ -394,7 +394,7 @@ class PosteriorBlendClassifier(BlendClassifier):
         if not (isinstance(self.strength, str) and self.strength == "auto"):
             check_strength(self.strength)
 
-    def _played(self) -> str | None:
+    def _played(self, prior: Prior | None) -> str | None:
         return "posterior" if (self.strength, self.shrinkage) == ("auto", "oas") else None
 
     def _blend(self, person: Direction, prior: Prior) -> Blend:

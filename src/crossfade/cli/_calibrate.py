@@ -103,6 +103,12 @@ def calibrate(
             blend = "hierarchical" if crowd.class_means is not None else "posterior"
             if blend == "posterior":
                 click.echo(f"Note: {prior} holds no class means, so {_LOST}", err=True)
+        if crowd.replay is None:
+            click.echo(
+                f"Note: {prior} holds no replay of what became of others, so the forecast is "
+                "theory's alone. Build the prior with `crossfade prior build`, from tasks.",
+                err=True,
+            )
         wanted = None if budgets is None else [budget_from(text) for text in budgets.split(",")]
         make: Any = kinds[blend]
         rule = make(crowd, class_prior=class_prior, in_a_row=not scattered)
@@ -267,11 +273,17 @@ def _more_labels(
     try:
         found = forecast_labels(rule, budgets, level=_LEVEL) if budgets else None
     except ValueError:
-        if fewest >= _LEAST or wanted is not None:
+        if fewest < _LEAST and wanted is None:
+            return None, (
+                "What more labels would bring cannot be told yet: label two windows of each class, "
+                "or build the prior from tasks, so that it knows what became of others."
+            )
+        known = None if rule.prior_ is None else rule.prior_.replay
+        if known is not None or wanted is not None:
             raise
         return None, (
-            "What more labels would bring cannot be told yet: label two windows of each class, or "
-            "build the prior from tasks, so that it knows what became of others."
+            "What more labels would bring is not known: this prior holds no replay of what became "
+            "of others. `crossfade prior build` makes one that does."
         )
     view = narrow_table("What more labels would bring")
     for head in ("windows of each class", "forecast", "90 % interval", "gain"):

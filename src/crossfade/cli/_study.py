@@ -247,6 +247,11 @@ def run_study(
     view, notes = _accuracies(result, paper)
     click.echo("Mean balanced accuracy")
     terminal().print(view)
+    for budget in given or ():
+        if isinstance(budget, tuple):
+            names = sorted({name for task in tasks for name in task.classes.tolist()})
+            each = [f"{n} windows of {name}" for n, name in zip(budget, names, strict=True)]
+            click.echo(f"{'+'.join(map(str, budget))}: {', '.join(each)}")
     click.echo("\n".join([*notes, "", *_paragraphs(verdict(result, reach, share))]))
     click.echo(f"Report: {written[-1]}")
     return result

@@ -165,6 +165,7 @@ class LinearRule(LabelledClassifier):
         ndarray of shape (n_samples,), or (n_samples, n_classes) with more than two classes
             Scores.
         """
+        X = self._known_columns(X)
         if "coef_" in self.__dict__ and self._plain(X, reset=False):
             # What is not finite is refused below, in words.
             rows = np.asarray(X)
@@ -172,6 +173,10 @@ class LinearRule(LabelledClassifier):
                 return self._scores(rows)
         check_is_fitted(self, "coef_", msg=self._not_fitted())
         return self._scores(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def _known_columns(self, X: ArrayLike) -> ArrayLike:
+        """X as it is; a rule that has seen no sample compares names with those of its prior."""
+        return X
 
     def _scores(self, rows: Array) -> Array:
         one = len(self.coef_) == 1

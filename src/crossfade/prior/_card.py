@@ -50,6 +50,8 @@ def data_of(prior: TaskPrior) -> dict[str, Any]:
     names = prior.feature_names or [f"feature {place}" for place in range(prior.n_features)]
     agrees = not prior.cancels and prior.resultant_length >= 1e-12
     direction = prior.mean_direction if agrees else np.full(prior.n_features, np.nan)
+    means = prior.class_means
+    centred = ", centred person by person" if means is not None and means.centred else ""
     return {
         "n_tasks": prior.n_tasks,
         "n_features": prior.n_features,
@@ -69,6 +71,8 @@ def data_of(prior: TaskPrior) -> dict[str, Any]:
             "likeness of neighbouring samples": prior.autocorrelation is not None,
             "noise of the directions": prior.direction_noise is not None,
             **({} if prior.directions is None else {"the direction of every single task": True}),
+            **({} if means is None else {f"sums of class means{centred}": True}),
+            **({} if prior.replay is None else {"what forecasts were worth": True}),
         },
         "privacy": privacy_of(prior),
         **{key: prior.about.get(key) for key in _PLACES},
@@ -230,24 +234,8 @@ def _many(count: int, what: str) -> str:
 
 def describe(prior: TaskPrior) -> str:
     """Summarise a prior in plain text."""
-    kept = ["sum of directions"]
-    if prior.outer_sum is not None:
-        kept.append("sum of outer products")
-    if prior.within_covariance is not None:
-        kept.append("average covariance within classes")
-    if prior.half_gap is not None:
-        kept.append("average half gap")
-    if prior.autocorrelation is not None:
-        kept.append("likeness of neighbouring samples")
-    if prior.direction_noise is not None:
-        kept.append("noise of the directions")
-    if prior.directions is not None:
-        kept.append("the direction of every single task")
-    if prior.class_means is not None:
-        centred = ", centred person by person" if prior.class_means.centred else ""
-        kept.append(f"sums of class means{centred}")
-    if prior.replay is not None:
-        kept.append("what forecasts were worth")
+    holds = data_of(prior)["holds"]
+    kept = [part for part in holds if holds[part]]
     classes = "not given"
     if prior.classes is not None:
         classes = f"{prior.classes[0]!r} and {prior.classes[1]!r} (directions point to the second)"

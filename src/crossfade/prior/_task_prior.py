@@ -489,6 +489,8 @@ class TaskPrior(Archived):
             averages[name] = None
             if mine is not None and theirs is not None:
                 averages[name] = (self.n_tasks * mine + other.n_tasks * theirs) / total
+        means = both_means(self.class_means, other.class_means)
+        records = both_records(self.replay, other.replay)
         return replace(
             self,
             n_tasks=total,
@@ -501,8 +503,8 @@ class TaskPrior(Archived):
             scale_learnt=self.scale_learnt or other.scale_learnt,
             summarised=self.summarised or other.summarised,
             directions=joined(self.directions, other.directions),
-            class_means=both_means(self.class_means, other.class_means),
-            replay=both_records(self.replay, other.replay),
+            class_means=means,
+            replay=records if means is not None else _of_directions(records),
         )
 
     def without(self, *parts: str) -> Self:
@@ -521,6 +523,8 @@ class TaskPrior(Archived):
         for part in parts:
             check_choice("part", part, tuple(_PARTS))
         left_out: dict[str, Any] = dict.fromkeys(parts)
+        if "class_means" in parts and "replay" not in parts:
+            left_out["replay"] = _of_directions(self.replay)
         return replace(self, **left_out)
 
     @property
@@ -795,6 +799,13 @@ def parts_of_file(fields: dict[str, Any], n_features: int, n_tasks: int) -> dict
         if records is None
         else {verb: Replay(check_finite("replay", sums, 3)) for verb, sums in records.items()},
     }
+
+
+def _of_directions(records: Mapping[str, Replay] | None) -> dict[str, Replay] | None:
+    """Records of the blends that need no class means."""
+    if records is None:
+        return None
+    return {verb: one for verb, one in records.items() if verb in PAIR_VERBS} or None
 
 
 def both_means(mine: ClassMeans | None, theirs: ClassMeans | None) -> ClassMeans | None:

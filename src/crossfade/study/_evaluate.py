@@ -277,7 +277,10 @@ def _about_itself(estimator: Any) -> tuple[float, float, Array]:
     """
     alpha = expected = np.nan
     interval = np.full(2 * len(LEVELS), np.nan)
-    if hasattr(estimator, "expected_accuracy_interval"):
+    # Of classes that are set against the rest there is no forecast.
+    if hasattr(estimator, "expected_accuracy_interval") and hasattr(
+        estimator, "expected_accuracy_"
+    ):
         ends = [estimator.expected_accuracy_interval(level) for level in LEVELS]
         interval = np.ravel(ends).astype(np.float64)
     if isinstance(estimator, MulticlassBlend):

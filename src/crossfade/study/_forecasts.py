@@ -110,7 +110,9 @@ def forecast_errors(rows: pd.DataFrame) -> pd.DataFrame:
             part[name].to_numpy() for name in ("expected_accuracy", "balanced_accuracy")
         )
         off, constant = forecast - outcome, _mean_of_others(part) - outcome
-        varies = len(part) > 2 and min(np.ptp(forecast), np.ptp(outcome)) > ROUNDING
+        # Without a label it is the mean of the others, which falls as one's own accuracy rises.
+        labelled = part["n_labelled"].max() > 0
+        varies = labelled and len(part) > 2 and min(np.ptp(forecast), np.ptp(outcome)) > ROUNDING
         lines.append(
             {
                 "method": method,

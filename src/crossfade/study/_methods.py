@@ -214,7 +214,7 @@ def _blended(batch: Batch, own: Direction, blend: Blend, rule: BlendClassifier) 
         own.scale,
         batch.moments.counts,
         rule.prior,
-        rule._played(),
+        rule._played(rule.prior),
     )
     return _mended(_of_fit(batch, fit), batch, own, rule)
 
@@ -318,7 +318,7 @@ def _crowd_alone(
     """The crowd's direction through the posterior middle, where a class has no label."""
     means = _means(prior, batch, unlabelled=unlabelled)
     blend = Blend(prior.mean_direction, np.zeros(()), np.zeros(()))
-    return _of_fit(batch, _fit_of_means(prior, batch, blend, means, rule._played()))
+    return _of_fit(batch, _fit_of_means(prior, batch, blend, means, rule._played(rule.prior)))
 
 
 def _means(prior: TaskPrior, batch: Batch, *, unlabelled: bool = False) -> Hierarchical:

@@ -1,8 +1,9 @@
 """How many windows a new person needs, until most people reach an accuracy.
 
 The accuracy that a share s of J people reach at a budget is their k-th highest, with
-k = ceil(s J). Over budgets it is made monotone (isotonic regression) and joined by straight lines
-in the logarithm of the labelled windows; where it crosses the accuracy asked for is the answer.
+k = ceil(s J). Over budgets its running maximum counts, since with more labelled windows there are
+fewer to test on, joined by straight lines in the logarithm of the labelled windows; where it
+crosses the accuracy asked for is the answer.
 """
 
 from __future__ import annotations
@@ -130,6 +131,8 @@ class _People:
         curves = np.vstack(
             [_reached_by(self.accuracies[None], share), self._redrawn(share, random_state)]
         )
+        # Who has reached it with few windows has reached it: with more there are fewer to test on.
+        curves = np.maximum.accumulate(curves, -1)
         logs = log_needed(self.n_labelled, curves, np.full((len(curves), 1), accuracy))[:, 0]
         low, high = limits(logs[1:], n_people)
         each = 1.0 / n_classes if n_classes else np.nan

@@ -202,9 +202,9 @@ class StudyResult:
         """How many windows a new person needs, until most people reach an accuracy.
 
         A person is the mean over their splits, and over their tasks where they have several. The
-        accuracy that the share of people reaches at a budget is made monotone in the labelled
-        windows (isotonic regression) and joined by straight lines in their logarithm, in which no
-        window counts as one; windows are rounded up to whole ones. Proportions count by the
+        accuracy that the share of people reaches at a budget, or has reached with fewer windows, is
+        joined by straight lines in the logarithm of the labelled windows, in which no window
+        counts as one; windows are rounded up to whole ones. Proportions count by the
         windows that they came to, the median over tasks. Unequal numbers are left out, and so are
         budgets that more than half of the people have too few windows for.
 
