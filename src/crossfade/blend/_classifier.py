@@ -552,6 +552,7 @@ class BlendClassifier(LinearRule):
             prior,
             self._played(prior),
             means,
+            hints="_unlabelled" in self.__dict__,
         )
 
     def _fit_half_gap(self, moments: ClassMoments, present: NDArray[Any], prior: Prior) -> Fit:

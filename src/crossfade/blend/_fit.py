@@ -46,6 +46,8 @@ class Fit:
         Half the distance of the classes along the direction, if it is the crowd's.
     played : bool
         Whether its settings are those that were replayed.
+    hints : bool
+        Whether samples without a label were seen.
     """
 
     person: Direction | None
@@ -58,6 +60,7 @@ class Fit:
     means: Hierarchical | None = None
     given_gap: Array | None = None
     played: bool = True
+    hints: bool = False
 
     @cached_property
     def theory(self) -> Forecast:
@@ -83,7 +86,16 @@ class Fit:
         record = self._record
         if record is None:
             return self.by_theory
-        return Outlook(*record.calibrate(self.raw, rung_of(self.counts)))
+        return Outlook(*record.calibrate(self.raw, self.rung))
+
+    @property
+    def rung(self) -> Array:
+        """Labelled samples of each class that it is judged by.
+
+        Samples without a label are worth less than one label of each class, and more than none.
+        """
+        rung = rung_of(self.counts)
+        return np.maximum(rung, np.sqrt(0.5)) if self.hints else rung
 
     def promise(self, class_prior: float) -> tuple[Array, Array]:
         """Accuracy to expect for such a proportion of the second class, and its error."""

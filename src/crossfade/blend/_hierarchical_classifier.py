@@ -237,6 +237,7 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
             "hierarchical",
             means,
             played=self._played(prior) is not None,
+            hints="_unlabelled" in self.__dict__,
         )
 
     def _blend(self, person: Direction, prior: Prior) -> Blend:

@@ -92,7 +92,7 @@ def forecast_labels(
     least = 0.0 if record is not None else 2.0
     budgets = _budgets(n_per_class, least, len(blend.classes_))
     if record is not None:
-        now = np.broadcast_to(rung_of(fit.counts), budgets.shape)
+        now = np.broadcast_to(fit.rung, budgets.shape)
         raw = np.broadcast_to(fit.raw, budgets.shape)
         outlook = Outlook(*record.calibrate(raw, now, budgets))
         accuracy, error = outlook.accuracy(class_prior), outlook.error(class_prior)

@@ -59,13 +59,18 @@ class ManyFit:
         """Accuracy of this one person, by the record of those who played the newcomer."""
         record = usable(self.prior.replay, self.verb) if self.played else None
         if record is not None:
-            return Outlook(*record.calibrate(self.raw, rung_of(self.counts)))
+            return Outlook(*record.calibrate(self.raw, self.rung))
         # Half of what is unknown of new windows is unknown of the means.
         within = np.trace(self.means.sigma, axis1=-2, axis2=-1)
         doubt = np.trace(self.means.scatter.mean(-3), axis1=-2, axis2=-1) - within
         spread = np.sqrt(np.maximum(doubt, 0.0) / within)
         probit = np.asarray(ndtri(np.clip(self.raw, 1e-9, 1.0 - 1e-9)))
         return Outlook(probit * np.sqrt(1.0 + spread**2), spread, np.asarray(CROWD_DOF))
+
+    @property
+    def rung(self) -> Array:
+        """Labelled samples of each class that it is judged by."""
+        return rung_of(self.counts)
 
     def promise(self, class_prior: float) -> tuple[Array, Array]:
         """Accuracy to expect for equally likely classes, and its error."""

@@ -318,7 +318,8 @@ def _crowd_alone(
     """The crowd's direction through the posterior middle, where a class has no label."""
     means = _means(prior, batch, unlabelled=unlabelled)
     blend = Blend(prior.mean_direction, np.zeros(()), np.zeros(()))
-    return _of_fit(batch, _fit_of_means(prior, batch, blend, means, rule._played(rule.prior)))
+    verb = rule._played(rule.prior)
+    return _of_fit(batch, _fit_of_means(prior, batch, blend, means, verb, hints=unlabelled))
 
 
 def _means(prior: TaskPrior, batch: Batch, *, unlabelled: bool = False) -> Hierarchical:
@@ -334,11 +335,16 @@ def _means(prior: TaskPrior, batch: Batch, *, unlabelled: bool = False) -> Hiera
 
 
 def _fit_of_means(
-    prior: TaskPrior, batch: Batch, blend: Blend, means: Hierarchical, verb: str | None
+    prior: TaskPrior,
+    batch: Batch,
+    blend: Blend,
+    means: Hierarchical,
+    verb: str | None,
+    *,
+    hints: bool,
 ) -> Fit:
-    midpoint = means.midpoint * prior.feature_scale
-    counts = batch.moments.counts
-    return Fit(None, blend, midpoint, prior.feature_scale, counts, prior, verb, means)
+    scale, counts = prior.feature_scale, batch.moments.counts
+    return Fit(None, blend, means.midpoint * scale, scale, counts, prior, verb, means, hints=hints)
 
 
 def _run_hierarchical(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
@@ -381,7 +387,8 @@ def _hierarchical_of(prior: TaskPrior, batch: Batch, *, unlabelled: bool) -> Pre
     def run(part: Batch) -> Predictions:
         means = _means(prior, part, unlabelled=unlabelled)
         blend = Blend(means.omega, np.zeros(()), means.alpha)
-        return _of_fit(part, _fit_of_means(prior, part, blend, means, "hierarchical"))
+        fit = _fit_of_means(prior, part, blend, means, "hierarchical", hints=unlabelled)
+        return _of_fit(part, fit)
 
     return _in_parts(batch, 36 if unlabelled else 4, run, prior.n_features)
 
