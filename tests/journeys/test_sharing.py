@@ -455,3 +455,14 @@ def test_a_prior_that_lost_its_replay_makes_a_model_and_says_so(run, built):
     assert "What more labels would bring is not known" in said
     assert (built / "m.json").exists()
     assert "Blend     hierarchical" in said
+
+
+def test_windows_without_a_label_are_left_out_where_no_one_can_use_them(run, built):
+    TaskPrior.load("a.npz").without("class_means").save("less.npz")
+    few = pd.read_csv("few.csv")
+    gap = few.astype({"label": object})
+    gap.loc[[0, 5], "label"] = None
+    gap.to_csv("gap.csv", index=False)
+    result = run("calibrate", "--prior", "less.npz", "gap.csv", "-o", "m.json")
+    well(result)
+    assert "Note: 2 windows without a label are left out" in result.stderr

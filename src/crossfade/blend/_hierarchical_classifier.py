@@ -210,7 +210,7 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
             warnings.warn(
                 "This prior holds no class means, so that the posterior blend of directions is "
                 "used: knowing where the middle of the classes lies would help with few labels. "
-                "Build the prior with TaskPrior.from_tasks.",
+                "Build the prior with TaskPrior.from_tasks; a released one leaves them out.",
                 MissingPartWarning,
                 stacklevel=7,
             )

@@ -163,6 +163,13 @@ def _learn(rule: BlendClassifier, crowd: TaskPrior, few: Path | None, prior: Pat
     wrong = [reason for reason in wrong if not reason.startswith("There is no window of class")]
     if wrong:
         raise ValueError(f"{few} does not fit {prior}. {' '.join(wrong)}")
+    if unlabelled is not None and person is not None and crowd.class_means is None:
+        click.echo(
+            f"Note: {len(unlabelled)} windows without a label are left out: only a prior with "
+            "class means can use them.",
+            err=True,
+        )
+        unlabelled = None
     if person is not None:
         for reason in unit_misfits(crowd, [person]):
             click.echo(f"Note: {reason}", err=True)
