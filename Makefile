@@ -9,14 +9,17 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo live test lint bench fuzz docs dist versions clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/\1|\2/' \
-		| while IFS='|' read -r target text; do printf '  make %-6s %s\n' "$$target" "$$text"; done
+		| while IFS='|' read -r target text; do printf '  make %-8s %s\n' "$$target" "$$text"; done
 
-demo: $(VENV)/.ready-all ## Run the Mental Math study on the data that ships, and write its report
+demo: $(VENV)/.ready-demo ## Run the Mental Math study on the data that ships, and write its report
 	$(BIN)/crossfade demo $(ARGS)
+
+live: $(VENV)/.ready-live ## Calibrate a recorded person on a page in the browser; ARGS="--speed 4"
+	$(BIN)/crossfade live --demo $(ARGS)
 
 test: $(VENV)/.ready-test ## Run the tests; ARGS goes to pytest
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
@@ -31,11 +34,21 @@ lint: $(VENV)/.ready-lint ## Check format, style, types and docstrings
 bench: $(VENV)/.ready-all ## Measure speed and accuracy against the targets
 	$(BIN)/python -m benchmarks $(ARGS)
 
+fuzz: $(VENV)/.ready-test ## Draw hostile calls and damaged files for ten minutes; ARGS="--minutes 60"
+	$(BIN)/python -m tests.fuzz $(ARGS)
+
 docs: $(VENV)/.ready-docs ## Build the documentation in docs/_build/html
 	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
+	$(BIN)/python scripts/check_pages.py docs/_build/html
+
+dist: $(VENV)/.ready-dist ## Build wheel and sdist in dist/, and try each in a fresh environment
+	$(BIN)/python scripts/try_dist.py
+
+versions: ## Run the tests on every Python found, and with the lowest versions allowed
+	$(PYTHON) scripts/try_versions.py $(ARGS)
 
 clean: ## Remove .venv and everything that was built
-	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .versions build dist docs/_build docs/api docs/learn .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # .ready-NAME says that the package is installed with the extra NAME.

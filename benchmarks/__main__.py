@@ -9,7 +9,18 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks import alpha, calibration, fits, prior, sharing, studies
+from benchmarks import (
+    alpha,
+    calibration,
+    device,
+    fits,
+    live,
+    live_page,
+    memory,
+    prior,
+    sharing,
+    studies,
+)
 
 
 def _arguments(names):
@@ -40,6 +51,7 @@ def main():
         "alpha": alpha.run,
         "fit": fits.run_fits,
         "predict": fits.run_predict,
+        "device": device.run,
         "partial": fits.run_partial_fit,
         "classes": fits.run_many_classes,
         "commands": fits.run_commands,
@@ -47,8 +59,13 @@ def main():
         "prior": prior.run,
         "figures": studies.run,
         "study": calibration.run,
+        "advice": live.run_advice,
+        "live": live.run_session,
+        "returning": live.run_returning,
+        "memory": memory.run,
         "mixture": sharing.run_mixture,
         "federation": sharing.run_federation,
+        "page": live_page.run,
     }
     arguments = _arguments(benchmarks)
     benchmarks["figures"] = partial(studies.run, arguments.repeats)

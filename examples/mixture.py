@@ -94,7 +94,7 @@ def main(path):
     mixture = cf.MixturePrior.from_projections(W)
     print(mixture)
     print("concentrations", np.round(mixture.concentrations, 1), f"(truth {KAPPA:g})")
-    figure, axes = plt.subplots(1, 3, figsize=(10.2, 3.3))
+    figure, axes = plt.subplots(1, 3, figsize=(180 / 25.4, 2.5))
     left = axes[0]
     for place, (colour, marker) in enumerate((("#56b4e9", "o"), ("#e69f00", "D"))):
         here = W[cluster == place]

@@ -18,8 +18,8 @@ NAMES = np.array(["rest", "speech", "walk"])
 N_FEATURES, N_SOURCES, N_TARGETS, N_NEW = 10, 100, 40, 200
 BUDGETS = (2, 4, 8, 16, 32)
 LOOKS = {
-    "scikit-learn's shrinkage LDA": ("#000000", "P", "--"),
-    "no prior": ("#7f7f7f", "v", "-"),
+    "scikit-learn's shrinkage LDA": ("#cc79a7", "P", "--"),
+    "no prior": ("#d55e00", "v", "-"),
     "one-vs-rest": ("#e69f00", "s", "-"),
     "pairwise": ("#0072b2", "o", "-"),
 }
@@ -89,19 +89,22 @@ def main(path):
         print(f"{name:29s}", *(f"{value:.3f}" for value in mean))
     print("accuracy with 1, 2 and 3 classes seen:", *(f"{value:.3f}" for value in partly))
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.4), width_ratios=(2, 1), sharey=True)
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(180 / 25.4, 2.9), width_ratios=(2, 1), sharey=True
+    )
     for name, (colour, marker, line) in LOOKS.items():
         left.plot(BUDGETS, found[name], color=colour, marker=marker, linestyle=line, label=name)
     left.plot(BUDGETS, found["forecast"], ":", color="#0072b2", label="pairwise, as forecast")
     left.set_xscale("log", base=2)
     left.set_xticks(BUDGETS, BUDGETS)
     left.set(xlabel="labelled samples of each class", ylabel="accuracy on new samples")
-    left.legend(loc="lower right")
+    for ax in (left, right):
+        ax.axhline(1.0 / 3.0, color="#666666", linestyle=":", linewidth=0.9)
+    left.text(BUDGETS[-1], 1.0 / 3.0, "chance", color="#666666", size=6, ha="right", va="bottom")
+    figure.legend(loc="outside lower center", ncols=5)
     right.plot(["rest", "rest,\nspeech", "all three"], partly, "o", color="#0072b2")
     for place, value in enumerate(partly):
         right.text(place, value + 0.01, f"{value:.2f}", ha="center", va="bottom")
-    right.axhline(1.0 / 3.0, color="#7f7f7f", linestyle="--", linewidth=1.0)
-    right.text(2.4, 1.0 / 3.0 + 0.008, "chance", ha="right", color="#7f7f7f")
     right.set(xlabel="classes with labels, 8 each", xlim=(-0.5, 2.5), ylim=(0.3, 0.9))
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)

@@ -22,7 +22,7 @@ WORLDS = {
     "one cluster": np.eye(N_FEATURES)[:1],
 }
 LOOKS = {
-    "target alone": ("#7f7f7f", "v"),
+    "target alone": ("#666666", "v"),
     "average": ("#0072b2", "s"),
     "posterior": ("#009e73", "D"),
     "per-task": ("#d55e00", "o"),
@@ -68,7 +68,7 @@ def study(rng, centres):
 
 def main(path):
     rng = np.random.default_rng(0)
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 3.2))
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(180 / 25.4, 2.5))
     for ax, (title, centres) in zip((left, middle), WORLDS.items(), strict=True):
         found = study(rng, centres)
         print(f"{title}: labelled samples {BUDGETS}")

@@ -1,6 +1,7 @@
 """What privacy costs: accuracy of a blend with a released prior against its budget epsilon."""
 
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,11 @@ from matplotlib.figure import Figure
 from scipy.special import ndtr
 
 from crossfade import PosteriorBlendClassifier, TaskPrior
+from crossfade.exceptions import UncountedReleaseWarning
 from crossfade.simulate import draw_directions
 
+# These people are drawn by a computer.
+warnings.simplefilter("ignore", UncountedReleaseWarning)
 style.use("crossfade.plots.crossfade")
 
 N_FEATURES, KAPPA, N_SAMPLES, DELTA = 9, 10.0, 10, 1e-5
@@ -57,12 +61,12 @@ for place, n_tasks in enumerate(CROWDS):
 gain = released - alone[:, None, None]
 print(f"least gain over the person alone, of all J and epsilon: {gain.mean(0).min():+.4f}")
 
-figure = Figure(figsize=(7.2, 3.0))
+figure = Figure(figsize=(180 / 25.4, 2.7))
 panels = figure.subplots(1, len(CROWDS), sharey=True)
 for place, (ax, n_tasks) in enumerate(zip(panels, CROWDS, strict=True)):
     # Differences from the person alone have no part in how hard these people happened to be.
     error = gain[:, place].std(0, ddof=1) / np.sqrt(N_ROUNDS)
-    ax.axhline(exact[:, place].mean(), color="#117733", linestyle="--", label="exact prior")
+    ax.axhline(exact[:, place].mean(), color="#009e73", linestyle="--", label="exact prior")
     ax.axhline(alone.mean(), color="#666666", linestyle=":", label="person alone, shrunk")
     ax.errorbar(
         EPSILONS,
@@ -70,7 +74,7 @@ for place, (ax, n_tasks) in enumerate(zip(panels, CROWDS, strict=True)):
         2.0 * error,
         fmt="o-",
         markersize=4,
-        color="#332288",
+        color="#0072b2",
         label="released prior",
     )
     ax.set_xscale("log")

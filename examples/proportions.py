@@ -21,7 +21,7 @@ SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98])
 LOOKS = {
     "ignores proportions": ("#0072b2", "s"),
     "knows them": ("#009e73", "D"),
-    "best possible": ("#7f7f7f", "x"),
+    "best possible": ("#666666", "x"),
 }
 
 
@@ -111,15 +111,15 @@ def main(picture):
         f"{promised:.3f}), with unlabelled windows {ignores_placed:.3f} and {knows_placed:.3f}, "
         f"always rest {always:.3f}"
     )
-    figure, ax = plt.subplots(figsize=(6.4, 4.0))
+    figure, ax = plt.subplots(figsize=(180 / 25.4, 2.9))
     likelier = np.minimum(SHARES, 1.0 - SHARES)
-    ax.plot(SHARES, likelier, ":", color="#7f7f7f", label="always the likelier class")
+    ax.plot(SHARES, likelier, ":", color="#666666", label="always the likelier class")
     for name, (colour, marker) in LOOKS.items():
         ax.plot(SHARES, risks[name], marker=marker, color=colour, label=name)
     ax.set_xlabel("share of the second class among new windows")
     ax.set_ylabel("error rate on new windows")
     ax.set_ylim(0.0, 0.2)
-    ax.legend(loc="upper center")
+    figure.legend(loc="outside right center")
     picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture)
     print(picture)

@@ -47,18 +47,20 @@ for place, budget in enumerate(BUDGETS):
         f"its error says {errors[..., place].mean():.3f}"
     )
 
-figure = Figure(figsize=(7.2, 3.2))
+figure = Figure(figsize=(180 / 25.4, 2.9))
 average, single = figure.subplots(1, 2, width_ratios=(1.2, 1.0))
 places = np.arange(BUDGETS.size)
 spread = hits.mean(1).std(0, ddof=1) / np.sqrt(len(tasks))
-average.errorbar(places, hits.mean((0, 1)), 2.0 * spread, fmt="o-", color="#117733", label="true")
+average.errorbar(places, hits.mean((0, 1)), 2.0 * spread, fmt="o-", color="#0072b2", label="true")
 average.plot(
-    places, forecasts.mean((0, 1)), "s--", color="#cc6677", label=f"forecast from {NOW} a class"
+    places, forecasts.mean((0, 1)), "s--", color="#d55e00", label=f"forecast from {NOW} a class"
 )
+average.axhline(0.5, color="#666666", linestyle=":", linewidth=0.9)
+average.text(places[-1], 0.5, "chance", color="#666666", size=6, ha="right", va="bottom")
 average.set_xticks(places, [str(budget) for budget in BUDGETS])
 average.set_xlabel("labelled windows of each class")
 average.set_ylabel("balanced accuracy")
-average.set_title("Mean of all participants, two standard errors")
+average.set_title("mean of all participants, two standard errors")
 average.legend(loc="upper left")
 last = len(BUDGETS) - 1
 single.errorbar(
@@ -66,15 +68,14 @@ single.errorbar(
     hits.mean(1)[:, last],
     xerr=errors.mean(1)[:, last],
     fmt="o",
-    color="#332288",
+    color="#0072b2",
     ecolor="#cccccc",
-    markersize=4,
 )
-single.axline((0.6, 0.6), slope=1.0, color="#888888", linewidth=1.0)
+single.axline((0.6, 0.6), slope=1.0, color="#666666", linewidth=0.8)
 single.set(xlim=(0.1, 1.05), ylim=(0.1, 1.05), aspect="equal")
 single.set_xlabel(f"forecast from {NOW} a class, {N_SPLITS} draws")
 single.set_ylabel("true")
-single.set_title(f"Each participant, {BUDGETS[last]} windows a class")
+single.set_title(f"each participant, {BUDGETS[last]} windows a class")
 out.parent.mkdir(parents=True, exist_ok=True)
 figure.savefig(out)
 print(f"Written: {out}")

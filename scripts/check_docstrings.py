@@ -19,6 +19,7 @@ ROOMS = (
     "crossfade.prior",
     "crossfade.risk",
     "crossfade.blend",
+    "crossfade.federation",
     "crossfade.datasets",
     "crossfade.simulate",
     "crossfade.study",
@@ -32,7 +33,8 @@ ROOMS = (
     "crossfade.signals.ecg",
     "crossfade.exceptions",
 )
-#: Classes whose methods are for the rooms themselves; docs/api.md says which are for everybody.
+#: Classes whose methods are for the rooms themselves, but for those that
+#: docs/_templates/autosummary/class.rst names.
 NOUNS = ("ClassMoments", "Crowd", "Direction", "TaskMoments")
 
 

@@ -5,7 +5,7 @@ Usage: python scripts/make_mental_math.py FOLDER
 
 import sys
 
-from crossfade._atomic import write_whole
+from crossfade._files import write_whole
 from crossfade.datasets import read_eegmat
 from crossfade.datasets._eegmat import TABLES
 

@@ -6,9 +6,18 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from crossfade import Task
+from crossfade import (
+    ConvexBlendClassifier,
+    HierarchicalBlendClassifier,
+    PosteriorBlendClassifier,
+    Task,
+    TaskPrior,
+)
 from crossfade.study import CalibrationSplit, CalibrationStudy
+from crossfade.study._estimators import asks_for
 
 KINDS = ["consecutive", "chronological", "random"]
 
@@ -171,3 +180,107 @@ def test_a_splitter_needs_classes_and_groups(table):
         next(CalibrationSplit().split(X, np.zeros(100), groups))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         next(CalibrationSplit().split(X, y, groups[:-1]))
+
+
+# -- blends, inside scikit-learn's own tools and in a study ---------------------------------------
+
+BLENDS = [ConvexBlendClassifier, PosteriorBlendClassifier, HierarchicalBlendClassifier]
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+@pytest.mark.parametrize("routed", [False, True])
+def test_blends_learn_the_crowd_and_the_target(table, blend, routed):
+    X, y, groups = table
+    split = CalibrationSplit(3, random_state=0)
+    with config_context(enable_metadata_routing=routed):
+        passed = {"params": {"groups": groups}}
+        if not routed:
+            passed["groups"] = groups
+        scores = cross_val_score(blend(), X, y, cv=split, **passed)
+    for score, (train, test) in zip(scores, split.split(X, y, groups), strict=True):
+        target = groups[train[-1]]
+        others = [
+            Task(X[groups == name], y[groups == name], name)
+            for name in np.unique(groups)
+            if name != target
+        ]
+        own = train[groups[train] == target]
+        rule = blend(TaskPrior.from_tasks(others)).fit(X[own], y[own])
+        assert score == rule.score(X[test], y[test])
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+def test_a_search_needs_routing_to_hand_on_the_groups(table, blend):
+    X, y, groups = table
+    split = CalibrationSplit(3, random_state=0)
+    scores = cross_val_score(blend(), X, y, cv=split, groups=groups, params={"groups": groups})
+    pooled = cross_val_score(blend(), X, y, cv=split, groups=groups)
+    for routed, expected in ((True, scores), (False, pooled)):
+        # Without routing scikit-learn keeps the groups for the splitter: a trap the page names.
+        with config_context(enable_metadata_routing=routed):
+            search = GridSearchCV(blend(), {"in_a_row": [True, False]}, cv=split, refit=False)
+            search.fit(X, y, groups=groups)
+        assert search.cv_results_["mean_test_score"][0] == pytest.approx(expected.mean())
+
+
+@pytest.mark.parametrize("convention", ["groups", "sample_domain", "X_target_labeled"])
+def test_a_study_hands_the_sources_to_who_asks_for_them(make_tasks, convention):
+    class Asks(ClassifierMixin, BaseEstimator):
+        """Remembers what it was given."""
+
+        if convention == "X_target_labeled":
+
+            def fit(self, X, y, subjects, X_target_labeled, y_target_labeled):
+                assert X_target_labeled.shape == (6, 4)
+                return self._fit(X, y, X_target_labeled, y_target_labeled, subjects)
+
+        elif convention == "groups":
+
+            def fit(self, X, y, groups):
+                own = groups == groups[-1]
+                return self._fit(X[~own], y[~own], X[own], y[own], groups[~own])
+
+        else:
+
+            def fit(self, X, y, sample_domain):
+                own = sample_domain < 0
+                return self._fit(X[~own], y[~own], X[own], y[own], sample_domain[~own])
+
+        def _fit(self, X, y, X_own, y_own, people):
+            assert X.shape == (80, 4)
+            assert np.unique(people, return_counts=True)[1].tolist() == [20] * 4
+            tasks = [Task(X[people == name], y[people == name]) for name in np.unique(people)]
+            self.classes_ = np.unique(y)
+            self.rule_ = PosteriorBlendClassifier(TaskPrior.from_tasks(tasks)).fit(X_own, y_own)
+            return self
+
+        def predict(self, X):
+            return self.rule_.predict(X)
+
+    with config_context(enable_metadata_routing=True):
+        names = [convention, *(["y_target_labeled", "subjects"] if "X" in convention else [])]
+        asks = Asks().set_fit_request(**dict.fromkeys(names, True))
+    study = CalibrationStudy(
+        make_tasks(5),
+        methods=["posterior", ("asks", asks), ("blend", PosteriorBlendClassifier())],
+        budgets=[3],
+        n_splits=3,
+        random_state=0,
+    )
+    found = study.run().rows.pivot_table("balanced_accuracy", ["task", "split"], "method")
+    np.testing.assert_allclose(found["asks"], found["posterior"])
+    np.testing.assert_allclose(found["blend"], found["posterior"])
+
+
+def test_a_blend_with_a_prior_has_its_crowd_already(make_tasks):
+    tasks = make_tasks(5)
+    prior = TaskPrior.from_tasks(make_tasks(8)[5:])
+    study = CalibrationStudy(
+        tasks, methods={"mine": PosteriorBlendClassifier(prior)}, budgets=[3], random_state=0
+    )
+    rows = study.run().rows
+    [line] = rows[(rows.task == "p0") & (rows.split == 0)].itertuples()
+    assert 0.0 <= line.balanced_accuracy <= 1.0
+    pipeline = make_pipeline(StandardScaler(), PosteriorBlendClassifier(prior))
+    assert asks_for(pipeline) is None
+    assert asks_for(make_pipeline(StandardScaler(), PosteriorBlendClassifier())) == "groups"

@@ -15,6 +15,8 @@ from crossfade.signals.recordings import open_recording
 from crossfade.signals.windows import cut_windows
 
 pytest.importorskip("mne")
+# The two states of these simulated people differ more than any real ones do.
+pytestmark = pytest.mark.filterwarnings("ignore:.*alone separate:crossfade.exceptions.TableWarning")
 
 NAMES = ["EEG Fz", "EEG Cz", "EEG Pz", "EEG Oz", "ECG ECG"]
 LABELS = FilenameLabels(r"(?P<task>p\d+)_(?P<label>\d)")

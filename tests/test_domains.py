@@ -1,10 +1,17 @@
-"""``sample_domain``, by skada's convention: sources, the target, and its unlabelled samples."""
+"""Crowd and target in one call of fit: skada's, scikit-learn's and MOABB's conventions."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from crossfade import ConvexBlendClassifier, PosteriorBlendClassifier, Task, TaskPrior
+from crossfade import (
+    ConvexBlendClassifier,
+    HierarchicalBlendClassifier,
+    MulticlassPrior,
+    PosteriorBlendClassifier,
+    Task,
+    TaskPrior,
+)
 
 BLENDS = [ConvexBlendClassifier, PosteriorBlendClassifier]
 LEARNT = ("coef_", "intercept_", "projection_", "alpha_", "expected_accuracy_")
@@ -180,8 +187,13 @@ def test_refuses_domains(world, blend, change, message):
 
 def test_refuses_what_cannot_be_learnt_from(world, make_prior, blend):
     X, y, domain, _ = world
-    with pytest.raises(ValueError, match="The target has no labelled sample: all its labels are"):
-        blend().fit(X, np.where(domain < 0, -1, y), sample_domain=domain)
+    target = domain < 0
+    with pytest.raises(ValueError, match="all its labels are -1, and there is neither a source"):
+        blend(classes=(0, 1)).fit(X[target], 0 * y[target] - 1, sample_domain=domain[target])
+    with pytest.raises(ValueError, match=r"No class has labelled samples, and the crowd can stand"):
+        blend(make_prior(), classes=(0, 1)).fit(
+            X[target], 0 * y[target] - 1, sample_domain=domain[target]
+        )
     with pytest.raises(ValueError, match=r"Task\('domain 4'.* has 1 classes, \[0\]"):
         blend().fit(X, np.where(domain == 4, 0, y), sample_domain=domain)
     with pytest.raises(ValueError, match="sample_weight must be 1 for the samples of sources"):
@@ -209,3 +221,95 @@ def test_feature_names_reach_the_prior_of_the_sources(make_target):
     domain = np.repeat([1, -1], 16)
     clf = PosteriorBlendClassifier().fit(frame, np.r_[y, y], sample_domain=domain)
     assert clf.prior_.feature_names == ("a", "b", "c", "d")
+
+
+EVERY = [*BLENDS, HierarchicalBlendClassifier]
+
+
+@pytest.mark.parametrize("every", EVERY)
+def test_the_crowd_answers_where_all_labels_of_the_target_are_masked(world, every):
+    X, y, domain, tasks = world
+    target = domain < 0
+    clf = every().fit(X, np.where(target, -1, y), sample_domain=domain)
+    by_hand = every(TaskPrior.from_tasks(tasks)).partial_fit(X[target], None)
+    same(clf, by_hand)
+    assert (clf.predict(X[target]) == y[target]).mean() > 0.7
+
+
+def test_refuses_two_targets(world, blend):
+    X, y, domain, _ = world
+    domain[-3:] = -5
+    with pytest.raises(
+        ValueError, match=r"names 2 targets, \[-5, -2\], and a blend is for one per"
+    ):
+        blend().fit(X, y, sample_domain=domain)
+
+
+@pytest.mark.parametrize("every", EVERY)
+def test_the_group_of_the_last_row_is_the_target(world, every):
+    X, y, domain, _ = world
+    expected = every().fit(X, y, sample_domain=domain)
+    people = np.array(["ann", "bob", "cem", "dora"])[np.repeat([0, 1, 2, 3], [20, 20, 20, 16])]
+    same(every().fit(X, y, groups=people), expected)
+    same(every().fit(X, y, groups=pd.Series(people)), expected)
+    alone = every().fit(X[domain < 0], y[domain < 0], groups=people[domain < 0])
+    assert alone.prior_ is None
+
+
+@pytest.mark.parametrize("every", EVERY)
+def test_moabb_has_the_target_beside_the_sources(world, every):
+    X, y, domain, tasks = world
+    target = domain < 0
+    crowd = {"X": X[~target], "y": y[~target], "subjects": domain[~target]}
+    few = {"X_target_labeled": X[target], "y_target_labeled": y[target]}
+    same(every().fit(**crowd, **few), every().fit(X, y, sample_domain=domain))
+    prior = TaskPrior.from_tasks(tasks)
+    same(every().fit(**crowd), every(prior).start())
+    hints = every().fit(**crowd, X_target_unlabeled=X[target])
+    same(hints, every(prior).partial_fit(X[target], None))
+    both = every().fit(**crowd, **few, X_target_unlabeled=X[target] + 1.0)
+    by_hand = every(prior).partial_fit(X[target], y[target]).partial_fit(X[target] + 1.0, None)
+    same(both, by_hand)
+    assert abs(both.intercept_ - every().fit(**crowd, **few).intercept_) > 1e-6
+
+
+def test_many_classes_come_from_the_sources_too(make_many):
+    tasks = make_many(7)
+    X, y = np.vstack([task.X for task in tasks]), np.concatenate([task.y for task in tasks])
+    people = np.repeat([task.name for task in tasks], [len(task.y) for task in tasks])
+    clf = HierarchicalBlendClassifier().fit(X, y, groups=people)
+    prior = MulticlassPrior.from_tasks(tasks[:-1])
+    expected = HierarchicalBlendClassifier(prior).fit(tasks[-1].X, tasks[-1].y)
+    np.testing.assert_allclose(clf.coef_, expected.coef_)
+    with pytest.raises(ValueError, match="classes"):
+        PosteriorBlendClassifier().fit(X, y, groups=people)
+
+
+def test_refuses_people_that_do_not_fit(world, blend):
+    X, y, domain, _ = world
+    target = domain < 0
+    crowd = {"X": X[~target], "y": y[~target], "subjects": domain[~target]}
+    with pytest.raises(ValueError, match="sample_domain and groups both say whose the samples are"):
+        blend().fit(X, y, sample_domain=domain, groups=domain)
+    for name in ("groups", "subjects"):
+        with pytest.raises(ValueError, match=f"{name} must be one name for each of the 76 samples"):
+            blend().fit(X, y, **{name: domain[1:]})
+    with pytest.raises(ValueError, match="subjects, which says whose the samples of X are, did no"):
+        blend().fit(X, y, X_target_labeled=X, y_target_labeled=y)
+    with pytest.raises(ValueError, match="came beside X, and groups has them in X"):
+        blend().fit(X, y, groups=domain, X_target_unlabeled=X)
+    with pytest.raises(ValueError, match="1 of 16 labels are missing"):
+        blend().fit(**crowd, X_target_labeled=X[target], y_target_labeled=[None, *y[target][1:]])
+    with pytest.raises(ValueError, match="X_target_labeled and y_target_labeled belong together"):
+        blend().fit(**crowd, X_target_labeled=X[target])
+    for name in ("X_target_labeled", "X_target_unlabeled"):
+        windows = {name: np.zeros((5, 3, 100)), "y_target_labeled": [0, 1, 0, 1, 0]}
+        if name == "X_target_unlabeled":
+            del windows["y_target_labeled"]
+        with pytest.raises(
+            ValueError,
+            match=rf"{name} has shape \(5, 3, 100\) and X has shape \(60, 4\).*transform_input=",
+        ):
+            blend().fit(**crowd, **windows)
+    with pytest.raises(ValueError, match="sample_weight must be 1 for the samples of sources"):
+        blend().fit(**crowd, sample_weight=np.full(60, 2.0))

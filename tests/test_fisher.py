@@ -375,3 +375,11 @@ def test_classes_that_differ_only_where_nothing_varies_are_told_apart(shrinkage)
 def test_unfitted_covariance_says_so():
     with pytest.raises(NotFittedError, match="not fitted yet"):
         _ = FisherDiscriminant().covariance_
+
+
+def test_transform_is_the_score_as_one_feature(make_target):
+    X, y = make_target()
+    rule = FisherDiscriminant().fit(X, y)
+    np.testing.assert_array_equal(rule.transform(X), rule.decision_function(X)[:, None])
+    assert rule.get_feature_names_out().tolist() == ["fisherdiscriminant0"]
+    np.testing.assert_array_equal(FisherDiscriminant().fit_transform(X, y), rule.transform(X))

@@ -1,4 +1,4 @@
-"""What keeps a study honest: log loss, intervals, an oracle by halves, rivals, mixes."""
+"""What keeps a study honest: log loss, intervals, an oracle by halves, mixes."""
 
 import json
 from dataclasses import replace
@@ -7,17 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import log_loss as reference_log_loss
 
 from crossfade import load_mental_math
 from crossfade.study import CalibrationStudy, StudyResult, forecast_errors
-from crossfade.study._evaluate import NEW_COLUMNS, Batch, Predictions, log_loss
+from crossfade.study._batch import Batch, Predictions
+from crossfade.study._evaluate import NEW_COLUMNS, log_loss
 from crossfade.study._methods import METHODS
 from crossfade.study._sources import Sources
 from crossfade.study._splits import draw_splits
 from crossfade.study._validate import check_tasks
 from crossfade.study.statistics import by_task, summarise
+from crossfade.tasks._parquet import sealed
 
 RNG = np.random.default_rng(0)
 
@@ -106,7 +107,7 @@ def test_older_studies_are_read_resumed_and_merged(make_tasks, tmp_path):
     new = study().run(folder=tmp_path)
     for path in (tmp_path / "shards").iterdir():
         table = pq.read_table(path)
-        pq.write_table(table.drop_columns(list(NEW_COLUMNS)), path, write_page_checksum=True)
+        path.write_bytes(sealed(table.drop_columns(list(NEW_COLUMNS)), "shard", path.stem))
     old = StudyResult.load(tmp_path)
     assert list(old.rows.columns) == list(new.rows.columns)
     assert old.rows[list(NEW_COLUMNS)].isna().all(axis=None)
@@ -157,68 +158,6 @@ def test_what_the_paper_s_oracle_is_worth():
     assert means["oracle"].tolist() == pytest.approx([0.718, 0.730, 0.745, 0.796], abs=0.01)
     honest = means["oracle-honest"].tolist()
     assert honest == pytest.approx([0.687, 0.701, 0.711, 0.760], abs=0.01)
-
-
-# -- rivals ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_centred_pooled_lda(make_tasks, make_many, n_classes):
-    tasks = make_tasks(5) if n_classes == 2 else make_many(5)
-    n_each = (4, 2) if n_classes == 2 else (3, 2, 4)
-    batch, sources = world(tasks, n_each)
-    found = METHODS["lda-pooled"].run(sources, batch, RNG)
-    rows, labels = [], []
-    for task in tasks[1:]:
-        middle = np.mean([task.X[task.y == name].mean(0) for name in batch.classes], 0)
-        rows.append(task.X - middle)
-        labels.append(task.y)
-    equal = [1 / n_classes] * n_classes
-    rule = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=equal)
-    rule.fit(np.concatenate(rows), np.concatenate(labels))
-    label = batch.splits.label
-    for place in range(len(batch)):
-        labelled, test = batch.splits.labelled[place], batch.splits.test[place]
-        own = [batch.X[labelled[label == name]].mean(0) for name in range(n_classes)]
-        centred = batch.X[test] - np.mean(own, 0)
-        np.testing.assert_array_equal(batch.classes[found.predicted[place]], rule.predict(centred))
-        columns = slice(None) if n_classes > 2 else slice(1, None)
-        np.testing.assert_allclose(
-            found.probability[place], rule.predict_proba(centred)[:, columns], atol=1e-9
-        )
-
-
-def test_centring_takes_offsets_of_people_away(make_tasks):
-    tasks = make_tasks(6, n_each=(20, 20))
-    moved = [
-        replace(task, X=task.X + 50.0 * np.random.default_rng(place).standard_normal(4))
-        for place, task in enumerate(tasks)
-    ]
-    rows = [
-        CalibrationStudy(
-            some, methods=["lda-pooled", "pooled"], budgets=[4], n_splits=5, random_state=0
-        )
-        .run()
-        .rows.groupby("method")["balanced_accuracy"]
-        .mean()
-        for some in (tasks, moved)
-    ]
-    assert rows[1]["lda-pooled"] == pytest.approx(rows[0]["lda-pooled"])
-    assert rows[1]["pooled"] < rows[0]["pooled"] - 0.1
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_calibrated_lda_decides_like_lda_and_is_less_sure(make_tasks, make_many, n_classes):
-    tasks = make_tasks(6, n_each=(12, 12)) if n_classes == 2 else make_many(6, gap=0.7)
-    study = CalibrationStudy(
-        tasks, methods=["lda", "lda-calibrated"], budgets=[3, 5], n_splits=5, random_state=0
-    )
-    table = summarise(study.run().rows).set_index(["method", "budget"])["mean"]
-    pd.testing.assert_series_equal(table["lda"], table["lda-calibrated"])
-    loss = by_task(study.run().rows).groupby(["method", "budget"])["log_loss"].mean()
-    assert loss["lda-calibrated", 5.0] < loss["lda", 5.0]
-    # With three of each class nothing is left to calibrate with.
-    assert loss["lda-calibrated", 3.0] == pytest.approx(loss["lda", 3.0])
 
 
 # -- the mix of unlabelled windows ----------------------------------------------------------------

@@ -14,14 +14,14 @@ from sklearn.svm import LinearSVC
 from crossfade import MulticlassBlend, MulticlassPrior, PosteriorBlendClassifier, Task
 from crossfade.report import write_report
 from crossfade.study import CalibrationStudy, StudyResult, effect_of_b
-from crossfade.study._evaluate import Batch
+from crossfade.study._batch import Batch
 from crossfade.study._methods import METHODS
 from crossfade.study._sources import Sources
 from crossfade.study._splits import KINDS, draw_splits
 from crossfade.study._validate import check_tasks
 
 STRATEGIES = ["pairwise", "one-vs-rest"]
-MANY = [*STRATEGIES, "lda", "pooled"]
+MANY = [*STRATEGIES, "lda", "lda-pooled"]
 SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "brier"]
 
 
@@ -133,7 +133,7 @@ def test_rows_of_estimators_are_theirs(make_many):
         ("ridge", RidgeClassifier()),
         ("blend", own),
     ]
-    rows = rows_of(tasks, ["lda", "pooled", *mine], splits="chronological", budgets=[3])
+    rows = rows_of(tasks, ["lda", "lda-pooled", *mine], splits="chronological", budgets=[3])
     rows = rows[rows["task"] == "p1"].set_index("method")
     X, y = tasks[1].X, tasks[1].y
     labelled = np.r_[0:3, 8:11, 18:21]
@@ -147,9 +147,11 @@ def test_rows_of_estimators_are_theirs(make_many):
     assert rows.loc["ridge", "roc_auc"] == pytest.approx(np.mean(areas))
     assert np.isnan(rows.loc["ridge", "brier"])
     pooled = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=[1 / 3] * 3)
-    pooled.fit(np.concatenate([tasks[k].X for k in (0, 2)]), np.tile(y, 2))
-    wanted = balanced_accuracy_score(y[rest], pooled.predict(X[rest]))
-    assert rows.loc["pooled", "balanced_accuracy"] == pytest.approx(wanted)
+    middle = [np.mean([task.X[y == name].mean(0) for name in set(y)], 0) for task in tasks]
+    pooled.fit(np.concatenate([tasks[k].X - middle[k] for k in (0, 2)]), np.tile(y, 2))
+    own = X[labelled].reshape(3, 3, -1).mean((0, 1))
+    wanted = balanced_accuracy_score(y[rest], pooled.predict(X[rest] - own))
+    assert rows.loc["lda-pooled", "balanced_accuracy"] == pytest.approx(wanted)
     assert rows["alpha"].notna().to_dict() == {name: name == "blend" for name in rows.index}
 
 
@@ -263,7 +265,7 @@ def test_the_other_session_of_a_target_is_never_seen(make_many):
     tasks[1] = Task(1000.0 - 7.0 * other.X[:, ::-1], other.y, other.name, group="a")
     after = rows_of(tasks, list(MANY))
     same(*(rows[rows["task"] == "p0"] for rows in (before, after)))
-    for method in ("pairwise", "one-vs-rest", "pooled"):
+    for method in ("pairwise", "one-vs-rest", "lda-pooled"):
         first, second = (
             rows[(rows["task"] == "p2") & (rows["method"] == method)] for rows in (before, after)
         )
@@ -289,7 +291,7 @@ def test_who_lacks_a_class_is_a_source_and_no_target(make_many):
     alone = rows_of(tasks[1:], list(MANY), budgets=[2, 0.5])
     for method in MANY:
         first, second = (part[part["method"] == method] for part in (rows, alone))
-        if method in ("pairwise", "pooled"):
+        if method == "pairwise":
             assert (first["roc_auc"].to_numpy() != second["roc_auc"].to_numpy()).any()
         else:
             same(first, second)
@@ -324,8 +326,8 @@ def test_tasks_of_one_class_or_with_two_alike_are_left_out(make_many):
 def test_a_method_for_two_classes_is_refused(make_many, method):
     message = (
         f"Method '{method}' is for two classes, and the tasks have 3. Keep the windows of two, or "
-        "take 'hierarchical', 'pairwise', 'one-vs-rest', 'lda', 'pooled', 'lda-pooled', "
-        "'lda-calibrated'; an estim"
+        "take 'hierarchical', 'live', 'pairwise', 'one-vs-rest', 'lda', 'lda-pooled', "
+        "'lda-calibrated', 'mdwm', 'tlcenter', 'coral'; an estim"
     )
     with pytest.raises(ValueError, match=message):
         study_of(make_many(3), ["lda", method])
@@ -334,7 +336,7 @@ def test_a_method_for_two_classes_is_refused(make_many, method):
 def test_a_study_of_many_classes_refuses(make_many):
     tasks = make_many(3)
     with pytest.raises(
-        ValueError, match=r"no method 'tarqet'\. There are 'hierarchical', 'pairwise', 'one-vs"
+        ValueError, match=r"no method 'tarqet'\. There are 'hierarchical', 'live', 'pairwise', 'one"
     ):
         study_of(tasks, ["tarqet"])
     with pytest.raises(ValueError, match=r"Budget 8 leaves no task .* has 8 of its smallest class"):

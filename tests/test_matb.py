@@ -4,9 +4,11 @@ import inspect
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy.io import savemat
 
-from crossfade import TaskPrior, read_matb
+from crossfade import TaskPrior, read_matb, read_tasks
+from crossfade.cli import main
 from crossfade.datasets import make_matb_like
 
 SFREQ = 500
@@ -58,6 +60,40 @@ def test_shares_labels_and_times_are_those_of_the_files(write, tmp_path):
         for place, name in enumerate(FRONTAL):
             powers = np.array([theta, 1.0 + SMARTING.index(name), 1.0])
             np.testing.assert_allclose(row[3 * place :][:3], powers / powers.sum(), atol=1e-6)
+
+
+def test_windows_and_bands_as_the_authors_had_them(write, tmp_path):
+    """One file is one window, files are in the order of the alphabet, and bands leave gaps."""
+    time = np.arange(25 * SFREQ) / SFREQ
+    # 7.4 and 12.6 Hz lie in no band of theirs, but in theta and beta of the text.
+    extra = 3.0 * np.sin(2 * np.pi * 7.4 * time) + 5.0 * np.sin(2 * np.pi * 12.6 * time)
+    write("segment10.mat", EEGData=segment(25, theta=4.0) + extra, difficulty=3.0)
+    write("segment2.mat", EEGData=segment(30, theta=2.0), difficulty=0.0)
+    [task] = read_matb(tmp_path, recipe="authors")
+    assert task.feature_names == FEATURES
+    np.testing.assert_array_equal(task.y, [0, 1])
+    np.testing.assert_allclose(task.start, [0.0, 25.0])
+    for row, theta in zip(task.X, [4.0, 2.0], strict=True):
+        for place, name in enumerate(FRONTAL):
+            powers = np.array([theta, 1.0 + SMARTING.index(name), 1.0])
+            np.testing.assert_allclose(row[3 * place :][:3], powers / powers.sum(), atol=1e-6)
+    [printed] = read_matb(tmp_path)
+    assert len(printed.y) == 6
+    assert printed.X[-1, 2] > 0.5
+    with pytest.raises(ValueError, match="recipe must be one of 'printed', 'authors'; got 'text'"):
+        read_matb(tmp_path, recipe="text")
+
+
+def test_the_command_has_both_recipes(write, tmp_path):
+    for name, difficulty in (("segment2.mat", 0), ("segment10.mat", 3)):
+        write(name, EEGData=segment(20), difficulty=difficulty)
+    labels = {}
+    for recipe in ("printed", "authors"):
+        words = ["features", "matb", tmp_path, "--recipe", recipe, "-o", tmp_path / "tasks.csv"]
+        result = CliRunner().invoke(main, [str(word) for word in words])
+        assert result.exit_code == 0, result.output
+        labels[recipe] = read_tasks(tmp_path / "tasks.csv")[0].y.tolist()
+    assert labels == {"printed": [1, 1, 0, 0], "authors": [0, 1]}
 
 
 def test_sessions_are_tasks_and_participants_groups(write, tmp_path):

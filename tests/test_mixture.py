@@ -406,7 +406,9 @@ def test_mixtures_are_not_added(mixture):
     ):
         with pytest.raises(TypeError, match="cannot be added: nothing says which components"):
             add()
-    assert (mixture.pooled + mixture.pooled).n_tasks == 120
+    assert (mixture.pooled + mixture.pooled.without("parts")).n_tasks == 120
+    with pytest.raises(ValueError, match="hold the data of 60 tasks"):
+        _ = mixture.pooled + mixture.pooled
 
 
 def test_sources_by_domain_are_not_added_to_a_mixture(mixture, make_target):

@@ -8,19 +8,25 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import StandardScaler
 
 from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
+    HierarchicalBlendClassifier,
     MixturePrior,
+    MulticlassBlend,
+    MulticlassPrior,
     PosteriorBlendClassifier,
     SavedRule,
     TaskPrior,
     load_model,
     save_model,
 )
-from crossfade.blend import _model_file as module
+from crossfade._files import digest_of
 
 NAMES = ["θ", "alpha", "b e t a", "γ"]
 
@@ -44,11 +50,17 @@ def saved(prior, samples, tmp_path):
     return path
 
 
+def calibration(**changes):
+    """How scores become log odds, as a file has it."""
+    plain = {"mean": 1.0, "spread": 0.5, "deviation": 1.0, "shift": 0.0, "offset": 0.0}
+    return {name: [value] for name, value in plain.items()} | changes
+
+
 def rewritten(path, **changes):
     """The fields of a file with some replaced, under a valid checksum."""
     fields = json.loads(path.read_text()) | changes
     del fields["sha256"]
-    path.write_text(json.dumps(fields | {"sha256": module._digest(fields)}))
+    path.write_text(json.dumps(fields | {"sha256": digest_of(fields)}))
 
 
 @pytest.mark.parametrize("labels", [(0, 1), (False, True), ("rest", "task"), (-1.0, 2.0)])
@@ -74,6 +86,70 @@ def test_predictions_are_equal_to_the_bit(make_tasks, make_target, tmp_path, ble
         np.testing.assert_array_equal(getattr(again, name), getattr(fitted, name))
     np.testing.assert_array_equal(again.feature_scale_, prior.feature_scale)
     assert again.n_labelled_ == (8.0, 8.0)
+
+
+MANY = {
+    "pairs": lambda prior, X, y: MulticlassBlend(PosteriorBlendClassifier(prior)).fit(X, y),
+    "convex pairs": lambda prior, X, y: MulticlassBlend(ConvexBlendClassifier(prior)).fit(X, y),
+    "softmax": lambda prior, X, y: HierarchicalBlendClassifier(prior).fit(X, y),
+    "start": lambda prior, *_: HierarchicalBlendClassifier(prior).start(),
+    "no prior": lambda _, X, y: MulticlassBlend(PosteriorBlendClassifier()).fit(X, y),
+    "rests": lambda _, X, y: MulticlassBlend(PosteriorBlendClassifier(), "one-vs-rest").fit(X, y),
+    "two of many": lambda _, X, y: MulticlassBlend(PosteriorBlendClassifier(), "one-vs-rest").fit(
+        X[y <= "class 1"], y[y <= "class 1"]
+    ),
+}
+
+
+@pytest.mark.parametrize("n_classes", [3, 5])
+@pytest.mark.parametrize("kind", MANY)
+def test_many_classes_predict_as_before(make_many, tmp_path, kind, n_classes):
+    n_each = (8, 10, 9, 8, 7)[:n_classes]
+    prior = MulticlassPrior.from_tasks(make_many(n_each=n_each))
+    [few] = make_many(1, n_each=(3,) * n_classes, first=50)
+    [new] = make_many(1, n_each=(60,) * n_classes, first=50)
+    X = np.concatenate([new.X, 1e6 * new.X, 1e-6 * new.X])
+    fitted = MANY[kind](prior, few.X, few.y)
+    save_model(fitted, tmp_path / "m.json")
+    again = load_model(tmp_path / "m.json")
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    np.testing.assert_allclose(again.predict_proba(X), fitted.predict_proba(X), rtol=1e-12)
+    if kind == "rests":
+        assert again.expected_accuracy_ is None
+        with pytest.raises(AttributeError, match="has no forecast: a MulticlassBlend made it"):
+            again.expected_accuracy_interval()
+    else:
+        assert again.expected_accuracy_ == fitted.expected_accuracy_
+        assert again.expected_accuracy_interval() == fitted.expected_accuracy_interval()
+    counts = 0.0 if kind == "start" else 3.0
+    assert again.n_labelled_ == (counts,) * len(fitted.classes_)
+
+
+@pytest.mark.parametrize("transform", [StandardScaler(), PCA(3)])
+@pytest.mark.parametrize("blend", [HierarchicalBlendClassifier, PosteriorBlendClassifier])
+def test_many_classes_of_transformed_features(make_many, tmp_path, blend, transform):
+    prior = MulticlassPrior.from_tasks(make_many(), transform=transform)
+    [few] = make_many(1, n_each=(4, 4, 4), first=50)
+    fitted = blend(prior)
+    fitted = fitted if isinstance(fitted, HierarchicalBlendClassifier) else MulticlassBlend(fitted)
+    save_model(fitted.fit(few.X, few.y), tmp_path / "m.json")
+    again = load_model(tmp_path / "m.json")
+    assert again.n_features_in_ == 4
+    np.testing.assert_allclose(again.predict_proba(few.X), fitted.predict_proba(few.X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("priors", [None, (0.9, 0.1)])
+def test_a_discriminant_is_saved_too(make_target, tmp_path, priors):
+    X, y = make_target()
+    fitted = FisherDiscriminant(priors=priors).fit(X, y)
+    save_model(fitted, tmp_path / "m.json")
+    again = load_model(tmp_path / "m.json")
+    for method in ("decision_function", "predict_proba", "predict"):
+        np.testing.assert_array_equal(getattr(again, method)(X), getattr(fitted, method)(X))
+    assert again.class_prior_.tolist() == list(priors or (0.5, 0.5))
+    assert again.expected_accuracy_ is None
+    with pytest.raises(AttributeError, match="has no forecast: a FisherDiscriminant made it"):
+        again.expected_accuracy_interval()
 
 
 def test_without_a_prior(make_target, tmp_path):
@@ -117,8 +193,8 @@ def test_file_says_which_prior_and_under_which_privacy(prior, saved, tmp_path):
 
 def test_file_holds_no_labelled_sample(samples, saved):
     fields = json.loads(saved.read_text())
-    numbers = {name: fields[name] for name in ("coef", "projection", "feature_scale", "midpoint")}
-    held = np.concatenate([np.ravel(list(numbers.values())), [fields["intercept"]]])
+    names = ("coef", "projection", "feature_scale", "midpoint", "intercept")
+    held = np.concatenate([np.ravel(fields[name]) for name in names])
     for value in samples[0].to_numpy().ravel():
         assert repr(float(value)) not in saved.read_text()
         assert not np.isclose(held, value, rtol=1e-9, atol=0.0).any()
@@ -153,8 +229,8 @@ def test_an_empty_rule_says_where_to_get_one(samples):
 def test_only_fitted_blends(prior, make_target, tmp_path):
     with pytest.raises(NotFittedError, match="not fitted yet"):
         save_model(PosteriorBlendClassifier(prior), tmp_path / "m.json")
-    with pytest.raises(TypeError, match="got FisherDiscriminant"):
-        save_model(FisherDiscriminant().fit(*make_target()), tmp_path / "m.json")
+    with pytest.raises(TypeError, match="got LinearDiscriminantAnalysis"):
+        save_model(LinearDiscriminantAnalysis().fit(*make_target()), tmp_path / "m.json")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -181,15 +257,15 @@ def test_altered_anywhere(saved, samples):
 
 def test_altered_number(saved):
     fields = json.loads(saved.read_text())
-    fields["intercept"] += 1e-9
+    fields["intercept"][0] += 1e-9
     saved.write_text(json.dumps(fields))
     with pytest.raises(ValueError, match="altered after it was saved"):
         load_model(saved)
 
 
 def test_newer_version(saved):
-    rewritten(saved, version=3)
-    with pytest.raises(ValueError, match=r"format version 3; .* reads up to 2. Update Crossfade"):
+    rewritten(saved, version=4)
+    with pytest.raises(ValueError, match=r"format version 4; .* reads up to 3. Update Crossfade"):
         load_model(saved)
 
 
@@ -244,18 +320,38 @@ def test_no_json_at_all(tmp_path, content):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"coef": [1.0, "two", 3.0, 4.0]},
-        {"coef": [1.0, 2.0]},
+        {"coef": [[1.0, "two", 3.0, 4.0]]},
+        {"coef": [[1.0, 2.0]]},
+        {"coef": [1.0, 2.0, 3.0, 4.0]},
+        {"coef": [[1.0, 2.0, 3.0, 4.0]] * 2},
+        {"coef": [[]]},
         {"classes": ["task", "rest"]},
         {"classes": ["task"]},
         {"feature_names": ["one"]},
         {"feature_scale": [1.0, 1.0, 0.0, 1.0]},
         {"midpoint": [0.0]},
         {"calibration": None},
-        {"calibration": {"mean": 0.0, "spread": -1.0, "dof": 3.0, "deviation": 1.0, "shift": 0.0}},
-        {"calibration": {"mean": 0.0, "spread": 1.0, "dof": 3.0, "deviation": 0.0, "shift": 0.0}},
+        {"calibration": calibration(mean=0.0)},
+        {"calibration": calibration(mean=[-1.0])},
+        {"calibration": calibration(spread=[-1.0])},
+        {"calibration": calibration(deviation=[0.0])},
+        {"calibration": calibration(deviation=[1.0, 1.0])},
+        {"calibration": calibration(shift=[1.0])},
+        {"calibration": calibration(offset=[1.0])},
+        {"forecast": "high"},
+        {"forecast": {"mean": 0.0, "spread": -1.0, "dof": 3.0}},
+        {"forecast": {"mean": 0.0, "spread": 1.0}},
+        {"expected_accuracy": None},
+        {"coupling": "softmax"},
+        {"coupling": None},
+        {"blend": 7},
+        {"card": None},
+        {"classes": ["rest", "task", "walk"]},
+        {"classes": [1, "task"]},
+        {"class_names": ["rest"]},
         {"alpha": 2.0},
         {"intercept": "zero"},
+        {"intercept": ["zero"]},
         {"n_labelled": [1.0]},
         {"n_labelled": [-1.0, 2.0]},
         {"n_labelled": "ab"},

@@ -368,7 +368,10 @@ def test_merging_is_adding_and_fills_in_pairs(draw_tasks):
     merged = sites[0] + sites[1] + sites[2]
     assert merged.classes == NAMES
     assert len(merged.pairs) == 3
-    twice = merged + merged
+    with pytest.raises(ValueError, match="Both priors hold the data of 3 tasks"):
+        _ = merged + merged
+    unknown = {pair: one.without("parts") for pair, one in merged.priors.items()}
+    twice = merged + dataclasses.replace(merged, priors=unknown)
     assert twice["rest", "walk"].n_tasks == 6
     np.testing.assert_array_equal(
         twice["rest", "walk"].direction_sum, 2.0 * sites[2]["rest", "walk"].direction_sum

@@ -239,13 +239,13 @@ def test_what_is_no_proportion_is_refused(options, message):
 def test_mental_math():
     study = CalibrationStudy(
         load_mental_math(),
-        methods=["pooled", "posterior", "lda"],
+        methods=["lda-pooled", "posterior", "lda"],
         budgets=[0, 2, 4, 8, 16],
         n_splits=5,
         random_state=0,
     )
     table = study.run().needed(0.65, 0.6).set_index("method")
-    assert table.loc["pooled", "windows"] == np.inf
+    assert table.loc["lda-pooled", "windows"] == np.inf
     assert table.loc["posterior", "windows"] <= table.loc["lda", "windows"]
     assert table.loc["posterior", "seconds"] == 2.5 * table.loc["posterior", "total"]
     assert (table["n_people"] == 36).all()

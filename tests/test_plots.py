@@ -67,6 +67,18 @@ def test_accuracies_have_a_line_at_chance():
     assert not [one for one in below.get_lines() if one.get_gid() == "chance"]
 
 
+def test_simulations_have_the_widths_of_a_journal():
+    drawn = [
+        plots.figure2(figure2(n_sources=(5,), n_targets=(10, 20), n_repeats=4)),
+        plots.figure2(figure2(n_sources=(5, 10), n_targets=(10, 20), n_repeats=4)),
+        plots.figure3(figure3(panels=["n", "d"], n_repeats=4)),
+        plots.misspecified(misspecified(scenarios=["wishart"], n_repeats=4)),
+        plots.newcomers(newcomers(n_newcomers=3, n_sources=5, random_state=0)),
+    ]
+    widths = [round(25.4 * figure.get_figwidth(), 6) for figure in drawn]
+    assert widths == [88.0, *[180.0] * 4]
+
+
 @pytest.mark.parametrize("image_format", ["png", "pdf", "svg"])
 def test_figures_can_be_saved(tmp_path, image_format):
     table = figure2(n_sources=(5,), n_targets=(10, 20), n_repeats=4)

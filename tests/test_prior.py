@@ -417,6 +417,7 @@ def test_merging_is_pooling(make_tasks):
     assert a + b == b + a
 
 
+@pytest.mark.filterwarnings("ignore:Only one of the two priors")
 def test_merging_gives_up_what_only_one_keeps(make_tasks, make_prior):
     full = TaskPrior.from_tasks(make_tasks(), feature_scale=None)
     bare = make_prior(10, 4, isotropic=True)
@@ -555,3 +556,15 @@ def test_the_within_covariance_of_tied_features_keeps_its_rank(make_target):
     prior = TaskPrior.from_tasks(tasks)
     assert (prior.within_spectrum.values > 0.0).sum() == 4
     np.testing.assert_allclose(prior.within_spectrum.dense(), prior.within_covariance, atol=1e-9)
+
+
+def test_more_people_than_there_are_are_refused():
+    with pytest.raises(
+        ValueError, match=r"n_tasks must be a whole number of at most 1000000000000"
+    ):
+        TaskPrior.from_summary(np.ones(2) / np.sqrt(2.0), np.eye(2) / 100, 10**400, form="authors")
+
+
+def test_complex_labels_are_refused():
+    with pytest.raises(ValueError, match="Labels must be numbers, text or booleans; got complex"):
+        Task(np.eye(4), [0j, 1j, 0j, 1j])

@@ -113,11 +113,11 @@ def test_what_is_said_never_changes(prior):
 
 
 def test_merging_keeps_what_both_say_and_names_all_makers(prior):
-    other = prior.annotated(made_by="Lab B", note="main study")
+    other = prior.annotated(made_by="Lab B", note="main study").without("parts")
     both = prior + other
     assert both.about == {"units": "µV²", "made_by": "Lab A; Lab B"}
-    assert (both + prior).about["made_by"] == "Lab A; Lab B"
-    silent = TaskPrior.from_projections(np.eye(2))
+    assert (both + other).about["made_by"] == "Lab A; Lab B"
+    silent = TaskPrior.from_projections(np.eye(2)).without("parts")
     assert (silent + silent).about == {}
     assert (silent.annotated(made_by="Lab A") + silent).about == {"made_by": "Lab A; not named"}
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from crossfade import Task, TaskPrior
-from crossfade.prior._compatibility import misfits, name_misfits, unit_misfits
+from crossfade.prior._compatibility import misfits, name_misfits
+from crossfade.prior._units import unit_misfits
 
 NAMES = ("a", "b", "c", "d")
 
@@ -60,8 +61,12 @@ def test_other_units_are_noticed(prior, make_target, factor, n_each):
     assert found.endswith("Check its units.")
 
 
-def test_one_window_a_class_says_nothing_about_units(prior, make_target):
-    assert unit_misfits(prior, person(make_target, (1, 1), factor=1e6)) == []
+def test_one_window_a_class_has_a_place_and_no_spread(prior, make_target):
+    far = person(make_target, (1, 1), factor=1e6)
+    assert unit_misfits(prior.without("class_means"), far) == []
+    (found,) = unit_misfits(prior, far)
+    assert found.startswith("Feature 'c' lies ")
+    assert unit_misfits(prior, person(make_target, (1, 1))) == []
 
 
 def test_few_windows_rarely_raise_a_false_alarm(make_target):

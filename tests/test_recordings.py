@@ -189,3 +189,42 @@ def test_a_damaged_xdf_is_refused(tmp_path):
 def test_no_such_file(tmp_path):
     with pytest.raises(FileNotFoundError, match="There is no file"):
         open_recording(tmp_path / "a.edf")
+
+
+# -- MATLAB files that SciPy would crash on ----------------------------------------------------
+
+
+@pytest.fixture
+def matlab(tmp_path):
+    path = tmp_path / "r.mat"
+    content = {"data": np.zeros((3, 400)), "fs": 100.0, "names": np.array(["a", "bcdefgh"], object)}
+    savemat(path, content, do_compression=False)
+    return path
+
+
+@pytest.mark.parametrize("kind", [0, 8, 10, 19, 200, 2**16 - 1, 2**31])
+def test_a_type_that_does_not_exist_is_refused_before_it_is_looked_up(matlab, kind):
+    content = bytearray(matlab.read_bytes())
+    # Behind the tag of the first matrix come its flags, its size and its name; then its numbers.
+    place = 128 + 8 + 16 + 16 + 8
+    assert int.from_bytes(content[place : place + 4], "little") == 9
+    content[place : place + 4] = kind.to_bytes(4, "little")
+    matlab.write_bytes(content)
+    with pytest.raises(ValueError, match=r"This is no MATLAB file, or it is damaged: a.* of type"):
+        open_recording(matlab)
+
+
+def test_matlab_files_that_are_cut_or_nested_are_refused(matlab, tmp_path):
+    whole = matlab.read_bytes()
+    for n_bytes in (130, 140, 200, len(whole) - 1):
+        matlab.write_bytes(whole[:n_bytes])
+        with pytest.raises(ValueError, match="or it is damaged"):
+            open_recording(matlab)
+    deep = np.zeros(1)
+    for _ in range(40):
+        cell = np.empty(1, object)
+        cell[0] = deep
+        deep = cell
+    savemat(matlab, {"data": np.zeros((3, 400)), "deep": deep})
+    with pytest.raises(ValueError, match="it is nested more than 32 deep"):
+        open_recording(matlab)

@@ -286,10 +286,10 @@ def test_the_headline_says_how_many_windows(usual):
     line = result.needed(0.75, 0.8).set_index("method").loc["posterior"]
     assert line["bound"] == "<="
     assert headline.replace("\u00a0", " ").startswith(
-        "With the posterior blend, 80 % of people reach an accuracy of 0.75 after at most "
-        f"{line['windows']:g} windows of each class"
+        "With the posterior blend, 80 % of people reach an accuracy of 0.75 within "
+        f"{line['windows']:g} windows of each class."
     )
-    assert len(headline.split()) < 30
+    assert len(headline.replace("\u00a0", " ").split()) <= 20
 
 
 def test_sections_are_in_order_and_methods_have_no_ids(usual):
@@ -311,7 +311,10 @@ def test_the_accuracy_to_reach_can_be_chosen(usual, tmp_path):
     table = pd.read_csv(tmp_path / "needed.csv")
     assert set(table["accuracy"]) == {0.99}
     assert table["n_never"].gt(0).all()
-    assert "not reached" in page.text
+    assert "No method gets there with the windows that were tried." in page.text
+    # Columns that would say so in every line are left out.
+    heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', section(tmp_path, "needed"))
+    assert heads == ["method", "reach it in the end", "never reach it", "accuracy levels off at"]
     assert re.search(r"With the posterior blend, \d of 6 never reach it: ", page.text)
     with pytest.raises(ValueError, match="accuracy must be a number"):
         bare_page_of(tmp_path, result, tasks, reach=0.0)
@@ -398,7 +401,7 @@ def test_classes_have_the_names_that_they_are_given(usual, tmp_path):
     text = Reader((folder / "report.html").read_text("utf-8")).text
     assert f"{counts[0]:,} of class {labels[0]}" in text
     names = dict(zip(labels, ["rest", "arithmetic"], strict=True))
-    text = bare_page_of(tmp_path, result, tasks, about={"classes": names}).text
+    text = bare_page_of(tmp_path, result, TaskSet(tasks, names)).text
     assert f"{counts[0]:,} of rest, {counts[1]:,} of arithmetic" in text
 
 
@@ -429,20 +432,42 @@ def test_figures_carry_what_the_script_looks_for(usual):
     methods = set(result.rows["method"])
     assert {found["data-series"] for _, found in page.elements if "data-series" in found} == methods
     assert {found["data-method"] for _, found in page.elements if "data-method" in found} == methods
-    tips = [found for _, found in page.elements if "data-tip" in found]
+    text = (folder / "report.html").read_text("utf-8")
+    tips = re.findall('data-tip="(.*?)"', text)
     smallest = summarise(result.rows).query("method == 'posterior'").iloc[0]
-    [tip] = [one for one in tips if one["data-tip"].startswith("Posterior blend, 5 %: 0.")]
-    assert f"{smallest['mean']:.3f}" in tip["data-tip"]
-    assert tip["data-series"] == "posterior"
-    named = [one["data-tip"] for one in tips if "data-series" not in one]
+    [tip] = [one for one in tips if one.startswith("Posterior blend, 5 %: 0.")]
+    assert f"{smallest['mean']:.3f}" in tip
+    # Points stand in a group of their method, those of people in none.
+    own = section(folder, "accuracy").partition(tip)[0].rpartition("data-series=")[2]
+    assert own.startswith('"posterior"')
+    named = [one for one in tips if ": cluster" in one]
     assert len(named) == len(tasks)
-    assert all(": cluster" in one for one in named)
+    assert "data-series" not in section(folder, "vectors")
     labels = [found["aria-label"] for tag, found in page.elements if "aria-label" in found]
     pictures = [found for tag, found in page.elements if tag == "svg" and "role" in found]
     assert len(pictures) == 9
     assert all(labels)
     markers = [found for tag, found in page.elements if tag == "svg" and "aria-hidden" in found]
     assert len(markers) == len(methods)
+
+
+def test_points_on_the_page_look_as_in_the_files(usual):
+    """Their look is that of their group; open markers stay open, and faint ones faint."""
+    result, _, folder, _ = usual
+    table = labels_saved(result.rows, "posterior", "lda")
+    figures = re.findall("<figure>(.*?)</figure>", section(folder, "gains"), re.S)
+    [saved] = [one for one in figures if "those of scikit-learn" in one]
+    groups = re.findall(r'<g data-series="([^"]*)" style="([^"]*)">', saved)
+    [theirs] = {style for name, style in groups if name == "lda"}
+    assert "fill-opacity: 0;" in theirs
+    assert f"stroke: {method_of('lda').colour}" in theirs
+    assert saved.count("scikit-learn's LDA, ") >= len(table)
+    ours = [style for name, style in groups if name == "posterior"]
+    assert ours
+    assert not any("opacity" in style for style in ours)
+    alphas = re.findall(r'<g data-series="posterior" style="([^"]*)">', section(folder, "alpha"))
+    assert alphas
+    assert all("fill-opacity: 0.55" in style.split("; ") for style in alphas)
 
 
 def test_values_of_the_paper_stand_beside_ours(tmp_path):
@@ -547,8 +572,8 @@ def test_names_are_never_markup(tmp_path):
             {"methods": ["posterior"], "budgets": [2]},
             ["2 of each class", "there is nothing to compare it with"],
         ),
-        ({"methods": ["oracle", "pooled"]}, ["Oracle alpha", "Pooled LDA"]),
-        ({"methods": ["convex", "posterior"]}, ["Posterior blend and Convex blend"]),
+        ({"methods": ["oracle", "lda-pooled"]}, ["Oracle alpha", "Pooled LDA"]),
+        ({"methods": ["convex", "posterior"]}, ["Posterior blend compared with Convex blend"]),
         ({"splits": "chronological"}, ["1 split", "This is done once."]),
         ({"budgets": [2, 3, 5]}, ["2 of each class", "3 of each class", "5 of each class"]),
         ({"budgets": [0.1, 3]}, ["10 %", "3 of each class"]),

@@ -9,6 +9,7 @@ from crossfade import (
     ExpectedRisk,
     RiskCurve,
     TaskPrior,
+    alpha_of_sum,
     blend_directions,
     choose_alpha,
     conditional_risk,
@@ -339,6 +340,20 @@ def test_blend_of_directions():
     np.testing.assert_allclose(np.linalg.norm(many, axis=1), 1.0)
 
 
+def test_weights_beside_the_sum_go_both_ways():
+    weights = np.array([0.0, 1e-9, 0.2, 0.5, 1.0 - 1e-9, 1.0])
+    for n_tasks, length in ((1, 1.0), (35, 0.28), (10**6, 1e-3), (3, 1e-300)):
+        there = alpha_of_sum(weights, n_tasks, length)
+        back = alpha_of_sum(there, n_tasks, length, inverse=True)
+        np.testing.assert_allclose(there[[0, -1]], [0.0, 1.0])
+        if length > 1e-9:
+            np.testing.assert_allclose(back, weights)
+    # One source: its sum is its mean.
+    np.testing.assert_allclose(alpha_of_sum(weights, 1, 1.0), weights)
+    # A batch of crowds.
+    assert alpha_of_sum(0.5, 4, [0.25, 0.5]).tolist() == [0.5, 1 / 3]
+
+
 # -- refusals -------------------------------------------------------------------------------
 
 GOOD = {"nu": [1.0, 0.0], "sigma": np.eye(2)}
@@ -401,6 +416,11 @@ INDEFINITE = [[1.0, 2.0], [2.0, 1.0]]
         (lambda: blend_directions([1.0, 0.0], [0.0, 0.0], 0.5), "source must not have length zero"),
         (lambda: blend_directions([1.0, 0.0], [1.0], 0.5), "source must have 2 features"),
         (lambda: blend_directions([1.0, 0.0], [0.0, 1.0], 2.0), "alpha must lie from 0"),
+        (lambda: alpha_of_sum(1.5, 3, 0.5), "alpha must lie from 0"),
+        (lambda: alpha_of_sum(0.5, 0, 0.5), "n_tasks must be a whole number of at least 1"),
+        (lambda: alpha_of_sum(0.5, 3, 0.0), "above 0 and at most 1.*got 0. Directions whose mean"),
+        (lambda: alpha_of_sum(0.5, 3, [0.5, 1.2]), "above 0 and at most 1.*got 1.2"),
+        (lambda: alpha_of_sum([0.1, 0.2, 0.3], 3, [0.5, 0.6]), "alpha .*resultant_length"),
         (
             lambda: blend_directions([1.0, 0.0], [-1.0, 0.0], 0.5),
             "blend of opposite directions at this alpha must not have length zero",

@@ -110,6 +110,63 @@ def test_figure3_reproduces_target_and_average_source(third_figure):
     assert (apart < np.maximum(0.01, 4 * error)).all()
 
 
+#: Cells of the paper's Figure 2 that its text and what its authors ran tell apart.
+TARGET = "classifier == 'target' and quantity == 'accuracy'"
+
+
+@pytest.mark.parametrize(("recipe", "wanted"), [("printed", 0.7225), ("authors", 0.7594)])
+def test_figure2_by_the_papers_recipes(recipe, wanted):
+    """The printed covariance of the target gives 0.7225 at n = 10, where the figure has 0.759."""
+    options = {"n_sources": (10, 1000), "n_targets": (10, 50), "n_repeats": 400}
+    table = figure2(**options, recipe=recipe, random_state=11)
+    first = table.query(TARGET).iloc[0]
+    assert first["predicted"] == pytest.approx(wanted, abs=4 * first["predicted_se"] + 0.0005)
+    apart = (table["predicted"] - table["analytical"]).abs()
+    error = table["predicted_se"] * np.sqrt(1 + 400 / 1000)
+    within = apart < np.maximum(0.012, 4 * error)
+    assert within.all() == (recipe == "authors")
+    # What is true of the rules does not depend on how their accuracy is predicted.
+    accuracies = table[table["quantity"] == "accuracy"]
+    apart = (accuracies["true"] - accuracies["empirical"]).abs()
+    assert (apart < np.maximum(0.012, 4 * accuracies["true_se"])).all()
+
+
+def test_figure3_is_what_its_authors_ran():
+    table = figure3(n_repeats=250, recipe="authors", random_state=12)
+    assert set(table["classifier"]) == {"target", "average-source", "paper"}
+    assert table["reference_accuracy"].notna().all()
+    assert len(table) == 3 * 19
+    error = table["accuracy_se"] * np.sqrt(1 + 250 / 1000)
+    apart = (table["accuracy"] - table["reference_accuracy"]).abs()
+    assert (apart < np.maximum(0.012, 4 * error)).all()
+    chosen = table[table["classifier"] == "paper"]
+    apart = (chosen["alpha"] - chosen["reference_alpha"]).abs()
+    assert (apart < np.maximum(0.03, 4 * chosen["alpha_se"] * np.sqrt(1.25))).all()
+
+
+def test_figure3_as_printed_is_another_figure():
+    table = figure3(panels="n", n_repeats=250, recipe="printed", random_state=13)
+    optimal = table[(table["classifier"] == "paper") & (table["covariance"] == "plug-in")]
+    first = optimal.set_index("x").loc[10.0]
+    assert first["accuracy"] - first["reference_accuracy"] > 0.05
+    assert first["alpha"] < 0.4 < first["reference_alpha"]
+
+
+def test_the_panel_of_kappa_was_made_with_50_samples():
+    options = {"panels": "kappa", "values": (100.0,), "n_repeats": 250, "random_state": 14}
+    own = {n: figure3(recipe="authors", n_target=n, **options) for n in (20, None, 50)}
+    pd.testing.assert_frame_equal(own[None].iloc[:, :8], own[50].iloc[:, :8])
+    alpha = {n: table.set_index("classifier").loc["paper"] for n, table in own.items()}
+    assert abs(alpha[None]["alpha"] - 0.685) < 4 * alpha[None]["alpha_se"]
+    assert abs(alpha[20]["alpha"] - 0.685) > 4 * alpha[20]["alpha_se"]
+
+
+@pytest.mark.parametrize("figure", [figure2, figure3])
+def test_an_unknown_recipe_is_refused(figure):
+    with pytest.raises(ValueError, match="recipe must be one of 'ours', 'printed', 'authors'"):
+        figure(recipe="text")
+
+
 def test_figure3_posterior_is_not_worse_than_either_parent(third_figure):
     rows = third_figure[third_figure["covariance"] == "plug-in"]
     accuracy = rows.pivot(index=["panel", "x"], columns="classifier", values="accuracy")

@@ -52,7 +52,7 @@ def shards(folder):
 
 SCRIPT = """
 import os, signal, sys, time
-import crossfade._atomic
+import crossfade._files
 from crossfade.simulate import simulate_tasks
 from crossfade.study import CalibrationStudy
 
@@ -76,7 +76,7 @@ def on_progress(done, total):
         stop()
 
 if __name__ == "__main__":
-    crossfade._atomic.os.fsync = slow_fsync
+    crossfade._files.os.fsync = slow_fsync
     study = CalibrationStudy(
         simulate_tasks(6, n_features=3, random_state=0),
         methods=["target", "paper", "posterior", "lda"],
@@ -147,6 +147,8 @@ def test_a_killed_study_goes_on_where_it_was(tmp_path, moment, n_jobs, n_shards)
     result = study.run(folder=tmp_path, on_progress=lambda *numbers: seen.append(numbers))
     assert seen == [(done, 24) for done in range(n_shards, 25)]
     assert before.items() <= shards(tmp_path).items()
+    # What was being written when it was killed is gone, too.
+    assert not list(tmp_path.rglob(".*"))
     same(result, study.run())
     same(result, StudyResult.load(tmp_path))
 
@@ -185,7 +187,7 @@ def test_a_finished_study_does_nothing(make_tasks, tmp_path, monkeypatch):
     first = make_study(make_tasks(3)).run(folder=tmp_path)
     before = shards(tmp_path), (tmp_path / "study.json").stat().st_mtime_ns
     assert len(before[0]) == 12
-    monkeypatch.setattr("crossfade.study._processes.run_shard", refuse_to_run)
+    monkeypatch.setattr("crossfade.study._processes.run_target", refuse_to_run)
     monkeypatch.setattr("crossfade.study._study.Sources", None)
     seen = []
     second = make_study(make_tasks(3)).run(
@@ -247,7 +249,8 @@ def test_a_damaged_shard_is_computed_again(make_tasks, tmp_path, damage):
     with pytest.warns(UserWarning, match=r"is not finished: 1 of 6 parts .* are missing"):
         assert len(StudyResult.load(tmp_path).rows) == len(whole.rows) * 5 // 6
     seen = []
-    mended = study.run(folder=tmp_path, on_progress=lambda *numbers: seen.append(numbers))
+    with pytest.warns(UserWarning, match=r"^1 of 6 parts in .* are computed again\. Task 'p\d', "):
+        mended = study.run(folder=tmp_path, on_progress=lambda *numbers: seen.append(numbers))
     assert seen == [(5, 6), (6, 6)]
     same(mended, whole)
     same(StudyResult.load(tmp_path), whole)
@@ -305,7 +308,7 @@ def test_a_full_disk_leaves_nothing_half_written(make_tasks, tmp_path, monkeypat
             raise OSError(errno.ENOSPC, "No space left on device")
         fsync(file)
 
-    monkeypatch.setattr("crossfade._atomic.os.fsync", full)
+    monkeypatch.setattr("crossfade._files.os.fsync", full)
     message = r"could not be written \(No space left on device\)\. Those before it are kept"
     with pytest.raises(OSError, match=message) as caught:
         study.run(n_jobs=n_jobs, folder=tmp_path)
@@ -321,7 +324,7 @@ def test_a_folder_that_cannot_be_made_is_said_before_anything_runs(
     make_tasks, tmp_path, monkeypatch
 ):
     (tmp_path / "file").write_text("no folder")
-    monkeypatch.setattr("crossfade.study._processes.run_shard", refuse_to_run)
+    monkeypatch.setattr("crossfade.study._processes.run_target", refuse_to_run)
     for folder in (tmp_path / "file", tmp_path / "file" / "deeper"):
         message = rf"A study cannot be kept in {folder}: .*\. Choose another folder\."
         with pytest.raises(OSError, match=message) as caught:

@@ -18,6 +18,7 @@ from crossfade.plots._style import told_by
 from crossfade.simulate import simulate_tasks
 from crossfade.study import CalibrationStudy, StudyResult
 from crossfade.study._budgets import budget_text, number_of
+from crossfade.study._crowd_gain import crowd_curve
 from crossfade.study._methods import METHODS
 from crossfade.study.statistics import (
     by_task,
@@ -45,9 +46,10 @@ def rows():
 
 @pytest.fixture(scope="module")
 def counted():
-    """Windows as budgets, and every method there is, one of them the user's."""
+    """Windows as budgets, and every method of this package, and one of the user's."""
     tasks = simulate_tasks(6, n_features=4, random_state=1)
-    methods = [*METHODS, ("mine", LogisticRegression())]
+    plain = [name for name, one in METHODS.items() if one.package is None]
+    methods = [*plain, ("mine", LogisticRegression())]
     study = CalibrationStudy(tasks, methods=methods, budgets=[2, 6], n_splits=3, random_state=0)
     return study.run().rows
 
@@ -100,7 +102,8 @@ def test_accuracies_are_those_of_the_summary(rows):
         np.testing.assert_allclose(np.log(line.get_xdata() / part["budget"]), 0.0, atol=0.18)
         ends = np.array(bars.get_segments())[:, :, 1]
         np.testing.assert_array_equal(ends, part[["low", "high"]])
-    assert labels(figure) == [label(name) for name in dict.fromkeys(rows["method"])]
+    names = [label(name) for name in dict.fromkeys(rows["method"])]
+    assert labels(figure) == [*names, "sees test windows"]
     assert ticks(figure.axes[0].xaxis) == ["5 %", "10 %", "50 %"]
     one = table[(table["method"] == "posterior") & (table["budget"] == 0.1)].iloc[0]
     text = f"Posterior blend, 10 %: {one['mean']:.3f} ({one['low']:.2f} to {one['high']:.2f})"
@@ -195,11 +198,25 @@ def test_windows_needed_are_those_of_the_table(from_zero):
             assert tip.place[0] == (line["windows"] or 0.5)
 
 
-def test_what_nobody_reaches_is_more_than_was_tried(from_zero):
-    _, right = plots.needed(from_zero, 1.0, 1.0).axes
+def test_what_is_not_reached_is_more_than_was_tried(from_zero):
+    rows = from_zero.copy()
+    good = (rows["method"] == "hierarchical") & (rows["budget"] > 0)
+    rows["balanced_accuracy"] = np.where(good, 0.9, 0.6)
+    _, right = plots.needed(rows, 0.8, 0.5).axes
     assert ticks(right.xaxis)[-1] == "more"
-    said = [text for text, one in tips(right.figure).items() if one.axes is right]
-    assert all(text.endswith("more than 4 windows") for text in said)
+    said = {text for text, one in tips(right.figure).items() if one.axes is right}
+    more = {f"{label(name)}: more than 4 windows" for name in ("posterior", "target")}
+    assert said == {"Hierarchical blend: 1 windows", *more}
+
+
+def test_where_nobody_gets_there_no_panel_is_left_empty(from_zero):
+    figure = plots.needed(from_zero, 1.0, 1.0)
+    [left] = figure.axes
+    assert left.get_title() == "people who reach 1"
+    # The other panel would have named the methods.
+    assert labels(figure) == [label(name) for name in dict.fromkeys(from_zero["method"])]
+    assert labels(plots.needed(from_zero, 1.0, 1.0, legend=False)) == []
+    assert labels(plots.needed(from_zero, 0.5, 0.1)) == []
 
 
 def test_shares_need_windows_of_all_classes(rows):
@@ -244,6 +261,7 @@ def test_labels_of_budgets_are_left_out_only_where_they_would_touch(rows, budget
     shown = [one for one in figure.axes[0].xaxis.get_ticklabels() if one.get_text()]
     boxes = [one.get_window_extent() for one in shown]
     assert shown[0].get_text() == f"{budgets[0]}"
+    assert shown[-1].get_text() == f"{budgets[-1]}"
     assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
     assert len(shown) >= min(len(budgets), 8)
 
@@ -252,6 +270,14 @@ def test_accuracies_have_a_line_at_chance(rows):
     for chance in (0.5, 0.25):
         [line] = artists(plots.accuracy_by_budget(rows, chance=chance), "chance")
         assert set(line.get_ydata()) == {chance}
+
+
+def test_a_line_that_ends_at_chance_does_not_run_through_its_name(rows):
+    for end, side in ((0.5, "left"), (0.8, "right")):
+        level = rows.assign(balanced_accuracy=np.where(rows["budget"] == 0.5, end, 0.9))
+        [ax] = plots.accuracy_by_budget(level).axes
+        [name] = [text for text in ax.texts if text.get_text() == "chance"]
+        assert name.get_horizontalalignment() == side
 
 
 def test_the_legend_can_be_left_to_the_page(rows):
@@ -289,6 +315,15 @@ def test_a_reference_that_cannot_be_drawn_is_refused(rows, table, message):
         plots.accuracy_by_budget(rows, reference=table)
 
 
+def test_methods_that_see_test_windows_are_dashed(rows):
+    figure = plots.accuracy_by_budget(rows)
+    for name in dict.fromkeys(rows["method"]):
+        line = next(one for one in artists(figure, f"series:{name}") if hasattr(one, "get_ydata"))
+        assert line.get_linestyle() == ("--" if name == "oracle" else "-")
+    fair = plots.accuracy_by_budget(rows[rows["method"] != "oracle"])
+    assert "sees test windows" not in labels(fair)
+
+
 def test_methods_can_be_told_apart():
     many = [*METHODS, *(f"mine {place}" for place in range(12))]
     assert len(set(looks(many).values())) == len(many)
@@ -307,12 +342,21 @@ def test_alphas_are_the_means_of_the_tasks(rows):
     for one in expected.itertuples():
         text = f"{label(one.method)}, {100 * one.budget:g} %, {one.task}: {one.alpha:.2f}"
         x, y = drawn[text].place
-        assert y == one.alpha
-        assert round(x) == [0.05, 0.1, 0.5].index(one.budget)
-        assert (x < round(x)) == (one.method == "paper")
-    medians = [line.get_segments()[0][0, 1] for line in artists(figure, "series:paper")]
+        assert x == one.alpha
+        assert drawn[text].axes is figure.axes[[0.05, 0.1, 0.5].index(one.budget)]
+        assert round(y) == ["paper", "oracle"].index(one.method)
+    assert ticks(figure.axes[0].yaxis) == [label("paper"), label("oracle")]
+    assert [ax.get_title() for ax in figure.axes] == ["5 %", "10 %", "50 %"]
+    medians = [line.get_segments()[0][0, 0] for line in artists(figure, "series:paper")]
     paper = expected[expected["method"] == "paper"].groupby("budget")["alpha"].median()
     np.testing.assert_allclose(medians, paper)
+
+
+def test_before_the_first_label_alphas_say_nothing(from_zero):
+    figure = plots.alphas(from_zero, ["hierarchical", "posterior"])
+    assert [ax.get_title() for ax in figure.axes] == ["1", "4", "12+2"]
+    alone = from_zero[from_zero["budget"] == 0]
+    assert [ax.get_title() for ax in plots.alphas(alone, ["posterior"]).axes] == ["0"]
 
 
 def test_alphas_need_methods_that_have_some(counted):
@@ -488,12 +532,42 @@ def test_forecasts_of_single_calibrations_stand_against_their_outcomes(rows):
     assert set(line.get_ydata()) == {errors["outcome"].mean()}
     kinds = ["forecast = outcome", "constant forecast"]
     assert labels(figure) == ["Convex blend", "Posterior blend", *kinds]
-    assert labels(plots.forecast(rows, legend=False)) == kinds
+    assert labels(plots.forecast(rows, legend=False)) == []
 
 
 def test_rows_without_forecasts_are_refused(rows):
     with pytest.raises(ValueError, match="no forecasts"):
         plots.forecast(rows[rows["method"] == "target"])
+
+
+# -- the size of the crowd ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def by_sources():
+    tasks = simulate_tasks(8, n_features=3, random_state=0)
+    options = {"budgets": [2, 4, 8], "n_sources": [3, 5], "n_splits": 3, "random_state": 0}
+    methods = ["posterior", "hierarchical-unlabelled", "target"]
+    return CalibrationStudy(tasks, methods=methods, **options).run().by_sources
+
+
+def test_accuracies_stand_against_the_people_in_the_crowd(by_sources):
+    figure = plots.accuracy_by_sources(by_sources, chance=0.25)
+    curve = crowd_curve(by_sources)
+    drawn = tips(figure)
+    assert len(drawn) == len(curve) == 2 * 3 * 3
+    for one in curve.itertuples():
+        called = f"{label(one.method)}, {budget_text(one.budget)}"
+        place = drawn[f"{called}, {one.n_sources} people: {one.mean:.3f}"].place
+        assert place[1] == one.mean
+        assert abs(place[0] - one.n_sources) < 0.5
+    for ax in figure.axes:
+        [line] = [one for one in ax.get_lines() if one.get_gid() == "chance"]
+        assert set(line.get_ydata()) == {0.25}
+        assert ax.get_xlabel() == "people in the crowd"
+    names = [label("posterior"), label("hierarchical-unlabelled")]
+    assert labels(figure) == [*names, "expected, not measured", "sees test windows"]
+    assert labels(plots.accuracy_by_sources(by_sources, legend=False)) == []
 
 
 # -- effect of B ----------------------------------------------------------------------------------
@@ -672,14 +746,38 @@ def test_ids_are_in_the_svg(rows, tmp_path):
     assert re.search('id="tip:posterior.Posterior blend, 5 %: 0[.]', text)
 
 
-def test_letters_of_a_figure_do_not_overlap(counted):
-    """Titles, ticks, labels and legend of the fullest figures, in boxes of their own."""
+def few(rows):
+    """Rows of two methods at one budget."""
+    wanted = rows["method"].isin(["posterior", "target"])
+    return rows[wanted & (rows["budget"] == rows["budget"].max())]
+
+
+def test_figures_are_as_wide_as_one_or_two_columns_of_a_journal(rows, counted):
+    widths = {
+        (name, kind): 25.4 * draw(given).get_figwidth()
+        for name, draw in DRAWN.items()
+        for kind, given in (("few", few(rows)), ("some", rows), ("many", counted))
+        if (name, kind) != ("alphas", "few")
+    }
+    assert {round(width, 6) for width in widths.values()} == {88.0, 180.0}
+    assert widths["accuracy", "some"] < widths["accuracy", "many"]
+    assert widths["differences", "few"] < widths["differences", "some"]
+
+
+def test_letters_of_a_figure_do_not_overlap(rows, counted, from_zero, by_sources):
+    """Titles, ticks, labels and legend of full and of empty figures, in boxes of their own."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.text import Text
 
-    for name, draw in DRAWN.items():
-        figure = draw(counted)
+    drawn = [(name, draw(counted)) for name, draw in DRAWN.items()]
+    drawn += [(name, draw(few(rows))) for name, draw in DRAWN.items() if name != "alphas"]
+    drawn += [("one alpha", plots.alphas(few(rows), ["posterior"]))]
+    drawn += [("nobody", plots.needed(from_zero, 1.0, 1.0))]
+    drawn += [("crowd", plots.accuracy_by_sources(by_sources))]
+    for name, figure in drawn:
         FigureCanvasAgg(figure).draw()
+        sizes = {text.get_fontsize() for text in figure.findobj(Text) if text.get_text().strip()}
+        assert min(sizes) >= 6.0
         inside = figure.bbox.padded(1.0)
         # Labels of ticks beyond the ends of an axis exist, but are not drawn.
         beyond = [

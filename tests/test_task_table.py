@@ -88,8 +88,8 @@ def test_missing_features_are_dropped_and_counted(tmp_path):
     [
         ("task,label,a\np,0,1\np,1,high\n", r"row 3, column 'a': 'high' is not a number"),
         ("task,label,a\np,0,1\np,1,inf\n", r"row 3, column 'a': .*inf.* is infinite"),
-        ("task,label,a\np,0,1\n,1,2\n", r"row 3, column 'task': is empty"),
-        ("task,label,a\np,,1\np,1,2\n", r"row 2, column 'label': is empty"),
+        ("task,label,a\np,0,1\n,1,2\n", r"row 3, column 'task' is empty"),
+        ("task,label,a\np,,1\np,1,2\n", r"row 2, column 'label' is empty"),
         ("task,label,start,a\np,0,soon,1\np,1,2,2\n", r"row 2, column 'start': 'soon' is not"),
         (
             "task,label,group,a\np,0,g,1\np,1,h,2\n",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from crossfade import read_wesad
+from crossfade.signals.ecg import hamilton
 
 SFREQ = 700
 
@@ -94,6 +95,53 @@ def test_pnn20_and_the_deviation_are_those_of_the_intervals(write, tmp_path):
     # Half the difference over the mean, but for n - 1; a sample of 10 ms is the resolution.
     np.testing.assert_allclose(task.X[:4, 1], 0.05 / 0.85, rtol=0.1)
     np.testing.assert_allclose(task.X[4:, 1], 0.005 / 0.605, rtol=0.4)
+
+
+def as_run(beats):
+    """The authors' features of beats in seconds, written out."""
+    rr = np.diff(beats)
+    share = np.sum(np.abs(np.diff(rr)) > 0.0201) / len(rr)
+    frequencies = np.linspace(0.01, 1.0, 1000)
+    offsets, at = rr - np.mean(rr), beats[1:]
+    power = []
+    for frequency in 2 * np.pi * frequencies:
+        # Lomb's periodogram: a sine and a cosine, shifted so that they do not correlate.
+        sums = np.sum(np.sin(2 * frequency * at)), np.sum(np.cos(2 * frequency * at))
+        shift = np.arctan2(*sums) / (2 * frequency)
+        waves = np.cos(frequency * (at - shift)), np.sin(frequency * (at - shift))
+        power.append(sum((offsets @ wave) ** 2 / (wave @ wave) for wave in waves) / 2)
+    power = np.array(power)
+    low = power[(frequencies > 0.04) & (frequencies < 0.15)].sum()
+    high = power[(frequencies > 0.15) & (frequencies < 0.4)].sum()
+    return share, np.std(rr) / np.mean(rr), low / high
+
+
+def test_features_as_the_authors_computed_them(write, tmp_path):
+    """Beats of each window by itself, no interval dropped, and their three formulas."""
+
+    def rr(label, k):
+        # One beat in ten is missed: an interval of twice the length, which only they keep.
+        return breathing(label, k) * (2.0 if k % 10 == 9 else 1.0)
+
+    content = participant(PARTS, rr)
+    write("S2", content)
+    [task] = read_wesad(tmp_path, recipe="authors")
+    [printed] = read_wesad(tmp_path)
+    assert task.feature_names == printed.feature_names
+    np.testing.assert_array_equal(task.y, printed.y)
+    np.testing.assert_allclose(task.start, printed.start)
+    ecg = content["signal"]["chest"]["ECG"][::7, 0]
+    for row, start in zip(task.X, task.start, strict=True):
+        window = ecg[round(100 * start) :][:1500]
+        np.testing.assert_allclose(row, as_run(hamilton(window, sfreq=100) / 100), rtol=1e-6)
+    # Long intervals make the deviation, unless they are dropped.
+    assert (task.X[:, 1] > 1.5 * printed.X[:, 1]).all()
+
+
+def test_an_unknown_recipe_is_refused(write, tmp_path):
+    write("S2", participant(PARTS))
+    with pytest.raises(ValueError, match="recipe must be one of 'printed', 'authors'; got 'text'"):
+        read_wesad(tmp_path, recipe="text")
 
 
 def test_windows_are_counted_as_the_paper_counts_those_of_s2(write, tmp_path):

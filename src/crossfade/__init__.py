@@ -24,12 +24,15 @@ if TYPE_CHECKING:
         read_matb,
         read_wesad,
     )
+    from crossfade.export import export_model
     from crossfade.fisher import FisherDiscriminant
-    from crossfade.prior import MixturePrior, MulticlassPrior, Release, TaskPrior
+    from crossfade.live import LiveCalibration
+    from crossfade.prior import Ledger, MixturePrior, MulticlassPrior, Release, TaskPrior
     from crossfade.risk import (
         AlphaChoice,
         ExpectedRisk,
         RiskCurve,
+        alpha_of_sum,
         blend_directions,
         choose_alpha,
         conditional_risk,
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
         risk_curve,
     )
     from crossfade.study import CalibrationSplit, CalibrationStudy
-    from crossfade.tasks import Task, TaskSet, read_tasks
+    from crossfade.tasks import Recipe, Task, TaskSet, read_tasks
 
 __all__ = [
     "AlphaChoice",
@@ -48,20 +51,25 @@ __all__ = [
     "FisherDiscriminant",
     "HierarchicalBlendClassifier",
     "LabelForecast",
+    "Ledger",
+    "LiveCalibration",
     "MixturePrior",
     "MulticlassBlend",
     "MulticlassPrior",
     "PosteriorBlendClassifier",
+    "Recipe",
     "Release",
     "RiskCurve",
     "SavedRule",
     "Task",
     "TaskPrior",
     "TaskSet",
+    "alpha_of_sum",
     "blend_directions",
     "choose_alpha",
     "conditional_risk",
     "expected_risk",
+    "export_model",
     "forecast_labels",
     "load_mental_math",
     "load_model",
@@ -77,13 +85,14 @@ __all__ = [
 # Rooms are loaded when one of their names is first asked for, so that `crossfade --help` need not
 # wait for scikit-learn.
 _ROOMS = {
-    "tasks": ("Task", "TaskSet", "read_tasks"),
+    "tasks": ("Recipe", "Task", "TaskSet", "read_tasks"),
     "fisher": ("FisherDiscriminant",),
-    "prior": ("MixturePrior", "MulticlassPrior", "Release", "TaskPrior"),
+    "prior": ("Ledger", "MixturePrior", "MulticlassPrior", "Release", "TaskPrior"),
     "risk": (
         "AlphaChoice",
         "ExpectedRisk",
         "RiskCurve",
+        "alpha_of_sum",
         "blend_directions",
         "choose_alpha",
         "conditional_risk",
@@ -101,6 +110,7 @@ _ROOMS = {
         "load_model",
         "save_model",
     ),
+    "export": ("export_model",),
     "datasets": (
         "load_mental_math",
         "make_matb_like",
@@ -110,9 +120,12 @@ _ROOMS = {
     ),
     "study": ("CalibrationSplit", "CalibrationStudy"),
     "simulate": (),
+    "federation": (),
     "signals": (),
     "plots": (),
     "report": (),
+    "live": ("LiveCalibration",),
+    "moabb": (),
     "exceptions": (),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}

@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from crossfade._typing import Array, RandomState
 
+#: Largest weight of a sample or number of samples, and one over the smallest.
+HEAVIEST = 1e15
+
 
 def check_choice(name: str, value: object, allowed: Sequence[str]) -> str:
     """Return `value` if it is one of the allowed words."""
@@ -28,17 +31,22 @@ def check_number(
     is_number = isinstance(value, (int, float, np.integer, np.floating))
     if isinstance(value, (bool, np.bool_)) or not is_number:
         raise ValueError(f"{name} must be a number {bounds}{also}; got {value!r}.")
-    number = float(value)  # type: ignore[arg-type]
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        number = np.nan
     if not low <= number <= high:
         raise ValueError(f"{name} must be a number {bounds}{also}; got {value!r}.")
     return number
 
 
-def check_integer(name: str, value: object, low: int) -> int:
-    """Return `value` as an int if it is a whole number of at least `low`."""
+def check_integer(name: str, value: object, low: int, high: int | None = None) -> int:
+    """Return `value` as an int if it is a whole number of at least `low`, and at most `high`."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or int(value) < low:  # type: ignore[call-overload]
         raise ValueError(f"{name} must be a whole number of at least {low}; got {value!r}.")
+    if high is not None and int(value) > high:  # type: ignore[call-overload]
+        raise ValueError(f"{name} must be a whole number of at most {high}; got a larger one.")
     number: int = int(value)  # type: ignore[call-overload]
     return number
 
@@ -70,13 +78,35 @@ def check_finite(
     raise ValueError(f"{name} is too large to be squared: {size:.3g}. Rescale it.")
 
 
+def refuse_masked(name: str, values: object) -> None:
+    """Refuse a masked array in which anything is masked."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return
+    mask = np.ma.getmaskarray(values)
+    if mask.any():
+        places = np.argwhere(mask)
+        where = ", ".join(str(tuple(one)) for one in places[:3].tolist())
+        more = ", ..." if len(places) > 3 else ""
+        raise ValueError(
+            f"{name} has {len(places)} of {mask.size} values masked, at {where}{more}: masked "
+            "values are missing. Fill them, or drop those rows."
+        )
+
+
 def _as_floats(name: str, values: ArrayLike) -> Array:
-    if np.iscomplexobj(values):
-        raise ValueError(f"{name} must be real numbers; got complex ones.")
+    refuse_masked(name, values)
     try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as reason:
+        given = np.asarray(values)
+        kind = given.dtype.kind
+        if kind == "O" and any(isinstance(one, (str, bytes)) for one in given.flat):
+            kind = "U"
+        if kind not in "cUSMm":
+            return given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as reason:
         raise ValueError(f"{name} must be numbers, in rows of equal length: {reason}.") from reason
+    if kind == "c":
+        raise ValueError(f"{name} must be real numbers; got complex ones.")
+    raise ValueError(f"{name} must be numbers; got {'text' if kind in 'US' else 'times'}.")
 
 
 def check_covariance(name: str, values: ArrayLike, n_features: int) -> Array:
@@ -157,6 +187,8 @@ def check_classes(classes: Sequence[Any] | None) -> tuple[Any, Any] | None:
     values = np.asarray(classes)
     if values.shape != (2,) or not values[0] < values[1]:
         raise ValueError(f"classes must be two different labels in sorted order; got {classes!r}.")
+    if values.dtype.kind == "c" or (values.dtype.kind == "f" and not np.isfinite(values).all()):
+        raise ValueError(f"classes must be labels that are numbers, or text; got {classes!r}.")
     low, high = values.tolist()
     return low, high
 
@@ -165,6 +197,8 @@ def check_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]
     """Return one name for each feature."""
     if names is None:
         return None
+    if isinstance(names, str) or not np.ndim(names):
+        raise ValueError(f"feature_names must be a list of {n_features} names; got {names!r}.")
     if len(names) != n_features:
         raise ValueError(f"feature_names must be {n_features} names; got {len(names)}.")
     return tuple(str(name) for name in names)
@@ -195,11 +229,14 @@ def check_counts(n_samples: ArrayLike) -> Array:
     """Return samples per class; one number counts both classes and is taken as balanced."""
     counts = check_finite("n_samples", n_samples, 0)
     if counts.ndim == 0:
-        total = check_number("n_samples", counts.item(), 2.0)
-        return np.full(2, total / 2.0)
+        counts = np.full(2, check_number("n_samples", counts.item(), 2.0) / 2.0)
     if counts.shape != (2,) or not np.isfinite(counts).all() or counts.min() <= 0.0:
         raise ValueError(
             f"n_samples must be one number or a pair of positive numbers; got {n_samples!r}."
+        )
+    if counts.min() < 1.0 / HEAVIEST or counts.max() > HEAVIEST:
+        raise ValueError(
+            f"n_samples must be numbers from {1.0 / HEAVIEST:g} to {HEAVIEST:g}; got {n_samples!r}."
         )
     return counts
 
@@ -208,7 +245,13 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
     """Turn a seed, a Generator or scikit-learn's RandomState into a Generator."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as reason:
+        raise ValueError(
+            "random_state must be a whole number of at least 0, a Generator or None; got "
+            f"{random_state!r}."
+        ) from reason
 
 
 def grid_of(step: object) -> Array:
@@ -221,3 +264,47 @@ def grid_of(step: object) -> Array:
             f"{1.0 / n_steps:.6g}."
         )
     return np.linspace(0.0, 1.0, n_steps + 1)
+
+
+#: Largest feature whose fourth power, summed over samples and features, is still a number; and the
+#: smallest.
+LARGEST, SMALLEST = 1e60, 1e-60
+
+
+def refuse_size(largest: Array, whose: str = "X") -> None:
+    """Refuse features whose powers are no numbers, by the largest absolute value (d,) of each."""
+    most = float(largest.max(initial=0.0))
+    if most > LARGEST or 0.0 < most < SMALLEST:
+        raise ValueError(
+            f"The features of {whose} are of size {most:.3g}, and their squares are beyond what a "
+            "number can hold. Rescale them."
+        )
+    small = np.flatnonzero((largest > 0.0) & (largest < SMALLEST))
+    if small.size:
+        raise ValueError(
+            f"Feature {small[0]} of {whose} is of size {largest[small[0]]:.3g}, and its square is "
+            "beyond what a number can hold. Rescale it, or leave it out."
+        )
+
+
+def as_labels(labels: Any) -> NDArray[Any]:
+    """Labels as an array; refuses what is none."""
+    try:
+        array = np.asarray(labels)
+    except ValueError as reason:
+        raise ValueError(
+            f"Labels must be one number, text or boolean for each sample: {reason}"
+        ) from reason
+    if array.dtype.kind == "c":
+        raise ValueError("Labels must be numbers, text or booleans; got complex numbers.")
+    return array
+
+
+def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
+    """Sorted labels that occur; refuses those that have no order."""
+    try:
+        return np.unique(labels)
+    except TypeError as reason:
+        raise ValueError(
+            f"Labels must be numbers, text or booleans, all of one kind: {reason}."
+        ) from reason

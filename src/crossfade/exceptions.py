@@ -8,8 +8,11 @@
     UserWarning
       CancellingSourcesWarning  the crowd's directions cancel, so that only the person's own is used
       ContradictionWarning      a person's labelled windows contradict the crowd
-      MissingPartWarning        a prior lacks what a blend asks for, which goes on without it
+      MissingPartWarning        a prior lacks what is asked of it, which goes on without it
       DroppedWindowsWarning     windows with missing features were left out
+      TableWarning              something in a table may mislead: a counter, a copy of the label
+      UncountedReleaseWarning   a prior without a ledger was released
+      UnitsWarning              windows cannot be in the units of the prior
 """
 
 
@@ -30,8 +33,20 @@ class ContradictionWarning(UserWarning):
 
 
 class MissingPartWarning(UserWarning):
-    """A prior lacks a part that a blend asks for; the message says what is lost."""
+    """A prior lacks a part that is asked for; the message says what is lost."""
 
 
 class DroppedWindowsWarning(UserWarning):
     """Windows in which features are missing were left out."""
+
+
+class TableWarning(UserWarning):
+    """Something in a table of tasks may mislead; the message says what, and what to do."""
+
+
+class UncountedReleaseWarning(UserWarning):
+    """A prior was released that has no ledger, so that nobody counts what is spent."""
+
+
+class UnitsWarning(UserWarning):
+    """Windows cannot be in the units of the prior: they vary, or lie, too far from its people's."""

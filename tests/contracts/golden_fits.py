@@ -146,7 +146,10 @@ PRIORS = {
     "tasks isotropic": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), isotropic=True),
     "tasks kept": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), keep_directions=True),
     "tasks raw": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), _RAW, None),
-    "tasks scaled": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), feature_scale=_SCALE),
+    # Without parts, so that the same tasks can be given as domains too.
+    "tasks scaled": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), feature_scale=_SCALE).without(
+        "parts"
+    ),
     "tasks ledoit_wolf": lambda: TaskPrior.from_tasks(
         draw_tasks(8, 4), FisherDiscriminant(shrinkage="ledoit_wolf")
     ),
@@ -756,7 +759,7 @@ FUNCTIONS = {
 #: Every named method for two classes, but for "private", which needs OpenDP.
 TWO_CLASS = (
     *("target", "average-source", "paper", "oracle", "random-alpha", "target-shrunk", "convex"),
-    *("posterior", "posterior-unlabelled", "lda", "pooled", "mixture", "convex-mixture"),
+    *("posterior", "posterior-unlabelled", "lda", "lda-pooled", "mixture", "convex-mixture"),
     *("per-task", "pairwise", "one-vs-rest"),
 )
 #: Those that minimise over a continuous weight.
@@ -783,7 +786,7 @@ STUDIES = {
     ),
     "three classes": lambda: CalibrationStudy(
         draw_tasks(6, 4, (10, 9, 8), tuple("abc")),
-        methods=["pairwise", "one-vs-rest", "lda", "pooled"],
+        methods=["pairwise", "one-vs-rest", "lda", "lda-pooled"],
         budgets=[2, 4],
         n_splits=2,
         **SEEDED,
@@ -856,6 +859,8 @@ MODEL_FILES = {
     "released.json": partial(_save_fit, "posterior: prior released"),
     "version-2-posterior.json": partial(_save_fit, "posterior: text"),
     "version-2-hierarchical.json": partial(_save_fit, "hierarchical: prior tasks text"),
+    "version-3-hierarchical.json": partial(_save_fit, "hierarchical: prior tasks text"),
+    "version-3-pairwise.json": partial(_save_fit, "many: posterior pairwise k=3"),
 }
 
 
@@ -889,21 +894,15 @@ def numbers_of_model_file(path):
     """What a model from a file says of some fixed points."""
     rule = load_model(path)
     points = Fit(None, draw_samples(4, (6, 5), seed=1)[0]).points
-    return {
+    names = ["coef_", "intercept_", "projection_", "midpoint_", "feature_scale_", "alpha_"]
+    names += ["class_prior_", "expected_accuracy_", "expected_accuracy_error_", "n_labelled_"]
+    found = {
         "decision_function": rule.decision_function(points),
         "predict_proba": rule.predict_proba(points),
         "second": rule.predict(points) == rule.classes_[1],
-        "coef_": rule.coef_,
-        "intercept_": rule.intercept_,
-        "projection_": rule.projection_,
-        "midpoint_": rule.midpoint_,
-        "feature_scale_": rule.feature_scale_,
-        "alpha_": rule.alpha_,
-        "class_prior_": rule.class_prior_,
-        "expected_accuracy_": rule.expected_accuracy_,
-        "expected_accuracy_error_": rule.expected_accuracy_error_,
-        "n_labelled_": rule.n_labelled_,
     }
+    # Of many classes there is no one direction.
+    return found | {name: getattr(rule, name) for name in names if hasattr(rule, name)}
 
 
 # -- all groups -----------------------------------------------------------------------------------

@@ -334,7 +334,18 @@ REFUSALS = {
         "domains of text": lambda: _domains(list("aabbcc")),
         "domains without target": lambda: _domains([1, 2, 1, 2, 1, 2]),
         "domains weighted": lambda: _domains([1, 1, -1, 1, 1, -1], sample_weight=Y + 1.0),
-        "domains unlabelled": lambda: _domains([1, 1, -2, 1, 1, -2], y=[0, 0, -1, 1, 1, -1]),
+        "domains unlabelled": lambda: PosteriorBlendClassifier(classes=(0, 1)).fit(
+            X, 0 * Y - 1, sample_domain=[-2] * 6
+        ),
+        "domains of two targets": lambda: _domains([1, 1, -1, 1, 1, -2]),
+        "two conventions": lambda: _domains([1, 1, -1, 1, 1, -1], groups=list("aabaab")),
+        "groups short": lambda: PosteriorBlendClassifier().fit(X, Y, groups=[1, 2]),
+        "target without subjects": lambda: PosteriorBlendClassifier().fit(
+            X, Y, X_target_labeled=X, y_target_labeled=Y
+        ),
+        "target untransformed": lambda: PosteriorBlendClassifier().fit(
+            X, Y, subjects=[1] * 6, X_target_unlabeled=np.zeros((4, 2, 9))
+        ),
         "partial text": lambda: _partial((X, Y), (X, np.array(list("aaabbb")))),
         "partial one class": lambda: _partial((X[:3], Y[:3])),
         "partial waits": lambda: _partial((X[:3], Y[:3]), classes=(0, 1)).predict(X),
@@ -556,7 +567,7 @@ REFUSALS = {
         "prior as many": lambda: MulticlassPrior.load(_saved(_prior())),
         "classes of bytes": lambda: _prior(classes=(b"a", b"b")).save("p.npz"),
         "no folder": lambda: _prior().save("no/folder.npz"),
-        "model of a rule": lambda: save_model(_fisher(), "model.json"),
+        "model of a prior": lambda: save_model(_prior(), "model.json"),
         "model not fitted": lambda: save_model(PosteriorBlendClassifier(), "model.json"),
         "no model": lambda: load_model("none.json"),
         "model text": lambda: load_model(_write("model.json", "hello")),

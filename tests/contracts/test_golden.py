@@ -191,8 +191,10 @@ def test_model_files_are_still_read(name, stored):
 def test_models_are_saved_with_the_same_fields(name, tmp_path):
     fits.MODEL_FILES[name](tmp_path / name)
     old, new = (golden.json.loads((folder / name).read_text()) for folder in (FILES, tmp_path))
-    # Version 2 has the law of the forecast in the place of a slope.
-    assert list(new) == ["calibration" if field == "slope" else field for field in old]
-    assert new["version"] == 2
+    # Version 2 has the law of the forecast in the place of a slope, and version 3 more fields.
+    kept = [field for field in new if field in old or field == "calibration"]
+    assert kept == ["calibration" if field == "slope" else field for field in old]
+    assert set(new) - set(kept) <= {"coupling", "forecast", "recipe", "card"}
+    assert new["version"] == 3
     for field in ("format", "blend", "classes", "feature_names", "n_labelled"):
         assert new[field] == old[field], field

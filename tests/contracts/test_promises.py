@@ -239,13 +239,20 @@ def test_a_saved_prior_holds_no_row_of_anybodys_data(tmp_path, n_each, isotropic
             archive[name].ravel() for name in archive.files if archive[name].dtype == np.float64
         ]
     held = np.concatenate(numbers)
-    allowed = {"direction_sum": 5, "feature_scale": 5, "half_gap": 5, "autocorrelation": 30}
+    # Digests of 16 bytes, from which no window can be told.
+    allowed = {
+        "parts": 3 * 16,
+        "direction_sum": 5,
+        "feature_scale": 5,
+        "half_gap": 5,
+        "autocorrelation": 30,
+    }
     if not isotropic:
         allowed |= {"outer_sum": 25, "within_covariance": 25}
         sums = {"mean_sum": 10, "outer_sum": 100, "within_sum": 25, "run_sums": 225}
         allowed |= {f"class_means.{name}": size for name, size in sums.items()}
         allowed |= {"class_means.run_counts": 9}
-        verbs = ("convex", "posterior", "hierarchical") if min(n_each) > 4 else ()
+        verbs = ("convex", "posterior", "hierarchical")
         allowed |= {f"replay.{verb}": 486 for verb in verbs}
     text = ("header", "sha256", "card_json", "card_md")
     assert {name: sizes[name] for name in sizes if name not in text} == allowed
@@ -280,6 +287,12 @@ def test_a_prior_holds_what_the_design_lists_and_nothing_else(make_tasks):
         "direction_noise",
         "class_means",
         "replay",
+        "transform",
+        "class_names",
+        "people",
+        "parts",
+        "recipe",
+        "sessions",
     }
     assert prior.directions is None
     assert len(pickle.dumps(prior.without("class_means", "replay"))) < 3000

@@ -14,6 +14,7 @@ from rich.console import Console
 from crossfade.cli import main
 from crossfade.cli._output import progress
 from crossfade.simulate import SCENARIOS
+from crossfade.study._methods import METHODS
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def test_newcomers_prints_the_table_and_saves_the_picture(run, tmp_path):
     result = run("simulate", "newcomers", "--repeats", "5")
     assert result.exit_code == 0, result.output
     for name in ("target", "average-source", "convex", "posterior", "hierarchical", "lda"):
-        assert name in result.stdout
+        assert f"\n{METHODS[name].label} " in result.stdout
     assert (tmp_path / "results" / "newcomers.png").read_bytes().startswith(b"\x89PNG")
     assert len(pd.read_csv(tmp_path / "results" / "newcomers.csv")) == 30
     assert "Written: results/newcomers.csv, results/newcomers.png" in result.stdout
@@ -51,8 +52,22 @@ def test_figure3_prints_differences_from_the_paper(run, tmp_path):
     table = pd.read_csv(tmp_path / "results" / "figure3.csv")
     row = table[(table["classifier"] == "target") & (table["x"] == 50)].iloc[0]
     assert f"({row['accuracy'] - row['reference_accuracy']:+.3f})" in result.stdout
-    assert "Forecast of posterior, covariance plug-in: off by" in result.stdout
+    assert "Forecast of the posterior blend, covariance estimated: off by" in result.stdout
     assert (tmp_path / "results" / "figure3.svg").exists()
+
+
+@pytest.mark.parametrize(("recipe", "words"), [("authors", "as its authors"), ("printed", "as p")])
+def test_the_papers_recipes_have_files_of_their_own(run, tmp_path, recipe, words):
+    options = ["--repeats", "4", "--jobs", "1", "--recipe", recipe]
+    result = run("simulate", "figure3", "--panel", "kappa", *options)
+    assert result.exit_code == 0, result.output
+    assert f"Figure 3 {words}" in result.stdout
+    assert "Forecast" not in result.stdout
+    table = pd.read_csv(tmp_path / "results" / f"figure3-{recipe}.csv")
+    assert set(table["classifier"]) == {"target", "average-source", "paper"}
+    result = run("simulate", "figure2", "--sources", "10", "--samples", "20", *options)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "results" / f"figure2-{recipe}.png").exists()
 
 
 def test_misspecified_names_who_survives(run, tmp_path):
@@ -171,7 +186,7 @@ def test_progress_in_a_log_is_a_line_now_and_then():
 
 @pytest.mark.parametrize(("told", "said"), [((), "at work"), ((2, 7), "2 of 7 (29%)")])
 def test_long_work_says_in_a_log_that_it_goes_on(monkeypatch, told, said):
-    """Nothing is finished for a minute, and there is a line all the same."""
+    """Nothing is finished for half a minute, and there is a line all the same."""
     now = [0.0]
     written = threading.Event()
 
@@ -185,9 +200,9 @@ def test_long_work_says_in_a_log_that_it_goes_on(monkeypatch, told, said):
     with progress("Study", Console(file=log), lambda: now[0]) as on_progress:
         if told:
             on_progress(*told)
-        now[0] = 55.0
+        now[0] = 30.0
         assert written.wait(30.0)
-    assert log.getvalue().splitlines()[0] == f"Study: {said} after 55 s"
+    assert log.getvalue().splitlines()[0] == f"Study: {said} after 30 s"
 
 
 def test_short_work_writes_no_progress_to_a_log():
@@ -227,7 +242,7 @@ def test_tables_fit_eighty_columns(run, monkeypatch):
         result = run("simulate", study, "--repeats", "2", "--jobs", "1")
         assert max(map(len, result.stdout.splitlines())) <= 80
         assert "…" not in result.stdout
-        assert "average-" in result.stdout
+        assert "Crowd" in result.stdout
 
 
 def test_a_terminal_without_unicode_gets_plain_signs(tmp_path, monkeypatch):

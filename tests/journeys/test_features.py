@@ -1,5 +1,7 @@
 """``crossfade features`` and ``crossfade tasks``, as a newcomer types them."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,10 +11,15 @@ import crossfade as cf
 from crossfade.cli import main
 
 pytest.importorskip("mne")
+# The two states of these simulated people differ more than any real ones do.
+pytestmark = pytest.mark.filterwarnings("ignore:.*alone separate:crossfade.exceptions.TableWarning")
 
 NAMES = ["EEG Fz", "EEG Cz", "EEG Pz", "EEG Oz", "ECG ECG"]
 PATTERN = r"(?P<task>p\d+)_(?P<label>\d)"
 BY_NAME = ["--label-from", "filename", "--pattern", PATTERN]
+
+
+CAUSAL = ["--causal", "--channels", "Fz,Cz", "--window", "2"]
 
 
 @pytest.fixture
@@ -49,7 +56,8 @@ def test_a_folder_becomes_a_table_that_can_be_shown(run, folder):
     shown = run("tasks", "show", "tasks.csv")
     assert shown.exit_code == 0, shown.output
     prior = cf.TaskPrior.from_tasks(tasks)
-    for text in ("p3", "48 of 0, 48 of 1", "6: Fz_theta", f"{prior.concentration:.2f}, shrunk"):
+    kappa = f"{prior.concentration:.2f}, with shrinkage"
+    for text in ("p3", "48 of class 0, 48 of class 1", "6: Fz_theta", kappa):
         assert text in shown.stdout
 
 
@@ -197,16 +205,64 @@ def test_show_takes_names_for_text(run, tmp_path):
     assert result.exit_code == 0, result.output
     assert "[/b]" in result.stdout
     # Of the two, one has classes that do not differ.
-    assert "needs two tasks with two classes each" in result.stdout
+    assert "it takes two tasks with two classes each" in result.stdout
 
 
 def test_an_output_that_cannot_be_written_is_said_at_once(run, folder):
     result = run("features", "eeg", "lab", "-o", "/proc/t.csv", *BY_NAME)
     assert result.exit_code == 2
     assert "/proc/t.csv cannot be written" in " ".join(result.stderr.split())
+    os.mkfifo("node.csv")
+    result = run("features", "eeg", "lab", "-o", "node.csv", *BY_NAME)
+    assert result.exit_code == 2
+    assert "node.csv is a pipe, and is not replaced by a file." in " ".join(result.stderr.split())
+
+
+def test_a_table_on_standard_output(run, folder):
+    to_file = run("features", "eeg", "lab", "-o", "t.csv", *BY_NAME)
+    to_stdout = run("features", "eeg", "lab", "-o", "-", *BY_NAME)
+    assert to_stdout.exit_code == 0
+    assert to_stdout.stdout_bytes == (folder.parent / "t.csv").read_bytes()
+    assert to_stdout.stderr == to_file.stderr + to_file.stdout.replace("t.csv", "-", 1)
 
 
 def test_a_class_that_matches_nothing_lists_the_labels_found(run, folder):
     result = run("features", "eeg", "lab", "-o", "t.csv", *BY_NAME, "--class", "7")
     assert result.exit_code == 1
     assert "since '1' is none of the labels that count." in result.stderr
+
+
+def test_a_table_says_how_it_was_made(run, folder):
+    for name, words in (("causal", CAUSAL), ("usual", CAUSAL[1:])):
+        result = run("features", "eeg", "lab", "-o", f"{name}.parquet", *BY_NAME, *words)
+        assert result.exit_code == 0, result.output
+    causal, usual = (cf.read_tasks(f"{name}.parquet") for name in ("causal", "usual"))
+    assert (causal.recipe.filter, usual.recipe.filter) == ("causal", "zero-phase")
+    assert causal.recipe.averaged == ("Fz", "Cz", "Pz", "Oz")
+    # The same powers, but for the edges and the phase.
+    assert np.corrcoef(causal[0].X[:, 1], usual[0].X[:, 1])[0, 1] > 0.9
+
+    assert run("prior", "build", "causal.parquet", "-o", "prior.npz").exit_code == 0
+    assert "filtered causally from 0.5 to 30 Hz" in " ".join(
+        run("prior", "show", "prior.npz").stdout.split()
+    )
+    result = run("prior", "check", "prior.npz", "usual.parquet")
+    assert result.exit_code == 1
+    assert "these windows are filtered with zero phase" in " ".join(result.output.split())
+
+
+def test_recordings_of_two_rates_are_not_resampled_causally(run, folder, make_eeg, write_edf):
+    write_edf(folder / "p9_0.edf", make_eeg(seconds=30.0, sfreq=200.0), NAMES, sfreq=200.0)
+    result = run("features", "eeg", "lab", "-o", "tasks.parquet", *BY_NAME, *CAUSAL)
+    assert result.exit_code == 1
+    assert "p9_0.edf: It has 200 samples a second, others have 100, and causal" in result.stderr
+    assert len(cf.read_tasks("tasks.parquet")) == 4
+
+
+def test_causal_tangent_vectors_leave_out_the_windows_of_the_first_mean(run, folder):
+    words = ["--features", "tangent", *CAUSAL]
+    assert run("features", "eeg", "lab", "-o", "tasks.parquet", *BY_NAME, *words).exit_code == 0
+    tasks = cf.read_tasks("tasks.parquet")
+    assert [task.start[0] for task in tasks] == [16.0] * 4
+    assert [len(task.y) for task in tasks] == [15 + 15 - 8] * 4
+    assert tasks.recipe.centre == "past"

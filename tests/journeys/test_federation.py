@@ -1,284 +1,177 @@
-"""Hospitals as processes on loopback addresses: TLS, a site that dies, what the server saw."""
+"""Three hospitals, one folder each: the commands of ``docs/federation.md``, as they stand there."""
 
-import datetime
-import io
-import ipaddress
-import os
-import pickle
+import re
+import shlex
+import shutil
 import socket
-import ssl
-import subprocess
-import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import chdir
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from crossfade import TaskPrior, load_mental_math
+from crossfade import HierarchicalBlendClassifier, Task, TaskPrior, TaskSet, load_mental_math
+from crossfade.cli import main
+from tests import pages
 
-pytest.importorskip("flwr")
+pytest.importorskip("cryptography")
 
-from crossfade.federated import Agreement, FederationError, join, serve, write_scale
-from crossfade.federated._secure import RESIDUES
-from crossfade.federated._sums import local_prior, packed, rounding
-
-SITES = ["A", "B", "C", "D", "E"]
-COMMAND = "import sys; from crossfade.cli import main; main(sys.argv[1:])"
-# The server's commands, with a record of every message that reached it.
-RECORDED = """
-import pickle, sys
-from flwr.superlink.grid import HttpGrid
-pull, seen = HttpGrid.pull_messages, []
-def recorded(self, ids):
-    replies = list(pull(self, ids))
-    for reply in replies:
-        records = {} if reply.has_error() else {
-            name: dict(record) for kind in ("config_records", "metric_records", "array_records")
-            for name, record in getattr(reply.content, kind).items()
-        }
-        seen.append((reply.metadata.src_node_id, records))
-    pickle.dump(seen, open("seen.pickle", "wb"))
-    return replies
-HttpGrid.pull_messages = recorded
-"""
-# A site whose machine goes down when it is asked for its masked sums.
-DIES = """
-import os
-from types import SimpleNamespace
-from crossfade.federated import _apps
-protocol = _apps.client_protocol()
-def dies(message, context, call_next):
-    if message.content.config_records["secaggplus_configs"]["stage"].startswith("collect"):
-        os._exit(7)
-    return protocol.secaggplus_mod(message, context, call_next)
-_apps.client_protocol = lambda: SimpleNamespace(secaggplus_mod=dies)
-"""
-# Loaded by every process, Flower's too: notes each address that it speaks to or listens on.
-AUDIT = """
-import os, sys
-def note(event, args):
-    if event in ("socket.connect", "socket.bind", "socket.sendto") and isinstance(args[1], tuple):
-        with open(os.environ["ADDRESSES"], "a") as file:
-            file.write(f"{args[1][0]}\\n")
-    elif event == "socket.getaddrinfo":
-        with open(os.environ["ADDRESSES"], "a") as file:
-            file.write(f"{args[0]}\\n")
-sys.addaudithook(note)
-"""
+PAGE = (Path(__file__).parents[2] / "docs" / "federation.md").read_text()
+#: Of each command the first, that of Hospital A.
+COMMANDS = {
+    command.split()[2]: command.replace("\\\n", "")
+    for block in reversed(pages.blocks_of(PAGE)[0])
+    if block.language == "console"
+    for command, _ in reversed(block.commands)
+    if command.startswith("crossfade")
+}
+ENDS = ("key", "pub", "masked")
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+def run(folder, command, site="a"):
+    """Run a command of the page in a folder, for a site."""
+    words = shlex.split(command.replace("Hospital A", f"Hospital {site.upper()}"))[1:]
+    own = {f"a{suffix}": f"{site}{suffix}" for suffix in (".key", ".masked")} | {"a": site}
+    expanded = []
+    for word in words:
+        found = sorted(path.name for path in folder.glob(word)) if "*" in word else []
+        expanded += found or [own.get(word, word)]
+    with chdir(folder):
+        return CliRunner().invoke(main, expanded)
 
 
-def make_certificates(folder, name):
-    """An authority, and a certificate for 127.0.0.1 that it signed."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    now = datetime.datetime.now(datetime.UTC)
-
-    def certificate(called, key, issuer, signer, extensions):
-        named = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, called)])
-        builder = x509.CertificateBuilder().subject_name(named)
-        builder = builder.issuer_name(issuer.subject if issuer else named)
-        builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
-        builder = builder.not_valid_before(now - datetime.timedelta(days=1))
-        builder = builder.not_valid_after(now + datetime.timedelta(days=1))
-        for extension, critical in extensions:
-            builder = builder.add_extension(extension, critical)
-        return builder.sign(signer, hashes.SHA256())
-
-    authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
-    basics = [(x509.BasicConstraints(True, None), True), (usage, True)]
-    identity = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
-    authority = certificate(name, authority_key, None, authority_key, [*basics, (identity, False)])
-    here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    signed_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
-    server = certificate(
-        "server", key, authority, authority_key, [(here, False), (signed_by, False)]
-    )
-    pem = serialization.Encoding.PEM
-    files = [folder / f"{name}-{part}.pem" for part in ("authority", "server", "key")]
-    files[0].write_bytes(authority.public_bytes(pem))
-    files[1].write_bytes(server.public_bytes(pem))
-    plain, pkcs8 = serialization.NoEncryption(), serialization.PrivateFormat.PKCS8
-    files[2].write_bytes(key.private_bytes(pem, pkcs8, plain))
-    return files
+def well(result):
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    return result.stdout
 
 
-@contextmanager
-def started(folder, code, *words):
-    """A process of this interpreter, ended with the context whatever happens."""
-    (folder / "audit").mkdir(exist_ok=True)
-    (folder / "audit" / "sitecustomize.py").write_text(AUDIT)
-    paths = [str(folder / "audit"), os.environ.get("PYTHONPATH", "")]
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, words)],
-        cwd=folder,
-        stdin=subprocess.PIPE,
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-            "ADDRESSES": str(folder / "addresses"),
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            stream.close()
+def refused(result, message):
+    assert result.exit_code == 1, result.output
+    assert message in result.stderr
+    assert "Traceback" not in result.output
 
 
-def test_five_hospitals_one_of_which_dies(tmp_path):
-    tasks = load_mental_math()
-    parts = dict(
-        zip(SITES, (tasks[:8], tasks[8:15], tasks[15:22], tasks[22:29], tasks[29:]), strict=True)
-    )
-    for name, part in parts.items():
-        part.write(tmp_path / f"{name}.csv")
-    # From tasks that may be shown, to all sites.
-    scale = TaskPrior.from_tasks(tasks[:4]).feature_scale
-    write_scale(tmp_path / "scale.csv", tasks.feature_names, scale)
-    authority, certificate, key = make_certificates(tmp_path, "ours")
-    address = f"127.0.0.1:{free_port()}"
-    serving = ["federate", "serve", "--sites", 5, "--scale", "scale.csv", "--classes", 0, 1]
-    serving += ["--address", address, "--certificate", certificate, "--key", key]
-    serving += ["--authority", authority, "--timeout", 10, "-o", "prior.npz"]
+@pytest.fixture
+def hospitals(tmp_path, monkeypatch):
+    """Folders of three hospitals with their tasks, and of the one who adds up; no network."""
 
-    def joining(name):
-        words = ["federate", "join", f"{name}.csv", "--scale", "scale.csv", "--server", address]
-        return [*words, "--site", name, "--authority", authority, "-o", f"prior-{name}.npz"]
+    def refuse(*_):
+        raise AssertionError("a command opened a connection")
 
-    with ExitStack() as stack:
-
-        def start(code, words):
-            return stack.enter_context(started(tmp_path, code, *words))
-
-        server = start(RECORDED + COMMAND, serving)
-        sites = {
-            name: start(DIES + COMMAND if name == "D" else COMMAND, joining(name)) for name in SITES
-        }
-        out, err = server.communicate(timeout=300)
-        assert server.returncode == 0, err
-        ends = {name: site.communicate(timeout=60) for name, site in sites.items()}
-        codes = {name: site.returncode for name, site in sites.items()}
-    assert codes == {"A": 0, "B": 0, "C": 0, "D": 7, "E": 0}, ends
-    assert "dropped out, and not in the prior: D" in err
-    assert "TaskPrior(n_tasks=29, n_features=9" in out
-
-    # The prior is the pooled one of those who stayed, to the protocol's rounding.
-    prior = TaskPrior.load(tmp_path / "prior.npz")
-    stayed = [task for name in "ABCE" for task in parts[name]]
-    pooled = TaskPrior.from_tasks(stayed, feature_scale=scale)
-    assert prior.n_tasks == pooled.n_tasks == 29
-    assert np.abs(prior.direction_sum - pooled.direction_sum).max() <= rounding(4, 64)
-    assert np.abs(prior.outer_sum - pooled.outer_sum).max() <= rounding(4, 64)
-    np.testing.assert_array_equal(prior.feature_scale, scale)
-    for name in "ABCE":
-        theirs = TaskPrior.load(tmp_path / f"prior-{name}.npz")
-        np.testing.assert_array_equal(theirs.outer_sum, prior.outer_sum)
-    assert not (tmp_path / "prior-D.npz").exists()
-
-    # What the server saw holds nobody's direction.
-    agreement = Agreement(scale, (0, 1), tasks.feature_names)
-    truth = [packed(local_prior(part, agreement), 64) for part in parts.values()]
-    seen = pickle.loads((tmp_path / "seen.pickle").read_bytes())
-    masked = []
-    for _, records in seen:
-        for record in records.values():
-            masked += [*record.get("masked_params", [])[1:]]
-            assert set(record) <= {
-                *("site", "pk1", "pk2", "dsts", "ctxts", "masked_params", "nids", "shares"),
-                *("num_examples", "code", "message"),
-            }
-            assert record.get("num_examples", 1) == 1
-    vectors = [np.load(io.BytesIO(content)) for content in masked]
-    assert len(vectors) == 4
-    for vector in vectors:
-        assert vector.shape == truth[0].shape
-        assert vector.max() > RESIDUES // 2
-        for plain in truth:
-            assert abs(np.corrcoef(vector, plain)[0, 1]) < 4.5 / np.sqrt(plain.size)
-    # One of Flower's libraries binds ::1 for a moment, to learn whether there is IPv6.
-    assert set((tmp_path / "addresses").read_text().split()) <= {"127.0.0.1", "::1"}
-
-
-def test_a_site_does_not_speak_with_a_server_that_it_cannot_trust(tmp_path):
-    _, certificate, key = make_certificates(tmp_path, "ours")
-    stranger, *_ = make_certificates(tmp_path, "theirs")
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate, key)
-
-    def answer_once(server):
-        with suppress(ssl.SSLError), server.accept()[0] as raw:
-            tls.wrap_socket(raw, server_side=True).close()
-
-    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
-        pool.submit(answer_once, server)
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        agreement = Agreement(np.ones(3), (0, 1))
-        with pytest.raises(FederationError, match="certificate verify failed"):
-            join(np.eye(3), agreement, "A", address, root_certificates=stranger)
-
-
-def test_three_sites_without_certificates_on_loopback():
-    W = np.eye(3)
-    agreement = Agreement(np.ones(3), (0, 1))
-    other = Agreement([1.0, 2.0, 1.0], (0, 1))
-    address = f"127.0.0.1:{free_port()}"
-    with ThreadPoolExecutor(5) as pool:
-        seen = []
-        server = pool.submit(
-            serve, agreement, 3, address=address, wait=120, timeout=60, on_message=seen.append
-        )
-        odd = pool.submit(join, W[:1], other, "odd", address, wait=120)
-        with pytest.raises(FederationError, match="feature scale of feature 1: 2"):
-            odd.result(120)
-        sites = [
-            pool.submit(join, W[[place]], agreement, f"site {place}", address, wait=120)
-            for place in range(3)
-        ]
-        priors = [site.result(120) for site in [server, *sites]]
-    stages = [
-        message.content.config_records.get("secaggplus_configs", {})
-        for message in seen
-        if message.has_content()
+    for way in ("connect", "connect_ex", "bind", "sendto"):
+        monkeypatch.setattr(socket.socket, way, refuse)
+    whole = load_mental_math()
+    named = [
+        Task(task.X, np.array(["rest", "arithmetic"])[task.y], task.name, None, task.feature_names)
+        for task in whole
     ]
-    assert sum("masked_params" in told for told in stages) == 3
-    for prior in priors:
-        assert prior.n_tasks == 3
-        np.testing.assert_allclose(prior.direction_sum, 1.0, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(prior.outer_sum, np.eye(3), rtol=0, atol=1e-9)
+    parts = {"a": named[:12], "b": named[12:20], "c": named[20:35]}
+    for site, part in parts.items():
+        (tmp_path / site).mkdir()
+        TaskSet(part).write(tmp_path / site / "tasks.csv")
+    (tmp_path / "post").mkdir()
+    TaskSet(named[:6]).write(tmp_path / "post" / "public.csv")
+    return tmp_path, parts, named[35]
 
 
-def test_the_superlink_ends_with_a_server_that_is_killed(tmp_path):
-    port = free_port()
-    code = (
-        "from crossfade.federated._superlink import superlink\n"
-        f"with superlink('127.0.0.1', {port}, None):\n"
-        "    print('open', flush=True)\n"
-        "    input()\n"
+def send(folder, name, *places):
+    for place in places:
+        shutil.copy(folder / name, place)
+
+
+def test_the_page_has_the_commands():
+    assert set(COMMANDS) == {"key", "scale", "agree", "mask", "sum", "release"}
+
+
+def test_three_hospitals_get_one_prior(hospitals):
+    folder, parts, newcomer = hospitals
+    post = folder / "post"
+    for site in parts:
+        told = well(run(folder / site, COMMANDS["key"], site))
+        assert f"Fingerprint of Hospital {site.upper()}: " in told
+        assert "which is secret: do not copy it, do not send it" in told
+        send(folder / site, f"{site}.pub", post)
+    well(run(post, COMMANDS["scale"]))
+    told = well(run(post, COMMANDS["agree"]))
+    [code] = re.findall(r"Code of the agreement: ((?:[0-9a-f]{4} ?){10})\n", told)
+    assert "9 features, classes 'arithmetic' and 'rest', at least 10 tasks in all" in told
+    send(post, "agreement.json", *(folder / site for site in parts))
+
+    # One hospital is late.
+    for site, part in parts.items():
+        if site == "c":
+            refused(run(post, COMMANDS["sum"]), "The masked file of 'Hospital C' is missing")
+        told = well(run(folder / site, COMMANDS["mask"], site))
+        assert f"Code of the agreement: {code}" in told
+        assert f"Masked: the sums of {len(part)} tasks. The secret in {site}.key is erased." in told
+        send(folder / site, f"{site}.masked", post)
+    assert not (post / "prior.npz").exists()
+    told = well(run(post, COMMANDS["sum"]))
+    assert "Prior of 35 tasks, 9 features" in told
+
+    # It is what they would have had together.
+    prior = TaskPrior.load(post / "prior.npz")
+    scale = prior.feature_scale
+    own = [TaskPrior.from_tasks(part, feature_scale=scale) for part in parts.values()]
+    merged = reduce(add, own)
+    # Digests of tasks stay where the tasks are.
+    assert prior.holds == merged.without("parts").holds
+    assert prior.classes == ("arithmetic", "rest")
+    for name in ("direction_sum", "outer_sum", "within_covariance", "half_gap"):
+        assert np.abs(getattr(prior, name) - getattr(merged, name)).max() < 1e-12
+    for verb, record in merged.replay.items():
+        assert np.abs(prior.replay[verb].sums - record.sums).max() < 1e-12
+    few = slice(None, None, 8)
+    mine, theirs = (
+        HierarchicalBlendClassifier(one).fit(newcomer.X[few], newcomer.y[few])
+        for one in (prior, merged)
     )
-    with started(tmp_path, code) as server:
-        assert server.stdout.readline() == "open\n"
-        socket.create_connection(("127.0.0.1", port), 5.0).close()
-        server.kill()
-    until = time.monotonic() + 60.0
-    while time.monotonic() < until:
-        try:
-            socket.create_connection(("127.0.0.1", port), 5.0).close()
-        except ConnectionRefusedError:
-            return
-        time.sleep(0.2)
-    pytest.fail("the SuperLink is still there")
+    np.testing.assert_allclose(mine.coef_, theirs.coef_, rtol=1e-6)
+    np.testing.assert_allclose(mine.expected_accuracy_, theirs.expected_accuracy_, rtol=1e-6)
+
+    # A second masked file, and files of the others in the wrong place.
+    refused(run(folder / "a", COMMANDS["mask"], "a"), "a.key was used already")
+    again = COMMANDS["mask"].replace("tasks.csv", "a.masked")
+    refused(run(folder / "a", again, "a"), "a.masked is a masked file")
+
+    well(run(post, COMMANDS["release"]))
+    assert TaskPrior.load(post / "public.npz").release.epsilon == 1.0
+
+    # Nothing else was written anywhere.
+    left = {site: sorted(path.name for path in (folder / site).iterdir()) for site in parts}
+    assert left == {
+        site: sorted(["agreement.json", "tasks.csv", *(f"{site}.{end}" for end in ENDS)])
+        for site in parts
+    }
+    letters = [f"{site}{suffix}" for site in parts for suffix in (".masked", ".pub")]
+    made = ["agreement.json", "prior.npz", "public.csv", "public.npz", "scale.csv"]
+    made.append("prior.ledger.json")  # what the release has spent
+    assert sorted(path.name for path in post.iterdir()) == sorted(letters + made)
+
+
+def test_people_with_several_sessions_are_released_as_people(hospitals):
+    """Sessions count as tasks in the sum and as people in its release; class means have a bound."""
+    pytest.importorskip("opendp")
+    folder, parts, _ = hospitals
+    post = folder / "post"
+    for site, part in parts.items():
+        sessions = [replace(task, group=f"p{place // 2}") for place, task in enumerate(part)]
+        TaskSet(sessions).write(folder / site / "tasks.csv")
+        well(run(folder / site, COMMANDS["key"], site))
+        send(folder / site, f"{site}.pub", post)
+    well(run(post, COMMANDS["scale"]))
+    told = well(run(post, COMMANDS["agree"].replace(" -o ", " --clip 16 -o ")))
+    assert "at least 10 tasks in all. Class means are clipped to 16." in told
+    send(post, "agreement.json", *(folder / site for site in parts))
+    for site in parts:
+        told = well(run(folder / site, COMMANDS["mask"], site))
+        send(folder / site, f"{site}.masked", post)
+    assert "Masked: the sums of 15 tasks of 8 people." in told
+    assert "Prior of 35 tasks, of 18 people" in well(run(post, COMMANDS["sum"]))
+    assert "Prior of 18 tasks" in well(run(post, COMMANDS["release"]))
+    assert TaskPrior.load(post / "public.npz").holds == ("outer_sum", "class_means")

@@ -128,7 +128,7 @@ def test_the_command_writes_the_same_table(few, tasks, tmp_path):
     result = CliRunner().invoke(main, ["features", "eegmat", str(few), "-o", str(out)])
     assert result.exit_code == 0, result.output
     rest, work = sum(np.bincount(task.y) for task in tasks[:8])
-    counts = f"{rest} of 0, {work} of 1"
+    counts = f"{rest} of rest, {work} of arithmetic"
     assert f"8 tasks, {rest + work} windows ({counts}), 9 features: Fz_theta," in result.stdout
     for ours, read in zip(tasks[:8], cf.read_tasks(out), strict=True):
         np.testing.assert_array_equal(ours.X, read.X)

@@ -85,7 +85,11 @@ def test_verdict_is_what_one_sees_first(read, report):
     assert verdict.is_visible()
     assert box["y"] + box["height"] < 800
     assert "the posterior blend" in verdict.inner_text()
-    assert len(verdict.inner_text().split()) < 30
+    assert len(verdict.inner_text().replace("\u00a0", " ").split()) <= 20
+    # The statistics stand below it, one line each.
+    statistics = page.locator(".statistics li")
+    assert statistics.count() >= 3
+    assert statistics.first.bounding_box()["y"] > box["y"] + box["height"]
     size = "element => parseFloat(getComputedStyle(element).fontSize)"
     assert verdict.evaluate(size) > 1.4 * page.locator("#run dd").first.evaluate(size)
     for figure in page.locator(".plot svg[role]").all():
@@ -268,13 +272,67 @@ def test_dark_letters_are_light(read, report):
     assert shades["dark", "color"] > 200 > 60 > shades["dark", "backgroundColor"]
 
 
+#: Ratio of contrast of the letters of an element, as WCAG 2 has it.
+CONTRAST = """element => {
+  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = (colour) => {
+    const linear = parts(colour).slice(0, 3).map((one) => {
+      const c = one / 255;
+      return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  const clear = (part) => (parts(getComputedStyle(part).backgroundColor)[3] ?? 1) === 0;
+  let behind = element;
+  while (behind.parentElement && clear(behind)) behind = behind.parentElement;
+  const [a, b] = [getComputedStyle(element).color, getComputedStyle(behind).backgroundColor]
+    .map(light).sort((one, other) => other - one);
+  return (a + 0.05) / (b + 0.05);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_letters_stand_out_from_what_is_behind_them(read, report, scheme):
+    page = read(report, color_scheme=scheme)
+    kinds = ".kind, .verdict, .statistics li, .facts, a, h2, .methods p, .methods button, "
+    kinds += "figcaption, thead th, tbody th, td, td small, .get, dt, label, pre, button.file"
+    for kind in kinds.split(", "):
+        assert page.locator(kind).first.evaluate(CONTRAST) >= 4.5, kind
+
+
+def test_tables_and_figures_say_what_they_are(read, report):
+    page = read(report)
+    for table in page.locator("table").all():
+        assert table.locator("caption").count() == 1
+        assert table.locator("thead th:not([scope=col])").count() == 0
+        rows = table.locator("tbody tr").count()
+        assert rows > 0
+        assert table.locator("tbody tr > th[scope=row]:first-child").count() == rows
+    for figure in page.locator("svg[role=img]").all():
+        assert len(figure.get_attribute("aria-label").split()) > 8
+    for box in page.locator(".box, .plot").all():
+        assert box.get_attribute("tabindex") == "0"
+        assert box.get_attribute("aria-label")
+
+
+def test_the_buttons_are_the_only_legend(read, report):
+    page = read(report)
+    buttons = page.locator(".methods button")
+    assert buttons.count() == len(METHODS)
+    first = page.locator(".plot").first.bounding_box()
+    assert buttons.last.bounding_box()["y"] < first["y"]
+    for name in ("accuracy", "forecast", "gains"):
+        words = page.locator(f"#{name} svg text").all_text_contents()
+        assert not set(words) & set(buttons.all_inner_texts())
+
+
 def test_print_has_all_rows_and_no_buttons(read, report):
     page = read(report, color_scheme="dark")
     page.fill("#find", "Subject03")
     page.locator('.methods [data-method="posterior"]').click()
     page.emulate_media(media="print")
     assert page.locator("#participants tbody tr:visible").count() == 64
-    unseen = page.locator(".methods p, .hint, nav, .filters, .get")
+    unseen = page.locator(".methods .screen, .hint, nav, .filters, .get")
     assert unseen.locator("visible=true").count() == 0
     # The buttons are the legend, whether their method was hidden on the screen or not.
     assert page.locator(".methods button:visible").count() == len(METHODS)

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from crossfade import (
     HierarchicalBlendClassifier,
+    Ledger,
     MixturePrior,
     PosteriorBlendClassifier,
     TaskPrior,
@@ -335,7 +336,7 @@ def test_check_lists_what_does_not_fit(run, built):
     refused(run("prior", "check", "a.npz", "bad.csv"), "Check its units")
     result = run("calibrate", "--prior", "a.npz", "bad.csv", "-o", "m.json")
     assert result.exit_code == 0
-    assert "Check its units" in result.stderr
+    assert "not in the units of the prior. Feature 'Fz_theta' varies" in result.stderr
     few[few["label"] == 0].to_csv("bad.csv", index=False)
     refused(run("prior", "check", "a.npz", "bad.csv"), "There is no window of class 1")
 
@@ -440,6 +441,59 @@ def test_a_prior_is_released(run, built):
     assert not (built / "c.npz").exists()
 
 
+def test_a_prior_with_a_clip_is_released_with_class_means(run, built):
+    pytest.importorskip("opendp")
+    words = ["--scale", "a.npz", "--clip", "16"]
+    told = well(run("prior", "build", "lab-b.csv", "-o", "b.npz", *words))
+    assert "sums of class means clipped to 16" in told
+    told = well(
+        run("prior", "release", "b.npz", "--epsilon", "9", "--delta", "1e-5", "-o", "c.npz")
+    )
+    assert "sums of class means clipped to 16" in told
+    assert "lacks          a replay, in which everybody's record depends on all others" in told
+    # It answers before the first label.
+    assert well(run("calibrate", "--prior", "c.npz", "-o", "model.json"))
+    well(run("predict", "model.json", "new.csv", "-o", "labels.csv"))
+    for clip, message in (("0", "clip must be a positive number"), ("nan", "got nan")):
+        refused(run("prior", "build", "lab-b.csv", "-o", "d.npz", "--clip", clip), message)
+    refused(run("prior", "build", "lab-b.csv", "-o", "d.npz", "--clip", "wide"), "--clip", 2)
+    refused(run("prior", "merge", "a.npz", "b.npz", "-o", "d.npz"), "have different bounds")
+    assert not Path("d.npz").exists()
+
+
+def test_releases_are_counted_and_refused_past_the_budget(run, built):
+    pytest.importorskip("opendp")
+    words = ["--epsilon", "1", "--delta", "1e-5", "-o", "public.npz"]
+    result = run("prior", "release", "a.npz", *words, "--budget", "1.5")
+    line = "Ledger: a.ledger.json: 1 release, epsilon=1 in all at delta=1e-05, of a budget of 1.5"
+    assert line in well(result)
+    assert "2 releases, epsilon=1.465 in all" in well(run("prior", "release", "a.npz", *words))
+    first = (built / "public.npz").read_bytes()
+    refused(run("prior", "release", "a.npz", *words), "past the budget of 1.5 in a.ledger.json")
+    refused(run("prior", "release", "a.npz", *words, "--budget", "9"), "a budget is set once")
+    assert (built / "public.npz").read_bytes() == first
+    # What cannot be written is not counted.
+    nowhere = ["--epsilon", "0.1", "--delta", "1e-5", "-o", "nowhere/public.npz"]
+    refused(run("prior", "release", "a.npz", *nowhere), "There is no folder")
+    assert len(Ledger("a.ledger.json").releases) == 2
+
+    well(run("prior", "build", "lab-b.csv", "-o", "b.npz", "--scale", "a.npz"))
+    other = run("prior", "release", "b.npz", *words, "--ledger", "a.ledger.json")
+    refused(other, "a.ledger.json is the ledger of another prior")
+    text = (built / "a.ledger.json").read_text()
+    (built / "a.ledger.json").write_text(text.replace('"epsilon": 1.0', '"epsilon": 0.1'))
+    refused(run("prior", "release", "a.npz", *words), "was cut or edited")
+
+
+def test_a_task_in_two_files_is_not_merged(run, built):
+    name = load_mental_math()[0].name
+    well(run("prior", "build", "lab-a.csv", "-o", "c.npz", "--scale", "a.npz", "--exclude", name))
+    n_shared = TaskPrior.load("c.npz").n_tasks
+    message = f"Both priors hold the data of {n_shared} tasks"
+    refused(run("prior", "merge", "a.npz", "c.npz", "-o", "d.npz"), message)
+    assert not (built / "d.npz").exists()
+
+
 @pytest.mark.parametrize("command", ["show", "check"])
 def test_other_priors_are_called_by_name(run, built, command):
     MixturePrior.from_tasks(load_mental_math()[:8], n_components=2).save("mixture.npz")
@@ -451,7 +505,7 @@ def test_a_prior_that_lost_its_replay_makes_a_model_and_says_so(run, built):
     prior.without("replay").save("less.npz")
     result = run("calibrate", "--prior", "less.npz", "few.csv", "-o", "m.json")
     said = well(result)
-    assert "Note: less.npz holds no replay" in result.stderr
+    assert "Note: This prior holds no replay" in result.stderr
     assert "What more labels would bring is not known" in said
     assert (built / "m.json").exists()
     assert "Blend     hierarchical" in said

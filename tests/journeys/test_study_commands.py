@@ -1,6 +1,7 @@
 """``crossfade study``, ``demo`` and ``reproduce``, as a newcomer types them."""
 
 import json
+import re
 from functools import partial
 from importlib.util import find_spec
 
@@ -46,7 +47,7 @@ WORDS = ["--splits", "5", "--budgets", "2,4", "--methods", "target,posterior,lda
 def test_a_study_writes_its_report_and_a_second_one_does_nothing(run, table, tmp_path):
     first = run("study", "tasks.csv", *WORDS, "-o", "out")
     assert first.exit_code == 0, first.output
-    for text in ("Mean balanced accuracy", "posterior", "2 each", "Report: out/report.html"):
+    for text in ("Mean balanced accuracy", "Posterior blend", "2 each", "Report: out/report.html"):
         assert text in first.stdout
     for name in ("report.html", "rows.parquet", "summary.csv", "summary.md", "study.json"):
         assert (tmp_path / "out" / name).exists()
@@ -68,7 +69,9 @@ def test_a_study_says_how_many_windows_a_new_person_needs(run, table, tmp_path, 
     lines = result.stdout.splitlines()
     [lead] = [line for line in lines if line.startswith("With the hierarchical blend, 50 % of")]
     assert "reach an accuracy of 0.6 " in lead
-    assert len(lead.split()) < 30
+    assert len(lead.split()) <= 20
+    # The statistics follow, one line each.
+    assert lines[lines.index(lead) + 1].startswith("- ")
     head = next(line for line in lines if line.startswith("labelled"))
     assert head.split() == ["labelled", "0", "30%", "2", "each", "4", "each", "6+3"]
     needed = pd.read_csv(tmp_path / "study" / "needed.csv").set_index("method")
@@ -93,6 +96,7 @@ def test_budgets_and_methods_of_the_command(run, table, tmp_path, no_figures, mo
     cells = cells_of(result.stdout)
     assert cells["lda"][:2] == ["–", "–"]
     assert "lda-calibrated" not in cells
+    assert list(cells)[-2:] == ["oracle", "oracle-honest"]
 
 
 def test_three_classes_have_methods_of_their_own(run, tmp_path, no_figures):
@@ -116,8 +120,14 @@ def test_the_mix_of_unlabelled_windows_can_be_chosen(run, table, tmp_path, no_fi
 
 
 def cells_of(text):
-    """Cells of the table in the terminal by method."""
-    return {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.split()}
+    """Cells of the table in the terminal by method, whose names people read there."""
+    found = {}
+    for line in text.splitlines():
+        words = line.replace(" †", "").split("  ")[0].strip()
+        for name, method in METHODS.items():
+            if words == method.label:
+                found[name] = line.replace(" †", "").removeprefix(method.label).split()
+    return found
 
 
 def test_means_that_are_not_over_all_splits_have_a_star(run, tmp_path, make_tasks, no_figures):
@@ -145,17 +155,21 @@ def test_methods_that_see_test_windows_do_not_compete(run, table, no_figures):
     result = run("study", "tasks.csv", *words, "--jobs", "1")
     assert result.exit_code == 0, result.output
     assert "6 tasks, 1 split each." in result.stdout
-    for words in (
-        "posterior-unlabelled sees unlabelled test windows, so it does not compete.",
-        "oracle knows the answers, so it does not compete.",
-    ):
-        assert words in result.stdout
+    assert (
+        "† It sees unlabelled test windows, or knows the answers, so it does not compete."
+    ) in result.stdout
+    marked = [line for line in result.stdout.splitlines() if " † " in line]
+    labels = [METHODS[name].label for name in ("posterior-unlabelled", "oracle")]
+    assert [line.partition(" †")[0] for line in marked] == labels
 
 
 def test_the_methods_can_be_listed(run):
     result = run("study", "--list-methods")
     assert result.exit_code == 0, result.output
-    assert set(cells_of(result.stdout)) >= set(METHODS)
+    names = {line.split()[0] for line in result.stdout.splitlines() if line.split()}
+    assert names >= set(METHODS)
+    for method in METHODS.values():
+        assert method.label in result.stdout
 
 
 def test_another_study_in_the_same_folder_is_refused(run, table, no_figures):
@@ -247,7 +261,7 @@ def test_demo_lays_the_papers_numbers_beside_ours(run, tmp_path, no_figures):
     assert "(0.653)" in result.stdout
     assert "Report: results/demo/report.html" in result.stdout
     text = (tmp_path / "results" / "demo" / "report.html").read_text("utf-8")
-    assert "of rest, 900 of mental arithmetic" in text
+    assert "of rest, 900 of arithmetic" in text
 
 
 def test_the_stand_in_for_wesad_comes_near_the_paper(run, tmp_path, no_figures):
@@ -267,10 +281,18 @@ def test_the_stand_in_for_wesad_comes_near_the_paper(run, tmp_path, no_figures):
 
 def test_reproduce_takes_the_users_wesad(run, tmp_path, monkeypatch, make_tasks, no_figures):
     tasks = TaskSet(make_tasks(5, n_features=3))
-    monkeypatch.setattr("crossfade.datasets.read_wesad", lambda folder, n_jobs: tasks)
+    asked = []
+
+    def read(folder, n_jobs, recipe):
+        asked.append(recipe)
+        return tasks
+
+    monkeypatch.setattr("crossfade.datasets.read_wesad", read)
     (tmp_path / "mine").mkdir()
     result = run("reproduce", "wesad", "--wesad", "mine", "--splits", "1", "--jobs", "1")
     assert result.exit_code == 0, result.output
+    assert asked == ["printed", "authors"]
+    assert "Figure 6: is it reproduced?" in result.stdout
     assert "(0.653)" in result.stdout
     assert "5 tasks, 1 split each. In brackets" in result.stdout
     assert "paper 0.653" in (tmp_path / "results" / "wesad" / "report.html").read_text("utf-8")
@@ -283,6 +305,10 @@ def test_effect_of_b_has_no_gaps(run, monkeypatch):
     assert result.exit_code == 0, result.output
     assert "20%" in result.stdout
     assert "nan" not in result.stdout
+    for text in ("by the text", "as its authors ran it", "Figure 8: is it reproduced?"):
+        assert text in result.stdout
+    result = run("reproduce", "effect-of-b", "--recipe", "authors")
+    assert "by the text" not in result.stdout
 
 
 def test_reproduce_runs_the_stand_in(run, monkeypatch, no_figures):
@@ -295,29 +321,58 @@ def test_reproduce_runs_the_stand_in(run, monkeypatch, no_figures):
     assert "(0.674)" in result.stdout
 
 
-def test_reproduce_draws_the_vectors_and_the_simulations(run, tmp_path):
+def test_reproduce_draws_the_vectors_and_the_simulations(run, tmp_path, monkeypatch):
     result = run("reproduce", "vectors")
     assert result.exit_code == 0, result.output
     lines = [line.split() for line in result.stdout.splitlines()]
-    [first] = [place for place, line in enumerate(lines) if line[:1] == ["mental-math"]]
-    # What the README says of them: the authors' form one cluster in the embedding, where the paper
-    # has more; on the sphere itself they are one crowd, too.
-    known = lines[first].index("(2.99)")
-    assert lines[first][known + 1 : known + 6] == ["1", "(2", "or", "more)", "1"]
-    ours = lines[first + 1]
-    assert ours[ours.index("3.44") + 1 :][:2] == ["3", "1"]
+    of_mental_math = [" ".join(line[1:]) for line in lines if line[:1] == ["mental-math"]]
+    # By the text one cluster, as the authors ran it two; on the sphere itself they are one crowd.
+    assert of_mental_math == [
+        "by the text 2.90 (2.99) 1 (2 or more) 1",
+        "ours 3.44 3 1",
+        "as its authors ran it 2.99 (2.99) 2 (2 or more) 1",
+    ]
+    said = " ".join(result.stdout.split())
+    assert "the figure has 2 clusters of 20 and 16" in said
     theirs = pd.read_csv(tmp_path / "results" / "vectors-mental-math-authors.csv")
     assert list(theirs) == ["task", "x", "y", "cluster"]
     assert theirs["task"].tolist()[:2] == ["Subject00", "Subject01"]
+    assert theirs["cluster"].value_counts().tolist() == [20, 16]
     result = run("reproduce", "figure2", "--repeats", "2", "--jobs", "1")
     assert result.exit_code == 0, result.output
     made = {path.name for path in (tmp_path / "results").iterdir()}
-    assert {"vectors-mental-math.png", "vectors-matb-like.csv", "figure2.png"} <= made
+    assert {"vectors-mental-math.png", "vectors-matb-like.csv"} <= made
+    assert {"figure2-printed.png", "figure2-authors.csv"} <= made
     assert {"vectors-wesad-like-authors.png", "vectors-wesad-like.csv"} <= made
     result = run("reproduce", "figure1")
     assert result.exit_code == 0, result.output
     made = {path.name for path in (tmp_path / "results").iterdir()}
     assert {"figure1.csv", "figure1.png"} <= made
+
+
+def test_all_ends_in_one_page(run, tmp_path, monkeypatch, no_figures):
+    few = partial(reproduce.effect_of_b, n_splits=2, n_repeats=2)
+    monkeypatch.setattr("crossfade.study.reproduce.effect_of_b", few)
+    monkeypatch.setattr("crossfade.plots._vectors._N_STARTS", 1)
+    result = run("reproduce", "all", "--repeats", "2", "--splits", "1", "--jobs", "1", "-o", "out")
+    assert result.exit_code == 0, result.output
+    said = result.stdout
+    # No stand-in takes the place of recordings, and it is said how to run them.
+    assert "stand-in" not in said
+    assert "crossfade reproduce all --matb FOLDER" in said
+    assert "crossfade reproduce all --wesad FOLDER" in said
+    last = said.strip().splitlines()[-2:]
+    assert re.match(r"\d of 6 figures with data are reproduced", last[0])
+    assert last[1] == "Page: out/index.html"
+    page = (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert last[0] in page
+    for number in range(1, 9):
+        assert f'<section id="figure-{number}">' in page
+    assert page.count("no data here") == 2
+    assert page.count("<svg ") >= 8
+    places = [page.index(f'<section id="figure-{number}">') for number in range(1, 9)]
+    assert places == sorted(places)
+    assert page.index('<section id="numbers-of-the-text">') > places[-1]
 
 
 def test_reproduce_lists_what_there_is(run):
@@ -328,13 +383,15 @@ def test_reproduce_lists_what_there_is(run):
 
 def test_tasks_show_says_whether_the_tasks_agree(run, table):
     said = " ".join(run("tasks", "show", "tasks.csv").stdout.split())
-    assert "unrelated tasks would have about 0.41, so a prior can help a newcomer" in said
+    assert "unrelated tasks would have about 0.41, and equal ones 1. A prior can help" in said
+    assert said.endswith("A prior can help a newcomer.")
     frame = pd.read_csv(table)
     other = frame["task"].isin(["p0", "p1", "p2"])
     frame.loc[other, "label"] = 1 - frame.loc[other, "label"]
     frame.to_csv(table, index=False)
     said = " ".join(run("tasks", "show", "tasks.csv").stdout.split())
-    assert "so a prior cannot help a newcomer" in said
+    assert "agreement No: " in said
+    assert said.endswith("A prior cannot help a newcomer.")
 
 
 def test_a_study_without_jinja_is_refused_before_it_runs(run, table, tmp_path, monkeypatch):

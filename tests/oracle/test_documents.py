@@ -40,8 +40,10 @@ def test_every_test_that_the_mathematics_names_exists():
 
 @pytest.mark.parametrize("isotropic", [False, True])
 def test_prior_file_is_read_with_numpy_alone(isotropic, tmp_path, monkeypatch, capsys):
-    snippet = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "prior-file.md").read_text(), re.S)
-    (tmp_path / "reader.py").write_text(snippet.group(1))
+    *_, snippet = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "prior-file.md").read_text(), re.DOTALL
+    )
+    (tmp_path / "reader.py").write_text(snippet)
     directions = np.random.default_rng(81).normal([2.0, 0.0, 0.0, 0.0], size=(12, 4))
     prior = TaskPrior.from_projections(
         directions,

@@ -9,10 +9,10 @@ from crossfade.risk._choose import least_risk
 from crossfade.risk._law import BlendLaw
 from crossfade.simulate._repeats import reference
 from crossfade.study import CalibrationStudy
+from crossfade.study._batch import Batch
 from crossfade.study._budgets import windows_of_each_class
-from crossfade.study._effect_of_b import _drawn_alphas, _visible, effect_of_b
-from crossfade.study._evaluate import Batch
-from crossfade.study._methods import as_printed
+from crossfade.study._effect_of_b import _drawn_alphas, _unscaled, _visible, effect_of_b
+from crossfade.study._paper_methods import as_printed
 from crossfade.study._sources import Sources
 from crossfade.study._splits import draw_splits
 from crossfade.study._validate import check_tasks
@@ -114,13 +114,51 @@ def test_the_papers_numbers_stand_beside_ours(table):
         assert value == printed[cell]
 
 
-@pytest.mark.xfail(
-    reason="Figure 8 shows up to three times the error that the authors' algorithm has on its "
-    "session, by two computations. On no other session is it within 0.03 either."
-)
-def test_the_papers_curve(table):
+def test_the_papers_curve_is_of_windows_that_were_not_scaled(table):
+    """Figure 8 is what its authors ran; the algorithm of the text has a third of its errors."""
     both = table.dropna(subset="reference")
-    assert (both["error"] - both["reference"]).abs().max() < 0.03
+    assert (both["reference"] - both["error"]).max() > 0.1
+    # All of the figure: the draws of a part are others, and a cell has a standard error of 0.01.
+    theirs = effect_of_b(load_mental_math(), recipe="authors", task="Subject06")
+    theirs = theirs.dropna(subset="reference")
+    assert len(theirs) == 21
+    assert (theirs["error"] - theirs["reference"]).abs().max() < 0.03
+
+
+@pytest.mark.parametrize("proportion", [0.05, 0.2])
+def test_the_law_of_unscaled_windows(proportion):
+    """pinv(S) m_1 of unit length, with the covariance of the text for the raw vector."""
+    batch, W, scaled = world(proportion, 3)
+    law = scaled._replace(person=_unscaled(scaled.person))
+    means, roots = _visible(law)
+    exact = least_risk(law, GRID).risks
+    mean = W.mean(0)
+    mu = mean / np.linalg.norm(mean)
+    psi = (1.0 - ((W @ mu) ** 2).mean()) / (len(W) * (mean @ mean))
+    rng = np.random.default_rng(3)
+    for place, labelled in enumerate(batch.splits.labelled):
+        X, y = batch.X[labelled], batch.splits.label
+        nu = X[y == 1].mean(0)
+        centred = np.concatenate([X[y == k] - X[y == k].mean(0) for k in (0, 1)])
+        sigma = centred.T @ centred / (len(y) - 2)
+        inverse = np.linalg.pinv(sigma, rcond=1e-10, hermitian=True)
+        raw = inverse @ nu
+        own = ((1.0 + nu @ raw) * inverse - np.outer(raw, raw)) / len(y)
+        omega = raw / np.linalg.norm(raw)
+        for at, alpha in enumerate(GRID):
+            drawn = rng.multivariate_normal(
+                alpha * omega + (1 - alpha) * mu,
+                alpha**2 * own + (1 - alpha) ** 2 * psi * np.eye(9),
+                size=20_000,
+                method="eigh",
+            )
+            plain = ndtr(-(drawn @ nu) / np.sqrt(np.vecdot(drawn @ sigma, drawn)))
+            mean_at, root = means[place, at], roots[place, at]
+            seen = rng.standard_normal((20_000, mean_at.size)) @ root.T + mean_at
+            ours = ndtr(-seen[:, -1] / np.linalg.norm(seen[:, :-1], axis=1))
+            error = plain.std() / np.sqrt(20_000)
+            assert abs(plain.mean() - ours.mean()) < 4.5 * np.sqrt(2.0) * error + 1e-9
+            assert abs(plain.mean() - exact[place, at]) < 4.5 * error + 1e-6
 
 
 def small(make_tasks, **options):
@@ -142,6 +180,11 @@ def test_a_seed_says_it_all(make_tasks):
     assert not first.equals(other)
 
 
+def test_the_result_does_not_depend_on_the_number_of_processes(make_tasks):
+    one, two = (small(make_tasks, task="p1", n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert one.equals(two)
+
+
 def test_progress_is_reported(make_tasks):
     seen = []
     small(make_tasks, task="p1", on_progress=lambda *numbers: seen.append(numbers))
@@ -156,6 +199,8 @@ def test_progress_is_reported(make_tasks):
         ({"proportions": []}, "at least one"),
         ({"n_draws": [0]}, "n_draws must be a whole number of at least 1"),
         ({"n_repeats": 0}, "n_repeats"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"recipe": "text"}, "recipe must be one of 'printed', 'authors'"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(make_tasks, options, message):

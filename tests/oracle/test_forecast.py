@@ -135,7 +135,7 @@ def test_forecast_without_a_prior(n):
     """
     rng = np.random.default_rng(62)
     y = np.repeat([0, 1], n // 2)
-    off, errors = [], []
+    off, errors, raw, raw_errors = [], [], [], []
     for _ in range(400):
         nu = rng.normal(size=10)
         nu /= np.linalg.norm(nu)
@@ -145,8 +145,13 @@ def test_forecast_without_a_prior(n):
         scores = (omega @ nu + np.array([shift, -shift])) / np.linalg.norm(omega)
         off.append(rule.expected_accuracy_ - ndtr(scores).mean())
         errors.append(rule.expected_accuracy_error_)
+        raw.append(rule._fit.theory.accuracy - ndtr(scores).mean())
+        raw_errors.append(rule._fit.theory.error)
     print(f"n={n}: forecast without a prior off by {np.mean(off):+.3f}")
     assert abs(np.mean(off)) < 0.03
+    # The raw forecast, which may fall below chance, is right on average, and so is its error.
+    assert abs(np.mean(raw)) < 0.03
+    assert 1 / 1.5 < np.mean(raw_errors) / np.std(raw) < 1.5
     # With two samples a class the law before any sample is seen says nearly all, and it is wide.
     assert 1 / 1.5 < np.mean(errors) / np.std(off) < (1.5 if n > 4 else 1.8)
 

@@ -10,7 +10,7 @@ from crossfade import (
     TaskPrior,
     forecast_labels,
 )
-from crossfade.blend._labels import ConvexCrowd, _reach
+from crossfade.blend._labels import _ConvexCrowd, _reach
 from crossfade.blend._posterior import path_of
 from crossfade.simulate import draw_directions
 
@@ -37,7 +37,7 @@ def test_reach_is_the_ratio_of_means_over_draws(n_features, isotropic, convex):
     prior, X, y = spoilt(n_features, (4, 4), 91, isotropic)
     person = PosteriorBlendClassifier(prior).fit(X, y)._fit.person
     path, noises = path_of(person, prior.crowd), np.array([0.5, 0.05])
-    crowd = ConvexCrowd(prior.mean_direction, 0.3) if convex else None
+    crowd = _ConvexCrowd(prior.mean_direction, 0.3) if convex else None
     found = _reach(path, person.sigma, np.ones(()), noises, crowd, person.rank)
 
     sigma, inverse = person.sigma.dense(), np.linalg.inv(person.sigma.dense())
@@ -60,9 +60,9 @@ def test_alpha_of_convex_blends_reaches_furthest():
     prior, X, y = spoilt(5, (4, 4), 93)
     person = PosteriorBlendClassifier(prior).fit(X, y)._fit.person
     options = (path_of(person, prior.crowd), person.sigma, np.ones(()), np.array([0.7, 0.07]))
-    best = _reach(*options, ConvexCrowd(prior.mean_direction, None), person.rank)
+    best = _reach(*options, _ConvexCrowd(prior.mean_direction, None), person.rank)
     grid = [
-        _reach(*options, ConvexCrowd(prior.mean_direction, alpha), person.rank)
+        _reach(*options, _ConvexCrowd(prior.mean_direction, alpha), person.rank)
         for alpha in np.linspace(0.0, 1.0, 1001)
     ]
     np.testing.assert_allclose(best, np.max(grid, axis=0), rtol=1e-6)

@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 from scipy.stats import norm, ranksums, vonmises_fisher, wilcoxon
 
-from crossfade import ConvexBlendClassifier, FisherDiscriminant, TaskPrior, expected_risk
+from crossfade import (
+    ConvexBlendClassifier,
+    FisherDiscriminant,
+    TaskPrior,
+    alpha_of_sum,
+    blend_directions,
+    expected_risk,
+)
 
 GRID = np.linspace(0.0, 1.0, 11)
 
@@ -68,6 +75,21 @@ def test_paper_is_algorithm_1_line_by_line(sign, word, psi):
     assert rule.alpha_ == GRID[len(GRID) - 1 - rule.risks_[::-1].argmin()]
     blend = rule.alpha_ * rule.target_projection_ + (1.0 - rule.alpha_) * rule.source_projection_
     np.testing.assert_allclose(rule.projection_, unit(blend), atol=1e-12)
+
+
+def test_the_class_of_rules_has_the_sum_of_the_sources():
+    """Blending with the sum, as the paper defines its class H, by the weights of the mean."""
+    rng = np.random.default_rng(77)
+    W = vonmises_fisher(np.eye(6)[0], 10.0).rvs(31, random_state=rng)
+    target, sources = W[0], W[1:]
+    prior = TaskPrior.from_projections(sources)
+    for alpha in (0.0, 0.01, 0.3, 0.9, 1.0):
+        weight = alpha_of_sum(alpha, prior.n_tasks, prior.resultant_length)
+        ours = blend_directions(target, prior.mean_direction, weight)
+        theirs = unit(alpha * target + (1.0 - alpha) * sources.sum(0))
+        np.testing.assert_allclose(ours, theirs, atol=1e-12)
+        back = alpha_of_sum(weight, prior.n_tasks, prior.resultant_length, inverse=True)
+        assert back == pytest.approx(alpha, abs=1e-12)
 
 
 def test_paper_discriminant_is_the_pseudo_inverse_in_raw_units():
@@ -174,3 +196,22 @@ def test_the_test_for_paired_differences_is_the_signed_rank_one():
     blend = person + 0.01 + rng.normal(0.0, 0.01, size=36)
     assert wilcoxon(blend - target, alternative="greater").pvalue < 0.01
     assert ranksums(blend, target, alternative="greater").pvalue > 0.2
+
+
+def test_the_recipe_of_figure_7_splits_one_crowd(monkeypatch):
+    """Two clusters are no evidence: directions of one law have them more often than not."""
+    from crossfade import load_mental_math, plots
+    from crossfade.study._published import balanced_runs
+
+    # As good as thirty starts here, and faster.
+    monkeypatch.setattr("crossfade.plots._vectors._N_STARTS", 5)
+    W = balanced_runs(load_mental_math())[-1]
+    rng = np.random.default_rng(78)
+    found = []
+    for _ in range(12):
+        drawn = rng.multivariate_normal(W.mean(0), np.cov(W.T), size=len(W), method="eigh")
+        drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+        found.append(plots.embed_directions(drawn, recipe="authors")["cluster"].nunique())
+    n_split = sum(count > 1 for count in found)
+    print(f"Split into two clusters or more: {n_split} of 12 draws of one normal law.")
+    assert n_split >= 4

@@ -13,8 +13,9 @@ from crossfade import (
     Task,
     TaskPrior,
 )
-from crossfade.study._evaluate import Batch
-from crossfade.study._methods import METHODS, as_printed
+from crossfade.study._batch import Batch
+from crossfade.study._methods import METHODS
+from crossfade.study._paper_methods import as_printed
 from crossfade.study._sources import Sources
 from crossfade.study._splits import draw_splits
 from crossfade.study._validate import check_tasks
@@ -103,7 +104,7 @@ def plain_risks(nu, sigma, inverse, n, W, n_draws, rng):
 def test_the_papers_rules_are_those_of_a_plain_loop(n_each, monkeypatch):
     batch, crowd = world_of(shares(), n_each)
     n_draws = 4000
-    monkeypatch.setattr("crossfade.study._methods._N_DRAWS", n_draws)
+    monkeypatch.setattr("crossfade.study._paper_methods._N_DRAWS", n_draws)
     W = crowd.sums.balanced[crowd.kept]
     assert len(W) == 5
     mu = unit(W.mean(0))
@@ -295,13 +296,17 @@ def test_lda_is_that_of_scikit_learn(world, make_tasks, make_many):
             assert first[name].notna().all()
 
 
-def test_pooled_is_one_discriminant_of_all_the_others_windows():
+def test_pooled_is_one_discriminant_of_all_the_others_centred_windows():
     tasks = shares()
     batch, crowd = world_of(tasks, 3)
-    found = METHODS["pooled"].run(crowd, batch, np.random.default_rng(0))
+    found = METHODS["lda-pooled"].run(crowd, batch, np.random.default_rng(0))
     others = tasks[2:]
     rule = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=[0.5, 0.5])
-    rule.fit(np.concatenate([task.X for task in others]), np.concatenate([t.y for t in others]))
-    for place, _, _, X, _ in windows_of(batch):
+    centred = [
+        one.X - (one.X[one.y == 0].mean(0) + one.X[one.y == 1].mean(0)) / 2 for one in others
+    ]
+    rule.fit(np.concatenate(centred), np.concatenate([one.y for one in others]))
+    for place, labelled, label, X, _ in windows_of(batch):
+        X = X - (labelled[label == 0].mean(0) + labelled[label == 1].mean(0)) / 2
         np.testing.assert_array_equal(found.predicted[place], rule.predict(X))
         np.testing.assert_allclose(found.probability[place], rule.predict_proba(X)[:, 1:])

@@ -15,7 +15,8 @@ from crossfade import (
     TaskPrior,
 )
 from crossfade.prior._release import noise_scale, sensitivity
-from crossfade.study._methods import DELTA, EPSILON, as_if_released
+from crossfade.study._blend_methods import DELTA, EPSILON, as_if_released
+from crossfade.study._sources import Sources
 
 #: What each variant is, given the prior of the sources and the windows without labels.
 ESTIMATORS = {
@@ -100,6 +101,19 @@ def test_noise_of_private_is_that_of_a_release(tasks):
     assert drawn[0].within_covariance is None
     assert drawn[0].autocorrelation is None
     assert not np.array_equal(drawn[0].direction_sum, drawn[1].direction_sum)
+
+
+def test_private_counts_people_not_sessions(tasks):
+    """Sessions of one group are one person, as in a release."""
+    groups = ["a", "a", "a", *(f"p{place}" for place in range(len(tasks) - 3))]
+    sessions = [replace(task, group=group) for task, group in zip(tasks, groups, strict=True)]
+    study = CalibrationStudy(sessions, methods=["private"], budgets=[3], n_splits=2)
+    crowd = Sources.of(study._participants, study._classes, 0, keep_windows=False)
+    assert crowd.prior.n_people == len(tasks) - 2
+    assert crowd.without("a").prior.people is None
+    drawn = as_if_released(crowd.prior, 1e-9, np.random.default_rng(0))
+    assert drawn.n_tasks == len(tasks) - 2
+    np.testing.assert_allclose(drawn.direction_sum, crowd.prior.people.direction_sum, atol=1e-6)
 
 
 def test_private_follows_the_seed(tasks):

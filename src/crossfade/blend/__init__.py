@@ -23,10 +23,11 @@ from crossfade.blend._hierarchical import Hierarchical, hierarchical
 from crossfade.blend._hierarchical_classifier import HierarchicalBlendClassifier
 from crossfade.blend._labels import LabelForecast, forecast_labels
 from crossfade.blend._mixture import meet, mixture
-from crossfade.blend._model_file import SavedRule, load_model, save_model
+from crossfade.blend._model_file import load_model, save_model
 from crossfade.blend._multiclass import MulticlassBlend
 from crossfade.blend._per_task import per_task
 from crossfade.blend._posterior import PosteriorBlendClassifier, posterior
+from crossfade.blend._saved_rule import SavedRule
 from crossfade.blend._verb import Blend
 
 __all__ = [

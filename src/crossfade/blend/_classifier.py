@@ -7,37 +7,50 @@ along the blend of its optimism (room `risk`): from there on it is a linear rule
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array
-from crossfade._validate import check_choice, check_number
-from crossfade.blend._domains import split_domains
+from crossfade._validate import (
+    as_labels,
+    check_choice,
+    check_number,
+    refuse_masked,
+    refuse_size,
+)
+from crossfade.blend._domains import Rows, TakesCrowd
 from crossfade.blend._fit import Fit
 from crossfade.blend._hierarchical import Hierarchical, hierarchical
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import NoDirectionError, PriorMismatchError
 from crossfade.fisher._direction import Direction, learn_direction
-from crossfade.fisher._linear import LinearRule, Rule, check_both_classes, encode, refuse_size
+from crossfade.fisher._linear import Rule, check_both_classes, check_weight, encode
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import check_shrinkage
 from crossfade.prior._crowd import Crowd, Prior
+from crossfade.prior._units import warn_of_units
 from crossfade.risk._error_rate import check_class_prior, log_odds
 from crossfade.risk._outlook import Outlook
 
 MISSING_CLASS = ("auto", "error", "prior")
+#: Kinds of labels that can be told apart from each other: numbers, text, and times.
+_ALIKE = {
+    **dict.fromkeys("biuf", "number"),
+    **dict.fromkeys("OU", "text"),
+    "S": "bytes",
+    "M": "time",
+}
+#: What fit forgets beside what has a name that ends in an underscore.
+_LEARNT = ("_moments", "_announced", "_waiting_for", "_fit", "_unlabelled", "_fresh", "_told")
 #: Most unlabelled samples that are kept, the last ones.
 MOST_UNLABELLED = 500
 
 
-class BlendClassifier(LinearRule):
+class BlendClassifier(TakesCrowd):
     """What the blends share."""
-
-    # Routed in pipelines and searches without touching scikit-learn's global setting.
-    __metadata_request__fit: ClassVar = {"sample_domain": True}
 
     prior: Prior | None
     #: Only one of the blends has another kind to choose.
@@ -66,8 +79,18 @@ class BlendClassifier(LinearRule):
         y: ArrayLike,
         sample_domain: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        subjects: ArrayLike | None = None,
+        X_target_labeled: ArrayLike | None = None,
+        y_target_labeled: ArrayLike | None = None,
+        X_target_unlabeled: ArrayLike | None = None,
     ) -> Self:
         """Learn the blend from a few labelled samples of the target.
+
+        The crowd may come along: with `sample_domain`, `groups` or `subjects` the samples of the
+        other people become a prior, which is added to `prior` if there is one. Without a label of
+        the target the crowd answers alone.
 
         A prior from tasks knows how far samples are alike that follow each other, and takes those
         of each class here for such a run (equation 48), unless `in_a_row` is False.
@@ -80,33 +103,51 @@ class BlendClassifier(LinearRule):
             Labels of two classes.
         sample_domain : array-like of shape (n_samples,) or None, default=None
             Where each sample comes from, by skada's convention: rows of a positive domain are a
-            source task, rows of a negative one the target. A target label of -1 among
-            non-negative ones means unlabelled.
+            source task, rows of the negative one the target. A target label of -1 among
+            non-negative ones means unlabelled; such rows are used where no row of the target has a
+            label.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             How often each sample counts.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Person of each sample; that of the last one is the target, as
+            :class:`~crossfade.CalibrationSplit` has it.
+        subjects : array-like of shape (n_samples,) or None, default=None
+            Person of each sample, by MOABB's convention: all of `X` are sources, and the target
+            comes in the next three.
+        X_target_labeled : array-like of shape (n_labelled, n_features) or None, default=None
+            Labelled samples of the target.
+        y_target_labeled : array-like of shape (n_labelled,) or None, default=None
+            Their labels.
+        X_target_unlabeled : array-like of shape (n_unlabelled, n_features) or None, default=None
+            Samples of the target without a label.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        refuse_missing(y)
-        rows, labels, weight = self._check_fit_input(X, y, sample_weight)
-        prior = self._check_prior()
-        if sample_domain is not None:
-            self._refuse_other_features(prior, rows.shape[1])
-            rows, labels, weight, prior = split_domains(
-                rows,
-                labels,
-                weight,
-                sample_domain,
-                prior,
-                self.classes,
-                getattr(self, "feature_names_in_", None),
-                keep_directions=self.weights == "per-task",
-            )
         self._forget()
-        self._learn(rows, labels, weight, prior, may_wait=False)
+        refuse_missing(y)
+        refuse_missing(y_target_labeled)
+        people = {"sample_domain": sample_domain, "groups": groups, "subjects": subjects}
+        beside = (X_target_labeled, y_target_labeled, X_target_unlabeled)
+        crowd_too = any(part is not None for part in (*people.values(), *beside))
+        prior = self._check_prior()
+        rows, labels, weight = self._check_fit_input(X, y, sample_weight)
+        unlabelled: Array | None = None
+        if crowd_too:
+            (rows, labels, weight), unlabelled, prior = self._sort_out(
+                Rows(rows, labels, weight), prior, people, beside
+            )
+        if unlabelled is not None:
+            self._keep_unlabelled(unlabelled, prior)
+        if len(labels):
+            rows = self._transformed(rows, prior)
+            self._learn(rows, labels, weight, prior, may_wait=False)
+        else:
+            self._learn_unlabelled(prior)
+        if len(labels) or unlabelled is not None:
+            self._compare_units(prior)
         return self
 
     def partial_fit(
@@ -129,7 +170,8 @@ class BlendClassifier(LinearRule):
         X : array-like of shape (n_samples, n_features)
             Features of the new samples.
         y : array-like of shape (n_samples,) or None
-            Their labels; None, or None or NaN in the place of a label, for samples without one.
+            Their labels; None, or None, NaN or a mask in the place of a label, for samples without
+            one.
         classes : pair of labels or None, default=None
             Both labels, if the first call brings only one of them and the prior does not know.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -150,8 +192,8 @@ class BlendClassifier(LinearRule):
             if y is not None and hidden is None:
                 rows, labels, weight = self._check_fit_input(X, y, sample_weight, reset=reset)
             else:
-                whole = validate_data(self, X, dtype=np.float64, order="C", reset=reset)
-                refuse_size(float(np.abs(whole).max()))
+                whole = self._validated(X, order="C", reset=reset)
+                refuse_size(np.abs(whole).max(0))
                 hidden = np.ones(len(whole), bool) if hidden is None else hidden
                 rows, labels, weight = self._labelled_part(whole, y, sample_weight, hidden)
             if first:
@@ -163,9 +205,11 @@ class BlendClassifier(LinearRule):
             if hidden is not None:
                 self._keep_unlabelled(whole[hidden], prior)
             if len(labels):
+                rows = self._transformed(rows, prior)
                 self._learn(rows, labels, weight, prior, may_wait=True)
             else:
                 self._learn_unlabelled(prior)
+            self._compare_units(prior)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -190,11 +234,29 @@ class BlendClassifier(LinearRule):
             )
         self._check_parameters(prior)
         self._forget()
-        self.n_features_in_ = prior.n_features
+        self.n_features_in_ = prior.n_features_in
         self.__dict__.pop("feature_names_in_", None)
         self._fresh = True
         none: NDArray[Any] = np.array([])
         self._conclude(_no_moments(prior.n_features), none, self._both_classes(none, prior), prior)
+        return self
+
+    def _from_moments(self, moments: ClassMoments, unlabelled: Array | None = None) -> Self:
+        """Fit the rule to moments of the prior's classes, and to samples without a label (m, d).
+
+        Both of features that went through the prior's transform.
+        """
+        prior: Any = self._check_prior()
+        self._check_parameters(prior)
+        self._forget()
+        self.n_features_in_, self._fresh = prior.n_features_in, True
+        self.__dict__.pop("feature_names_in_", None)
+        if unlabelled is not None and len(unlabelled):
+            self._unlabelled = unlabelled
+        names = np.sort(np.array(prior.classes))
+        self._conclude(moments, names[moments.counts > 0.0], names, prior)
+        if moments.counts.any() or "_unlabelled" in self.__dict__:
+            self._compare_units(prior)
         return self
 
     @property
@@ -229,28 +291,48 @@ class BlendClassifier(LinearRule):
     def _outlook(self) -> Outlook:
         if "_fit" not in self.__dict__:
             check_is_fitted(self, "coef_", msg=self._not_fitted())
-        self._fit.say_contradiction()
+        self._fit.warn()
         return self._fit.outlook
 
     def _known_columns(self, X: ArrayLike) -> ArrayLike:
         columns, prior = getattr(X, "columns", None), self.__dict__.get("prior_")
         if columns is None or prior is None or "_fresh" not in self.__dict__:
             return X
-        names, known = [str(name) for name in columns], prior.feature_names
+        names, known = [str(name) for name in columns], prior.feature_names_in
         if known is not None and tuple(names) != known:
             raise PriorMismatchError(
                 f"The features of X are not those of the prior: {names[:5]}, and the prior has "
                 f"{list(known)[:5]}. Reorder or rename the columns, for instance with "
-                "X[list(prior.feature_names)]."
+                "X[list(prior.feature_names_in)]."
             )
         return np.asarray(X, dtype=np.float64)
+
+    def _raw_rule(self) -> tuple[Rule, Array, Array]:
+        """The rule, its midpoint and its scale, all of raw samples."""
+        rule = Rule(self.projection_, self.coef_, self.intercept_)
+        prior = self.prior_
+        if prior is None or prior.transform is None:
+            return rule, self.midpoint_, self._fit.scale
+        coef, intercept, midpoint, scale = prior.transform.before(
+            self.coef_[0], float(self.intercept_[0]), self.midpoint_, self._fit.scale
+        )
+        along = coef * scale
+        projection = along / np.linalg.norm(along)
+        return Rule(projection, coef[None, :], np.array([intercept])), midpoint, scale
+
+    def _scores(self, rows: Array) -> Array:
+        prior = self.prior_
+        if prior is not None and prior.transform is not None:
+            rows = prior.transform(rows)
+        return super()._scores(rows)
 
     def _second(self) -> float:
         """Probability of the second of two classes; more are equally likely."""
         return float(self.class_prior_[1]) if len(self.classes_) == 2 else 0.5
 
     def _log_odds(self, scores: Array) -> Array:
-        x = (scores + self._shift) / self._fit.deviation
+        with np.errstate(over="ignore"):
+            x = (scores + self._shift) / self._fit.deviation
         odds: Array = self._fit.outlook.log_odds(x) - log_odds(self.class_prior_[1])
         return odds
 
@@ -259,7 +341,7 @@ class BlendClassifier(LinearRule):
         for name in list(self.__dict__):
             if name[-1] == "_" and name[-4:] != "_in_":
                 del self.__dict__[name]
-        for name in ("_moments", "_announced", "_waiting_for", "_fit", "_unlabelled", "_fresh"):
+        for name in _LEARNT:
             self.__dict__.pop(name, None)
 
     def _not_fitted(self) -> str:
@@ -286,7 +368,8 @@ class BlendClassifier(LinearRule):
         labels = np.array([name for name, none in zip(list(y), hidden, strict=True) if not none])
         weight = sample_weight
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64)[~hidden]
+            refuse_masked("sample_weight", sample_weight)
+            weight = check_weight(sample_weight, X)[~hidden]
         return self._check_fit_input(X[~hidden], labels, weight, reset=False)
 
     def _keep_unlabelled(self, rows: Array, prior: Prior | None) -> None:
@@ -301,16 +384,16 @@ class BlendClassifier(LinearRule):
                 "Samples without a label say where the classes lie only with a prior that has "
                 "class means. Give one that TaskPrior.from_tasks made, or leave these samples out."
             )
-        self._refuse_other_features(prior, rows.shape[1])
+        rows = self._transformed(rows, prior)
         if "_unlabelled" in self.__dict__:
             rows = np.concatenate([self._unlabelled, rows])
         self._unlabelled = rows[-MOST_UNLABELLED:]
 
-    def _learn_unlabelled(self, prior: Prior | None) -> None:
+    def _learn_unlabelled(self, prior: Any) -> None:
         """Fit the rule again, after samples without a label alone."""
         self._check_parameters(prior)
         if "_moments" not in self.__dict__:
-            moments, seen = _no_moments(self._unlabelled.shape[1]), np.array([])
+            moments, seen = _no_moments(prior.n_features), np.array([])
         else:
             moments = self._moments
             seen = self.classes_[moments.counts > 0.0]
@@ -329,7 +412,6 @@ class BlendClassifier(LinearRule):
     ) -> None:
         """Add samples to those so far, and fit the rule, or wait for a class still to come."""
         self._check_parameters(prior)
-        self._refuse_other_features(prior, rows.shape[1])
         if weight is not None:
             counted = weight > 0.0
             rows, labels, weight = rows[counted], labels[counted], weight[counted]
@@ -355,8 +437,6 @@ class BlendClassifier(LinearRule):
         may_wait: bool = False,
     ) -> None:
         """Fit the rule to the moments of its two classes."""
-        plain = not moments.rooted and moments.quartic is None
-        self._moments = moments if plain else moments.rotated()
         self.prior_, self._prior_given = prior, self.prior
         self.__dict__.pop("_waiting_for", None)
         answers = self._crowd_answers(prior, len(seen))
@@ -384,13 +464,17 @@ class BlendClassifier(LinearRule):
                 remedy = ", or name both with partial_fit(..., classes=(first, second))"
             ordered = sorted(known.tolist(), key=lambda name: bool(name != seen[0]))
             check_both_classes(np.sort(moments.counts)[::-1], ordered, remedy)
+        # Last, so that what is refused leaves nothing to go on from.
+        plain = not moments.rooted and moments.quartic is None
+        self._moments = moments if plain else moments.rotated()
 
     def _seen_so_far(self, present: NDArray[Any]) -> NDArray[Any]:
         """Sorted labels of all samples so far, those of this call included."""
         if "_moments" not in self.__dict__ or not self._moments.counts.any():
             return present
         before = self.classes_[self._moments.counts > 0.0]
-        if (present.dtype.kind in "OU") != (before.dtype.kind in "OU"):
+        kinds = [_ALIKE.get(one.dtype.kind) for one in (present, before)]
+        if kinds[0] != kinds[1]:
             raise ValueError(
                 "Some labels are text and others are not; the classes so far are "
                 f"{before.tolist()}. Use the same labels in every call."
@@ -579,6 +663,22 @@ class BlendClassifier(LinearRule):
 
     # -- agreement of target and prior ------------------------------------------------------
 
+    def _compare_units(self, prior: Prior | None) -> None:
+        """Warn, once, of samples that cannot be in the units of the prior."""
+        units = None if prior is None else prior.units
+        if prior is None or units is None or "_told" in self.__dict__:
+            return
+        moments, mixed = self._moments, "_unlabelled" in self.__dict__
+        if mixed:
+            label = np.zeros(len(self._unlabelled), np.intp)
+            moments = moments.beside(ClassMoments.of(self._unlabelled, label, n_classes=1))
+        reasons = units.misfits(
+            moments, prior.feature_names, in_a_row=bool(self.in_a_row), mixed=mixed
+        )
+        if reasons:
+            self._told = True
+            warn_of_units(prior, reasons, stacklevel=4)
+
     def _check_prior(self) -> Prior | None:
         prior: Any = self.prior
         if hasattr(prior, "pairs") and not isinstance(prior, type):
@@ -670,17 +770,20 @@ class BlendClassifier(LinearRule):
 
 
 def missing_labels(y: Any) -> NDArray[np.bool_] | None:
-    """Which labels are None or NaN; None if there is none of these, or no label at all."""
+    """Which labels are None, NaN or masked; None if there is none of these, or no label at all."""
     if y is None:
         return None
-    labels = np.asarray(y)
-    if labels.dtype.kind == "f":
-        hidden = np.isnan(labels)
-    elif labels.dtype.kind == "O":
-        hidden = np.array([_is_missing(one) for one in labels.ravel().tolist()], bool)
-    else:
+    labels = y if type(y) is np.ndarray else as_labels(y)
+    masked = isinstance(y, np.ma.MaskedArray)
+    kind = labels.dtype.kind
+    if labels.ndim != 1 or not (masked or kind in "fO"):
         return None
-    return hidden if hidden.any() and labels.ndim == 1 else None
+    hidden = np.ma.getmaskarray(y) if masked else np.zeros(labels.shape, bool)
+    if kind == "f":
+        hidden = hidden | np.isnan(labels)
+    elif kind == "O":
+        hidden = hidden | np.array([_is_missing(one) for one in labels.tolist()], bool)
+    return hidden if hidden.any() else None
 
 
 def refuse_missing(y: Any) -> None:
@@ -699,6 +802,9 @@ def _is_missing(label: Any) -> bool:
         return label is None or bool(label != label)
     except TypeError:
         return True
+    except ValueError:
+        # An array is no label, and is refused as such.
+        return False
 
 
 def _no_moments(n_features: int) -> ClassMoments:

@@ -165,7 +165,8 @@ class ConvexBlendClassifier(BlendClassifier):
     expected_accuracy_, expected_accuracy_error_ : float
         Forecast for new samples, and its standard error.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        The rule in the user's units.
+        The rule in the user's units; those of the transformed features, if the prior has a
+        transform.
     classes_ : ndarray of shape (2,)
         Labels, sorted; the second is positive.
     prior_ : TaskPrior, MixturePrior or None

@@ -11,11 +11,11 @@ import numpy as np
 from crossfade._typing import Array
 from crossfade.blend._hierarchical import Hierarchical
 from crossfade.blend._verb import Blend
-from crossfade.exceptions import ContradictionWarning
+from crossfade.exceptions import ContradictionWarning, MissingPartWarning
 from crossfade.fisher._direction import Direction
 from crossfade.prior._class_means import CROWD_DOF
 from crossfade.prior._crowd import Prior
-from crossfade.prior._replay import Replay, rung_of, usable
+from crossfade.prior._replay import FEWEST, Replay, rung_of, usable
 from crossfade.risk._forecast import Forecast, expected_accuracy, forecast
 from crossfade.risk._outlook import Outlook, shrunk_score
 
@@ -83,7 +83,7 @@ class Fit:
     @cached_property
     def outlook(self) -> Outlook:
         """Accuracy of this one person, by the record of those who played the newcomer."""
-        record = self._record
+        record = self.record
         if record is None:
             return self.by_theory
         return Outlook(*record.calibrate(self.raw, self.rung))
@@ -99,7 +99,7 @@ class Fit:
 
     def promise(self, class_prior: float) -> tuple[Array, Array]:
         """Accuracy to expect for such a proportion of the second class, and its error."""
-        by_theory = self.person is not None and self.means is None and self._record is None
+        by_theory = self.person is not None and self.means is None and self.record is None
         if class_prior == 0.5 or not by_theory:
             return self.outlook.accuracy(class_prior), self.outlook.error(class_prior)
         assert self.person is not None
@@ -117,7 +117,7 @@ class Fit:
         return np.asarray(contrary), np.asarray(own)
 
     @property
-    def _record(self) -> Replay | None:
+    def record(self) -> Replay | None:
         """What forecasts of this rule were worth, if anybody has played the newcomer."""
         if not self.played or self.verb is None or self.prior is None:
             return None
@@ -171,11 +171,17 @@ class Fit:
         # The class means imply the average covariance within the classes.
         whitened = np.matvec(self.prior.class_means.population.unwhiten.mT, omega)
         within = np.vecdot(whitened, whitened)
-        return np.asarray(gap), np.asarray(within), np.asarray(within * doubt / variance)
+        # Where the means themselves have no direction, any accuracy is as likely as any other.
+        share = np.divide(doubt, variance, out=np.ones(np.shape(variance)), where=variance > 0.0)
+        return np.asarray(gap), np.asarray(within), np.asarray(within * share)
 
-    def say_contradiction(self) -> None:
-        """Warn where the forecast is below chance because samples contradict the crowd."""
-        if self.prior is None or self.outlook.mean >= 0.0:
+    def warn(self, stacklevel: int = 4) -> None:
+        """Say what the forecast lacks, and where samples contradict the crowd."""
+        if self.prior is None:
+            return
+        if self.played and self.verb is not None and self.record is None:
+            warn_without_replay(self.prior.replay is not None, stacklevel + 1)
+        if self.outlook.mean >= 0.0:
             return
         # With one class only it is the posterior of the means that has turned round.
         own = self.person
@@ -185,5 +191,26 @@ class Fit:
                 "classes lie the other way round, so that the forecast is below chance. Check that "
                 "the labels mean the same as the prior's, or label more samples.",
                 ContradictionWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
+
+
+def warn_without_replay(tried: bool, stacklevel: int) -> None:
+    """Say that nobody, or too few people, have tried what a forecast of this prior is worth."""
+    found = (
+        f"fewer than {FEWEST} people with enough windows for a replay"
+        if tried
+        else "no replay of what became of others"
+    )
+    remedy = (
+        "Build the prior from more people."
+        if tried
+        else "Build the prior from tasks, with TaskPrior.from_tasks or `crossfade prior build`; a "
+        "released one leaves it out, since everybody's record depends on all others."
+    )
+    warnings.warn(
+        f"This prior holds {found}, so the forecast is theory's alone and its interval wide. "
+        f"{remedy}",
+        MissingPartWarning,
+        stacklevel=stacklevel,
+    )

@@ -17,12 +17,16 @@ import numpy as np
 from scipy.special import logsumexp, ndtr
 
 from crossfade._typing import Array
+from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._moments import ClassMoments
 from crossfade.prior._class_means import Population, contrasts
 
 #: Probability that a person's centre, or contrasts, are not those of the crowd; how much wider the
 #: law of the centre then is.
 STRANGER, WIDER = 0.02, 25.0
+#: How many of the crowd's deviations a person may lie away from it, or spread: beyond, doubles have
+#: no digit left for what the crowd knows.
+_FURTHEST = 1e7
 #: Draws for the accuracy of many classes.
 _DRAWS = 400
 #: Proportions of the second class that unlabelled windows may have, and the power to which their
@@ -189,6 +193,7 @@ def hierarchical(
     sigma, floor = _covariance(moments, population, scale)
     windows = None if unlabelled is None else (unlabelled / scale) @ population.whiten
     observed = Observed(means @ population.whiten, seen, noise, sigma, floor, windows)
+    _refuse_far(population, observed)
     return posterior_of_means(population, observed, protect=protect)
 
 
@@ -203,6 +208,24 @@ class Observed(NamedTuple):
     unlabelled: Array | None = None  # (..., m, p)
 
 
+def _refuse_far(population: Population, observed: Observed) -> None:
+    """Refuse samples that have nothing to do with those of the crowd."""
+    rows = observed.means if observed.unlabelled is None else observed.unlabelled
+    far = max(
+        *(
+            np.abs(one - population.mean[..., :1, :]).max(initial=0.0)
+            for one in (observed.means, rows)
+        ),
+        np.sqrt(np.abs(observed.sigma).max(initial=0.0)),
+    )
+    if not far <= _FURTHEST:
+        raise PriorMismatchError(
+            f"The samples lie {far:.3g} deviations of the crowd away from it, or spread as far, so "
+            "that its class means say nothing of them. Check their units, or leave the class means "
+            "out: prior.without('class_means')."
+        )
+
+
 def posterior_of_means(
     population: Population, observed: Observed, *, protect: bool
 ) -> Hierarchical:
@@ -214,9 +237,12 @@ def posterior_of_means(
     n_classes, p = population.n_classes, observed.sigma.shape[-1]
     design = np.concatenate([np.ones((n_classes, 1)), contrasts(n_classes)], 1)
     laws = _known_laws(population, observed, design, protect)
-    theta, left, gain, evidence = _posteriors(population, observed, laws)
+    found = _posteriors(observed, laws)
     if observed.unlabelled is not None:
-        evidence = evidence + _TEMPER * _log_likelihood(theta, laws.proportion, observed)
+        found = _with_unlabelled(observed, laws, found)
+    if population.n_outside and (len(observed.seen) or observed.unlabelled is not None):
+        found = _with_outside(population, observed, laws, found)
+    theta, left, gain, evidence, _ = found
     weights = np.exp(evidence - logsumexp(evidence, axis=-1, keepdims=True))
     mean = (weights[..., None] * theta).sum(-2)
     apart = theta - mean[..., None, :]
@@ -228,6 +254,7 @@ def posterior_of_means(
     scatter = observed.sigma[..., None, :, :] + doubt
     centres = design @ mean.reshape(*mean.shape[:-1], n_classes, p)
     along = np.linalg.solve(scatter.mean(-3)[..., None, :, :], centres[..., None])[..., 0]
+    member = np.repeat(laws.member, weights.shape[-1] // laws.member.size)
     return Hierarchical(
         along @ population.whiten.mT,
         -0.5 * np.vecdot(along, centres),
@@ -237,39 +264,47 @@ def posterior_of_means(
         along,
         centres,
         np.clip(alpha, 0.0, 1.0),
-        (weights * laws.member).sum(-1),
+        np.minimum((weights * member).sum(-1), 1.0),
     )
 
 
-def _posteriors(
-    population: Population, observed: Observed, laws: Laws
-) -> tuple[Array, Array, Array, Array]:
-    """Under each law the mean and covariance of theta, the trace of d h* / d h, and the evidence.
+class Posteriors(NamedTuple):
+    """What is known of theta under each law."""
+
+    theta: Array  # (..., n_laws, K p): its mean
+    left: Array  # (..., n_laws, K p, K p): its covariance
+    gain: Array  # (..., n_laws): trace of d h* / d h
+    evidence: Array  # (..., n_laws): logarithm
+    pull: Array  # (..., n_laws, K p, k p): d theta* / d means of the labelled windows
+
+
+def _posteriors(observed: Observed, laws: Laws) -> Posteriors:
+    """Posteriors after the labelled windows.
 
     With y = H theta + noise: G = B H'(H B H' + N)^-1, theta* = t + G (y - H t), Q = B - G H B.
     """
     n_classes, p = laws.mean.shape[-2:]
-    rows, n_seen = laws.rows, laws.rows.shape[-2]
+    rows, n_seen = laws.rows, len(laws.rows)
     means, noise, sigma = observed.means, np.asarray(observed.noise), observed.sigma
-    if observed.unlabelled is not None:
-        n_windows = observed.unlabelled.shape[-2]
-        means = np.concatenate([means, observed.unlabelled.mean(-2, keepdims=True)], -2)
-        noise = np.concatenate([noise, np.full((*noise.shape[:-1], 1), 1.0 / n_windows)], -1)
-    law, inner = laws.seen, laws.variance
+    inner = laws.variance
     noisy = noise[..., None, :, None, None] * sigma[..., None, None, :, :]
-    batch = np.broadcast_shapes(inner.shape[:-4], noisy.shape[:-3], (*means.shape[:-2], 1))
+    batch = np.broadcast_shapes(
+        inner.shape[:-4], noisy.shape[:-3], (*means.shape[:-2], 1), (*sigma.shape[:-2], 1)
+    )
     theta = np.broadcast_to(laws.mean.reshape(*laws.mean.shape[:-2], -1), (*batch, n_classes * p))
     whole = laws.covariance.reshape(*laws.covariance.shape[:-4], n_classes * p, n_classes * p)
     if not n_seen:
         whole = np.broadcast_to(whole, (*batch, *whole.shape[-2:]))
-        return theta, whole, np.zeros(batch), np.broadcast_to(laws.log_prior, batch)
+        nothing = np.zeros((*batch, n_classes * p, 0))
+        evidence = np.broadcast_to(laws.log_prior, batch)
+        return Posteriors(theta, whole, np.zeros(batch), evidence, nothing)
     inner = np.array(np.broadcast_to(inner, (*batch, n_seen, p, n_seen, p)))
     places = np.arange(n_seen)
     inner[..., places, :, places, :] += np.moveaxis(
         np.broadcast_to(noisy, (*batch, n_seen, p, p)), -3, 0
     )
     inner = inner.reshape(*batch, n_seen * p, n_seen * p)
-    law = law.reshape(*law.shape[:-4], n_seen * p, n_classes * p)
+    law = laws.seen.reshape(*laws.seen.shape[:-4], n_seen * p, n_classes * p)
     away = means[..., None, :, :] - rows @ laws.mean
     away = np.broadcast_to(away, (*batch, n_seen, p)).reshape(*batch, n_seen * p)
     law = np.broadcast_to(law, (*batch, *law.shape[-2:]))
@@ -279,21 +314,74 @@ def _posteriors(
     distance = np.vecdot(away, solved[..., -1])
     evidence = laws.log_prior - 0.5 * (np.linalg.slogdet(inner)[1] + distance)
     parts = gain.reshape(*batch, n_classes, p, n_seen, p)[..., 1:, :, :, :]
-    follow = (np.einsum("...apkp->...ka", parts) * rows[..., 1:]).sum((-2, -1))
-    if population.n_outside:
-        # In every direction that is not listed the same K x K problem, with nothing observed.
-        floors = np.diagonal(laws.covariance[..., :, -1, :, -1], axis1=-2, axis2=-1)
-        plain = (rows * floors[..., None, :]) @ rows.mT
-        level = (noise * np.asarray(observed.floor)[..., None])[..., None, :]
-        plain = plain + level[..., None] * np.eye(n_seen)
-        evidence = evidence - 0.5 * population.n_outside * np.linalg.slogdet(plain)[1]
-        pull = np.linalg.solve(plain, rows * floors[..., None, :])
-        follow = follow + population.n_outside * (pull * rows)[..., 1:].sum((-2, -1))
-    return theta, whole - gain @ law, follow, evidence
+    follow = (np.einsum("...apkp->...ka", parts) * rows[:, 1:]).sum((-2, -1))
+    return Posteriors(theta, whole - gain @ law, follow, evidence, gain)
 
 
-def _log_likelihood(theta: Array, proportion: Array, observed: Observed) -> Array:
-    """Log likelihood of the unlabelled windows under each law (..., n_laws) (equation 45).
+def _with_unlabelled(observed: Observed, laws: Laws, found: Posteriors) -> Posteriors:
+    """Posteriors after the unlabelled windows too, for every proportion pi (equations 28 and 45).
+
+    Their mean u = c + (2 pi - 1) h + noise is one more observation, taken after the labelled ones:
+    its matrices have p rows, and those of all observations at once 3 p.
+    """
+    windows: Any = observed.unlabelled
+    p, n_windows = windows.shape[-1], windows.shape[-2]
+    lean = (2.0 * _PROPORTIONS - 1.0)[:, None, None]
+    theta, left = found.theta[..., None, :], found.left[..., None, :, :]
+    # Covariance of u with theta, and of u.
+    seen = left[..., :p, :] + lean * left[..., p:, :]
+    inner = seen[..., :p] + lean * seen[..., p:]
+    inner = inner + observed.sigma[..., None, None, :, :] / n_windows
+    away = windows.mean(-2)[..., None, None, :] - theta[..., :p] - lean[..., 0] * theta[..., p:]
+    solved = np.linalg.solve(inner, np.concatenate([seen, away[..., None]], -1))
+    theta = theta + np.matvec(solved[..., :-1].mT, away)
+    distance = np.vecdot(away, solved[..., -1])
+    evidence = found.evidence[..., None] - 0.5 * (np.linalg.slogdet(inner)[1] + distance)
+    # d theta* / d theta is G H + G_u H_u (1 - G H).
+    pull = found.pull.reshape(*found.pull.shape[:-1], len(laws.rows), p)
+    rest = np.eye(2 * p)[:, p:] - np.einsum("...ikq,k->...iq", pull, laws.rows[:, 1])
+    rest = rest[..., None, :, :]
+    gain = solved[..., p:-1] * (rest[..., :p, :] + lean * rest[..., p:, :])
+    gain = found.gain[..., None] + gain.sum((-2, -1))
+    evidence = evidence + _TEMPER * _log_likelihood(theta, observed)
+    left = left - solved[..., :-1].mT @ seen
+    batch = (*evidence.shape[:-2], -1)
+    return Posteriors(
+        theta.reshape(*batch, 2 * p),
+        left.reshape(*batch, 2 * p, 2 * p),
+        gain.reshape(batch),
+        evidence.reshape(batch),
+        found.pull,
+    )
+
+
+def _with_outside(
+    population: Population, observed: Observed, laws: Laws, found: Posteriors
+) -> Posteriors:
+    """The same with directions that are not listed: in each one K x K problem, nothing observed."""
+    rows, noise = laws.rows[None], np.asarray(observed.noise)
+    if observed.unlabelled is not None:
+        # One problem for every proportion.
+        mixed = np.stack([np.ones(_PROPORTIONS.size), 2.0 * _PROPORTIONS - 1.0], -1)
+        same = np.broadcast_to(rows, (_PROPORTIONS.size, *rows.shape[1:]))
+        rows = np.concatenate([same, mixed[:, None, :]], 1)
+        last = np.full((*noise.shape[:-1], 1), 1.0 / observed.unlabelled.shape[-2])
+        noise = np.concatenate([noise, last], -1)
+    floors = np.diagonal(laws.covariance[..., :, -1, :, -1], axis1=-2, axis2=-1)
+    spread = rows * floors[..., None, None, :]
+    level = (noise * np.asarray(observed.floor)[..., None])[..., None, None, None, :]
+    plain = spread @ rows.mT + level * np.eye(rows.shape[-2])
+    follow = (np.linalg.solve(plain, spread) * rows)[..., 1:].sum((-2, -1))
+    evidence = np.linalg.slogdet(plain)[1]
+    batch = (*evidence.shape[:-2], -1)
+    return found._replace(
+        gain=found.gain + population.n_outside * follow.reshape(batch),
+        evidence=found.evidence - 0.5 * population.n_outside * evidence.reshape(batch),
+    )
+
+
+def _log_likelihood(theta: Array, observed: Observed) -> Array:
+    """Log likelihood of the unlabelled windows under laws (..., n_proportions) (equation 45).
 
     Up to a constant. They come from (1 - pi) N(m_0, Sigma) + pi N(m_1, Sigma).
     """
@@ -301,12 +389,13 @@ def _log_likelihood(theta: Array, proportion: Array, observed: Observed) -> Arra
     windows: Any = observed.unlabelled
     centre, half = theta[..., :p], theta[..., p:]
     means = np.stack([centre - half, centre + half], -2)
-    solved = np.linalg.solve(observed.sigma[..., None, None, :, :], means[..., None])[..., 0]
+    solved = np.linalg.solve(observed.sigma[..., None, None, :, :], means.mT).mT
     # log N up to what all laws have in common: x'S^-1 m - m'S^-1 m / 2.
-    score = np.einsum("...np,...lkp->...lkn", windows, solved, optimize=True)
+    score = solved @ windows[..., None, None, :, :].mT
     score = score - 0.5 * np.vecdot(means, solved)[..., None]
-    share = np.stack([np.log(1.0 - proportion), np.log(proportion)], -1)[..., None]
-    likelihood: Array = logsumexp(score + share, axis=-2).sum(-1)
+    share = np.stack([np.log(1.0 - _PROPORTIONS), np.log(_PROPORTIONS)], -1)[..., None]
+    score = score + share
+    likelihood: Array = np.logaddexp(score[..., 0, :], score[..., 1, :]).sum(-1)
     return likelihood
 
 
@@ -314,15 +403,17 @@ def _covariance(moments: ClassMoments, population: Population, scale: Array) -> 
     """Covariance (..., p, p) within the classes: the crowd's, and the person's own (equation 55).
 
     Sigma = (1 - g) I + g S with g = f / (f + nu), f the degrees of freedom of S and nu what the
-    crowd's covariance is worth.
+    crowd's covariance is worth. Earlier sessions of the person count as this one does.
     """
     p = population.whiten.shape[-1]
     counts = moments.counts
-    dof = np.maximum(counts.sum(-1) - (counts > 0.0).sum(-1), 0.0)
+    dof = np.maximum(counts.sum(-1) - (counts > 0.0).sum(-1), 0.0) + population.own_dof
     share = np.asarray(dof / (dof + population.dof))[..., None, None]
     sums = moments.scatter / (scale if moments.rooted else scale[:, None] * scale)
     own = sums @ population.whiten
     own = own.mT @ own if moments.rooted else population.whiten.mT @ own
+    if population.own_scatter is not None:
+        own = own + population.own_scatter
     covariance: Array = (1.0 - share) * np.eye(p) + share * own / np.maximum(
         np.asarray(dof)[..., None, None], 1.0
     )
@@ -334,10 +425,9 @@ class Laws(NamedTuple):
 
     mean: Array  # (..., n_laws, K, p)
     covariance: Array  # (..., n_laws, K, p, K, p)
-    rows: Array  # (n_laws, k, K): how what was seen depends on theta
+    rows: Array  # (k, K): how the means of the labelled windows depend on theta
     log_prior: Array  # (n_laws,)
     member: Array  # (n_laws,): whether it is that of a member of the crowd
-    proportion: Array  # (n_laws,): of the second class among unlabelled windows
     seen: Array  # (..., n_laws, k, p, K, p): covariance of what was seen with theta
     variance: Array  # (..., n_laws, k, p, k, p): covariance of what was seen, but for its noise
 
@@ -346,7 +436,7 @@ def _known_laws(population: Population, observed: Observed, design: Array, prote
     """The laws; a crowd works out once those for one person."""
     if population.n_outside or population.mean.ndim > 2:
         return _laws(population, observed, design, protect)
-    key = (*observed.seen.tolist(), observed.unlabelled is not None, protect)
+    key = (*observed.seen.tolist(), protect)
     if key not in population.kept:
         population.kept[key] = _laws(population, observed, design, protect)
     known: Laws = population.kept[key]
@@ -354,7 +444,7 @@ def _known_laws(population: Population, observed: Observed, design: Array, prote
 
 
 def _laws(population: Population, observed: Observed, design: Array, protect: bool) -> Laws:
-    """Laws of members and strangers; with unlabelled windows, each of these with every proportion.
+    """Laws of members and strangers.
 
     The centre of a person may be further from the crowd's than its law says; the contrasts may be
     those of a stranger, of the size of the crowd's and in any direction.
@@ -393,25 +483,14 @@ def _laws(population: Population, observed: Observed, design: Array, protect: bo
                 spreads.append(wide)
             means, member = means * 2, member * 2
             logs = [common + one for one in logs] + [odd + one for one in logs]
-    grid = _PROPORTIONS if observed.unlabelled is not None else np.full(1, 0.5)
-    n_laws, n_shares = len(means), grid.size
-    rows = np.broadcast_to(
-        design[observed.seen], (n_laws * n_shares, len(observed.seen), n_classes)
-    )
-    proportion = np.tile(grid, n_laws)
-    if observed.unlabelled is not None:
-        # The mean of the unlabelled windows is c + (2 pi - 1) h (equation 28).
-        mixed = np.stack([np.ones_like(proportion), 2.0 * proportion - 1.0], -1)[:, None, :]
-        rows = np.concatenate([rows, mixed], 1)
-    covariance = np.repeat(np.stack(spreads, -5), n_shares, -5)
-    law = np.einsum("...ka,...apbq->...kpbq", rows, covariance, optimize=True)
+    rows, covariance = design[observed.seen], np.stack(spreads, -5)
+    law = np.einsum("ka,...apbq->...kpbq", rows, covariance, optimize=True)
     return Laws(
-        np.repeat(np.stack(means, -3), n_shares, -3),
+        np.stack(means, -3),
         covariance,
         rows,
-        np.repeat(logs, n_shares),
-        np.repeat(member, n_shares),
-        proportion,
+        np.array(logs),
+        np.array(member),
         law,
-        np.einsum("...kpbq,...lb->...kplq", law, rows, optimize=True),
+        np.einsum("...kpbq,lb->...kplq", law, rows, optimize=True),
     )

@@ -68,6 +68,7 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
         Labels, sorted; of two the second is positive.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         The rule in the user's units; with K > 2 classes (K, n_features) and (K,), one score each.
+        If the prior has a transform, its features are the transformed ones.
     projection_ : ndarray of shape (n_features,)
         Its unit direction, in scaled units.
     target_projection_, source_projection_ : ndarray of shape (n_features,) or None
@@ -110,6 +111,7 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
     """
 
     shrinkage: str | float | None = "oas"
+    _many = True
     means_: Array
     member_: float
     prior_: Any
@@ -153,7 +155,6 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
     ) -> None:
         if hasattr(prior, "pairs"):
             self._check_parameters(None)
-            self._refuse_other_features(prior, rows.shape[1])
             self._learn_many(rows, labels, weight, prior)
         else:
             super()._learn(rows, labels, weight, prior, may_wait=may_wait)
@@ -168,7 +169,8 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
         may_wait: bool = False,
     ) -> None:
         if hasattr(prior, "pairs"):
-            self._conclude_many(moments_of_none(prior), prior)
+            known = len(moments.counts) == len(prior.classes)
+            self._conclude_many(moments if known else moments_of_none(prior), prior)
         else:
             super()._conclude(moments, seen, names, prior, may_wait=may_wait)
 
@@ -210,7 +212,8 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
             warnings.warn(
                 "This prior holds no class means, so that the posterior blend of directions is "
                 "used: knowing where the middle of the classes lies would help with few labels. "
-                "Build the prior with TaskPrior.from_tasks; a released one leaves them out.",
+                "Build the prior with TaskPrior.from_tasks, and with clip if it is to be released: "
+                "what has no bound is left out of a release.",
                 MissingPartWarning,
                 stacklevel=7,
             )

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array
-from crossfade._validate import check_number
+from crossfade._validate import HEAVIEST, check_number
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._convex import ConvexBlendClassifier, convex
+from crossfade.blend._multiclass import MulticlassBlend, stacked
 from crossfade.blend._posterior import Path, path_of
 from crossfade.fisher._direction import Direction, worth_of_runs
 from crossfade.fisher._spectrum import Spectrum
-from crossfade.prior._replay import rung_of, usable
+from crossfade.prior._replay import Replay, rung_of
 from crossfade.risk._forecast import Forecast, expected_accuracy, forecast
 from crossfade.risk._outlook import Outlook, shrunk_score
 
@@ -45,7 +46,10 @@ class LabelForecast(NamedTuple):
 
 
 def forecast_labels(
-    blend: BlendClassifier, n_per_class: ArrayLike | Sequence[Any], *, level: float = 0.9
+    blend: BlendClassifier | MulticlassBlend,
+    n_per_class: ArrayLike | Sequence[Any],
+    *,
+    level: float = 0.9,
 ) -> LabelForecast:
     """What other numbers of labelled samples of the same target would bring (equations 46 and 60).
 
@@ -54,11 +58,11 @@ def forecast_labels(
 
     Parameters
     ----------
-    blend : ConvexBlendClassifier, PosteriorBlendClassifier or HierarchicalBlendClassifier
+    blend : BlendClassifier or MulticlassBlend
         A fitted blend.
-    n_per_class : array-like of shape (n_budgets,), or sequence of int and of pairs of int
-        Labelled samples of each class to think of; a pair is those of the first and of the second
-        class.
+    n_per_class : array-like of shape (n_budgets,), or sequence of int and of tuples of int
+        Labelled samples of each class to think of; a tuple has those of the first class, of the
+        second, and so on.
     level : float, default=0.9
         Probability of the intervals.
 
@@ -81,45 +85,80 @@ def forecast_labels(
     >>> bool(more > now)
     True
     """
-    if not isinstance(blend, BlendClassifier):
+    if not isinstance(blend, BlendClassifier | MulticlassBlend):
         raise TypeError(f"blend must be one of Crossfade's; got {type(blend).__name__}.")
-    check_is_fitted(blend, "coef_", msg=blend._not_fitted())
     level = check_number("level", level, 0.0, 1.0)
-    fit, class_prior = blend._fit, blend._second()
-    record = None
-    if fit.played and fit.verb is not None and fit.prior is not None:
-        record = usable(fit.prior.replay, fit.verb)
-    least = 0.0 if record is not None else 2.0
+    if isinstance(blend, MulticlassBlend):
+        return _of_pairs(blend, n_per_class, level)
+    check_is_fitted(blend, "coef_", msg=blend._not_fitted())
+    record = blend._fit.record
+    budgets = _budgets(n_per_class, _least(record), len(blend.classes_))
+    rungs = np.asarray(rung_of(budgets), np.float64)
+    outlook, accuracy, error = _law(blend, rungs)
+    lower, upper = outlook.interval(level, blend._second())
+    return LabelForecast(rungs, accuracy, error, lower, upper)
+
+
+def _of_pairs(blend: MulticlassBlend, n_per_class: Any, level: float) -> LabelForecast:
+    """The same for many classes: what the pairs would gain, coupled (equation 40)."""
+    pairs = blend._forecasting_pairs()
+    if len(pairs.fits) == 1:
+        [rule] = pairs.rules.values()
+        return forecast_labels(rule, n_per_class, level=level)
+    least = max(_least(fit.record) for fit in pairs.fits)
     budgets = _budgets(n_per_class, least, len(blend.classes_))
-    if record is not None:
-        now = np.broadcast_to(fit.rung, budgets.shape)
-        raw = np.broadcast_to(fit.raw, budgets.shape)
-        outlook = Outlook(*record.calibrate(raw, now, budgets))
-        accuracy, error = outlook.accuracy(class_prior), outlook.error(class_prior)
-    else:
-        outlook, accuracy, error = _by_theory(blend, budgets, class_prior)
-    lower, upper = outlook.interval(level, class_prior)
-    return LabelForecast(budgets, accuracy, error, lower, upper)
+    places = zip(*np.triu_indices(len(blend.classes_), 1), strict=True)
+    of_pairs = stacked(
+        [
+            _law(rule, np.asarray(rung_of(budgets[:, mine]), np.float64))[0]
+            for rule, mine in zip(pairs.rules.values(), places, strict=True)
+        ]
+    )
+    each = [Outlook(*(part[:, place] for part in of_pairs)) for place in range(len(budgets))]
+    overall = stacked([pairs.law(one) for one in each])
+    error = np.stack([one.error().mean() for one in each])
+    lower, upper = overall.interval(level)
+    return LabelForecast(rung_of(budgets), overall.accuracy(), error, lower, upper)
+
+
+def _least(record: Replay | None) -> float:
+    """Fewest labels of each class that can be told of."""
+    return 2.0 if record is None else 0.0
+
+
+def _law(blend: BlendClassifier, budgets: Array) -> tuple[Outlook, Array, Array]:
+    """Law of the probit with so many labels (n_budgets,), the accuracy, and its error."""
+    fit, class_prior = blend._fit, blend._second()
+    if fit.record is None:
+        return _by_theory(blend, budgets, class_prior)
+    now = np.broadcast_to(fit.rung, budgets.shape)
+    raw = np.broadcast_to(fit.raw, budgets.shape)
+    outlook = Outlook(*fit.record.calibrate(raw, now, budgets))
+    return outlook, outlook.accuracy(class_prior), outlook.error(class_prior)
 
 
 def _budgets(n_per_class: Any, least: float, n_classes: int) -> Array:
-    """Samples of each class (n_budgets,); of unequal numbers the harmonic mean."""
+    """Samples of each class (n_budgets, n_classes)."""
     try:
         given = [np.asarray(one, np.float64) for one in n_per_class]
         if any(one.shape not in ((), (n_classes,)) for one in given):
             raise ValueError(f"a budget is a number, or one for each of {n_classes} classes")
-        pairs = np.stack([np.broadcast_to(one, (n_classes,)) for one in given])
-    except (TypeError, ValueError) as reason:
+        each = np.stack([np.broadcast_to(one, (n_classes,)) for one in given])
+    except (TypeError, ValueError, OverflowError) as reason:
         raise ValueError(
-            "n_per_class must be a list of numbers of samples of each class, or of pairs of them, "
-            f"as [4, 8, (24, 2)] is; got {n_per_class!r}."
+            "n_per_class must be a list of numbers of samples of each class, or of tuples with one "
+            f"for each of {n_classes} classes, as [4, 8, (24, 2)] is for two; got {n_per_class!r}."
         ) from reason
-    if not np.isfinite(pairs).all() or pairs.min() < least:
+    if not np.isfinite(each).all() or each.min() < least:
         raise ValueError(
             f"n_per_class must be numbers of at least {least:g} samples of each class; got "
             f"{n_per_class!r}."
         )
-    return np.asarray(rung_of(pairs), np.float64)
+    if each.max() > HEAVIEST:
+        raise ValueError(
+            f"n_per_class must be at most {HEAVIEST:g} samples of each class; got {n_per_class!r}."
+        )
+    return each
 
 
 def _by_theory(
@@ -152,26 +191,26 @@ def _by_theory(
         # Without a curve there was nothing to choose, nor will there be: alpha was given, or the
         # crowd has no direction to speak of.
         alpha = blend.alpha_ if np.isnan(blend.risks_).all() else None
-        crowd = ConvexCrowd(prior.crowd.mean_direction, alpha)
+        crowd = _ConvexCrowd(prior.crowd.mean_direction, alpha)
         made = convex(person, prior.crowd, alpha=blend.alpha_)
     else:
         strength = np.asarray(min(getattr(blend, "strength_", 1.0), 1e12))
         made = path.at(strength)
     promise = forecast(person, made.omega, made.dof)
     own = np.clip(made.dof / np.maximum(person.rank, 1), 0.0, 1.0)
-    return more_labels(
+    return _more_labels(
         person, made.omega, promise, path, strength, budgets, own, crowd, class_prior
     )
 
 
-class ConvexCrowd(NamedTuple):
+class _ConvexCrowd(NamedTuple):
     """The crowd in a convex blend."""
 
     mu: Array  # (..., d): its direction
     alpha: float | None  # weight of the person, if it does not depend on the samples
 
 
-def more_labels(
+def _more_labels(
     person: Direction,
     omega: Array,
     promise: Forecast,
@@ -179,7 +218,7 @@ def more_labels(
     strength: Array,
     budgets: Array,
     own: Array,
-    crowd: ConvexCrowd | None = None,
+    crowd: _ConvexCrowd | None = None,
     class_prior: float = 0.5,
 ) -> tuple[Outlook, Array, Array]:
     """Forecast for other numbers of samples: today's, and what better directions add to it.
@@ -247,7 +286,7 @@ def _reach(
     sigma: Spectrum,
     strength: Array,
     noise: Array,
-    crowd: ConvexCrowd | None,
+    crowd: _ConvexCrowd | None,
     rank: Array,
 ) -> Array:
     """Mean score of blends made with noises of shape (..., n_budgets), for a gap of length one.
@@ -275,12 +314,13 @@ def _reach(
     gap = often * ((1.0 + taken) * drift * best + values * taken * square)
     variance = often * (2.0 * taken * drift * best + taken**2 * (values * square + noise))
     level = level[..., None]
-    reach: Array = (level + gap.sum(-1)) / np.sqrt(level + variance.sum(-1))
+    # Where neither crowd nor person has a direction, nothing is reached.
+    reach: Array = (level + gap.sum(-1)) / np.sqrt(np.maximum(level + variance.sum(-1), 1e-300))
     return reach
 
 
 def _convex_reach(
-    sigma: Spectrum, whole: Array, likely: Array, noise: Array, crowd: ConvexCrowd
+    sigma: Spectrum, whole: Array, likely: Array, noise: Array, crowd: _ConvexCrowd
 ) -> Array:
     """The same for convex blends, each with the alpha that reaches furthest."""
     shared = np.vecdot(crowd.mu, sigma.apply(likely))[..., None]
@@ -294,5 +334,6 @@ def _convex_reach(
         alpha = np.full_like(noise, crowd.alpha)
     gap = alpha * whole + (1.0 - alpha) * shared
     variance = alpha**2 * (whole + noise) + 2.0 * alpha * (1.0 - alpha) * shared
-    reach: Array = gap / np.sqrt(variance + (1.0 - alpha) ** 2 * theirs)
+    variance = variance + (1.0 - alpha) ** 2 * theirs
+    reach: Array = gap / np.sqrt(np.maximum(variance, 1e-300))
     return reach

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from crossfade._typing import Array
+from crossfade.blend._fit import warn_without_replay
 from crossfade.blend._hierarchical import Hierarchical, hierarchical
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._moments import ClassMoments
@@ -57,9 +58,8 @@ class ManyFit:
     @cached_property
     def outlook(self) -> Outlook:
         """Accuracy of this one person, by the record of those who played the newcomer."""
-        record = usable(self.prior.replay, self.verb) if self.played else None
-        if record is not None:
-            return Outlook(*record.calibrate(self.raw, self.rung))
+        if self.record is not None:
+            return Outlook(*self.record.calibrate(self.raw, self.rung))
         # Half of what is unknown of new windows is unknown of the means.
         within = np.trace(self.means.sigma, axis1=-2, axis2=-1)
         doubt = np.trace(self.means.scatter.mean(-3), axis1=-2, axis2=-1) - within
@@ -76,8 +76,15 @@ class ManyFit:
         """Accuracy to expect for equally likely classes, and its error."""
         return self.outlook.accuracy(), self.outlook.error()
 
-    def say_contradiction(self) -> None:
-        """Nothing: with many classes no forecast is below chance for that."""
+    @property
+    def record(self) -> Replay | None:
+        """What forecasts of this rule were worth, if anybody has played the newcomer."""
+        return usable(self.prior.replay, self.verb) if self.played else None
+
+    def warn(self, stacklevel: int = 4) -> None:
+        """Say what the forecast lacks."""
+        if self.played and self.record is None:
+            warn_without_replay(self.prior.replay is not None, stacklevel + 1)
 
     @cached_property
     def temperature(self) -> Array:

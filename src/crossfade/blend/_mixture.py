@@ -17,6 +17,7 @@ from crossfade.blend._posterior import (
     CONTRADICTION,
     STRONGER,
     Path,
+    check_strength,
     path_of,
     strength_of_evidence,
     strength_of_risk,
@@ -54,6 +55,7 @@ def _blend(
     person: Direction, crowds: Sequence[Crowd], strength: str | float
 ) -> tuple[Blend, Array]:
     """The blend, and those with each crowd alone, of shape (n_crowds, ..., d)."""
+    strength = strength if isinstance(strength, str) else check_strength(strength)
     paths = [path_of(person, one, dense=strength == "risk") for one in crowds]
     tasks = np.array([float(one.n_tasks) for one in crowds])
     log_share = np.log(tasks / tasks.sum()).reshape(-1, *[1] * person.omega.ndim)
@@ -82,7 +84,7 @@ def _blend(
     sway = (weights * np.vecdot(away, person.sigma.apply(away))).sum(0) / person.noise
     means = np.stack([one.mean for one in crowds])
     source = np.moveaxis(weights, 0, -1) @ means
-    alpha = held / omega.shape[-1]
+    alpha = np.minimum(held / omega.shape[-1], 1.0)
     return (
         Blend(omega, held + sway, alpha, chosen, np.moveaxis(weights, 0, -1), source),
         parts,

@@ -1,4 +1,7 @@
-"""Model files: a fitted blend as checksummed JSON, and back as a rule that only predicts."""
+"""Model files: any fitted classifier as checksummed JSON, and back as a rule that only predicts.
+
+``docs/device.md`` and the JSON Schema of `crossfade.export` say how a device reads one.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,15 @@ import hashlib
 import json
 import os
 import re
-from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from crossfade._atomic import write_whole
+from crossfade._files import digest_of, is_intact, json_of, read_whole, write_whole
+from crossfade._typing import Array
 from crossfade._validate import (
+    check_choice,
     check_finite,
     check_integer,
     check_names,
@@ -22,127 +25,40 @@ from crossfade._validate import (
     check_scale,
 )
 from crossfade.blend._classifier import BlendClassifier
-from crossfade.fisher._linear import LinearRule
+from crossfade.blend._many_means import ManyFit
+from crossfade.blend._multiclass import MulticlassBlend
+from crossfade.blend._saved_rule import COUPLINGS, Calibration, SavedRule, card_of, n_scores
+from crossfade.fisher._discriminant import FisherDiscriminant
 from crossfade.prior._archive import content_of
-from crossfade.prior._crowd import Prior
+from crossfade.prior._card import check_about, privacy_of, privacy_text
+from crossfade.prior._task_prior import TaskPrior
 from crossfade.risk._error_rate import check_class_prior, log_odds
 from crossfade.risk._outlook import Outlook
-
-Array = NDArray[np.float64]
+from crossfade.tasks._recipe import Recipe
 
 FORMAT = "crossfade-model"
-VERSION = 2
+VERSION = 3
+#: Bytes of a file, as with ten million features.
+_LARGEST = 1 << 30
+
+Model = BlendClassifier | MulticlassBlend | FisherDiscriminant
 
 
-class SavedRule(LinearRule):
-    """A rule from a file: it predicts as the blend did that was saved, and learns nothing more.
+def save_model(blend: Model, path: str | os.PathLike[str]) -> None:
+    """Write what a fitted classifier needs to predict, whole or not at all; no labelled sample.
 
-    Made by :func:`load_model`.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (2,)
-        Labels, sorted; the second is positive.
-    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        The rule in the user's units.
-    projection_ : ndarray of shape (n_features,)
-        Its unit direction, in scaled units.
-    feature_scale_, midpoint_ : ndarray of shape (n_features,)
-        What features are divided by, and where the threshold lies in the user's units.
-    alpha_ : float
-        Weight of the target: 1 is the person alone, 0 the crowd alone.
-    class_prior_ : ndarray of shape (2,)
-        Probabilities of the classes, for which threshold and forecast were made.
-    expected_accuracy_, expected_accuracy_error_ : float
-        Forecast for new samples, and its standard error.
-    n_labelled_ : tuple of float
-        Labelled samples of each class.
-    prior_ : dict or None
-        Of the prior: `sha256` of its file, `n_tasks`, `privacy`, and what was said `about` it.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if the samples had any.
-    """
-
-    alpha_: float
-    class_prior_: Array
-    expected_accuracy_: float
-    expected_accuracy_error_: float
-    feature_scale_: Array
-    midpoint_: Array
-    n_labelled_: tuple[float, float]
-    prior_: dict[str, Any] | None
-    #: Law of the probit of the accuracy; a model of version 1 has a slope of the log odds alone.
-    _outlook: Outlook | None
-    _deviation: float
-    _shift: float
-    _slope: float
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> NoReturn:
-        """Refuse to learn: a model file holds neither prior nor samples.
-
-        Parameters
-        ----------
-        X, y : array-like
-            Samples and labels.
-        """
-        raise TypeError(
-            "A model from a file only predicts. Fit a PosteriorBlendClassifier with the prior, and "
-            "save it again."
-        )
-
-    def __sklearn_clone__(self) -> Self:
-        # Without what was learnt there would be nothing left to clone.
-        return self
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # noqa: N803
-        if not hasattr(self, "coef_"):
-            return "SavedRule()"
-        names = " and ".join(map(repr, self.classes_.tolist()))
-        return f"SavedRule(classes {names}, n_features={self.n_features_in_})"
-
-    def expected_accuracy_interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Interval that holds this person's accuracy on new samples as often as it says.
-
-        Parameters
-        ----------
-        level : float, default=0.9
-            Probability of the interval.
-
-        Returns
-        -------
-        lower, upper : float
-            Its ends.
-        """
-        check_is_fitted(self, "coef_", msg=self._not_fitted())
-        if self._outlook is None:
-            raise AttributeError(
-                "This model file is of version 1, which holds no interval. Save the blend again."
-            )
-        level = check_number("level", level, 0.0, 1.0)
-        lower, upper = self._outlook.interval(level, float(self.class_prior_[1]))
-        return float(lower), float(upper)
-
-    def _log_odds(self, scores: Array) -> Array:
-        if self._outlook is None:
-            return self._slope * scores
-        odds = self._outlook.log_odds((scores + self._shift) / self._deviation)
-        return odds - log_odds(self.class_prior_[1])
-
-    def _not_fitted(self) -> str:
-        return "This %(name)s is empty; load_model makes one from a file."
-
-
-def save_model(blend: BlendClassifier, path: str | os.PathLike[str]) -> None:
-    """Write what a fitted blend needs to predict, whole or not at all; no labelled sample.
+    What :func:`load_model` would refuse is not written.
 
     Parameters
     ----------
-    blend : ConvexBlendClassifier, PosteriorBlendClassifier or HierarchicalBlendClassifier
-        A fitted blend of two classes.
+    blend : FisherDiscriminant, MulticlassBlend or any of the blends
+        A fitted classifier.
     path : str or path-like
         Where to; by custom it ends in ``.json``.
+
+    See Also
+    --------
+    export_model : The same for a device, as C or ONNX.
 
     Examples
     --------
@@ -155,49 +71,38 @@ def save_model(blend: BlendClassifier, path: str | os.PathLike[str]) -> None:
     >>> load_model(path).predict([[0.8, 0.1]])
     array(['task'], dtype='<U4')
     """
-    if not isinstance(blend, BlendClassifier):
-        raise TypeError(
-            "A model file holds a ConvexBlendClassifier, a PosteriorBlendClassifier or a "
-            f"HierarchicalBlendClassifier; got {type(blend).__name__}."
-        )
-    check_is_fitted(blend, "coef_", msg=blend._not_fitted())
-    if len(blend.classes_) > 2:
-        raise ValueError(
-            f"A model file holds a rule of two classes, and this one has {len(blend.classes_)}. "
-            "Save the prior instead, and fit again where the rule is used."
-        )
-    names = getattr(blend, "feature_names_in_", None)
-    fields: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
-        "blend": type(blend).__name__,
-        "classes": blend.classes_.tolist(),
-        "feature_names": None if names is None else names.tolist(),
-        "coef": blend.coef_[0].tolist(),
-        "intercept": float(blend.intercept_[0]),
-        "calibration": {
-            **{name: float(value) for name, value in blend._fit.outlook._asdict().items()},
-            "deviation": float(blend._fit.deviation),
-            "shift": blend._shift,
-        },
-        "projection": blend.projection_.tolist(),
-        "feature_scale": blend._fit.scale.tolist(),
-        "midpoint": blend.midpoint_.tolist(),
-        "alpha": float(blend.alpha_),
-        "class_prior": blend.class_prior_.tolist(),
-        "expected_accuracy": blend.expected_accuracy_,
-        "expected_accuracy_error": blend.expected_accuracy_error_,
-        "n_labelled": blend._moments.counts.tolist(),
-        "prior": None if blend.prior_ is None else _record(blend.prior_),
-    }
+    write_whole(path, content_of_model(blend))
+
+
+def content_of_model(blend: Model) -> bytes:
+    """Bytes of the file of a fitted model; refuses one that could not be read again."""
+    fields = _checked_fields(blend)
+    return (json.dumps(fields, indent=1, allow_nan=False) + "\n").encode()
+
+
+def saved_rule(blend: Model) -> SavedRule:
+    """A fitted model as it would come back from its file."""
+    return _rule_of(_checked_fields(blend))
+
+
+def _checked_fields(blend: Model) -> dict[str, Any]:
+    """Fields of the file of a fitted model, with its card and its checksum."""
+    fields = _fields_of(blend)
     try:
-        fields["sha256"] = _digest(fields)
+        fields = dict(json.loads(json.dumps(fields, allow_nan=False)))
     except (TypeError, ValueError) as reason:
         raise ValueError(
             f"The model cannot be written as JSON ({reason}). Labels must be text, numbers or "
             "booleans, and all numbers finite."
         ) from reason
-    write_whole(path, (json.dumps(fields, indent=1, allow_nan=False) + "\n").encode())
+    try:
+        fields["card"] = _rule_of(fields).card()
+    except (KeyError, TypeError, ValueError) as reason:
+        raise ValueError(
+            f"The model was not written, since it could not be read again: {reason}"
+        ) from reason
+    fields["sha256"] = digest_of(fields)
+    return fields
 
 
 def load_model(path: str | os.PathLike[str]) -> SavedRule:
@@ -212,11 +117,12 @@ def load_model(path: str | os.PathLike[str]) -> SavedRule:
     -------
     SavedRule
         A classifier with `predict`, `predict_proba` and `decision_function`, whose predictions
-        equal those of the blend that was saved, to the bit.
+        equal those of the model that was saved: to the bit, unless its prior has a transform.
     """
+    content = read_whole(path, _LARGEST)
     try:
-        fields = json.loads(Path(path).read_bytes())
-    except (ValueError, RecursionError) as reason:
+        fields = json_of(content)
+    except ValueError as reason:
         raise ValueError(
             f"{path} is not a model file, or is damaged: it cannot be read as JSON. Ask for a file "
             "that save_model wrote, and copy it again."
@@ -235,17 +141,15 @@ def load_model(path: str | os.PathLike[str]) -> SavedRule:
             "of at least 1."
         )
     checksum = fields.pop("sha256", None)
-    try:
-        intact = checksum == _digest(fields)
-    except ValueError:
-        intact = False
-    if not intact:
+    if not is_intact(fields, checksum):
         raise ValueError(
             f"{path} was altered after it was saved: its checksum does not match. Copy it again "
             "from where it was made."
         )
     try:
-        return _rule_of(fields)
+        if version == VERSION and not isinstance(fields["card"], str):
+            raise TypeError(f"card must be text; got {type(fields['card']).__name__}.")
+        return _rule_of(fields if version == VERSION else _upgraded(fields))
     except (KeyError, TypeError, ValueError) as reason:
         why = f"the field {reason} is missing." if isinstance(reason, KeyError) else reason
         raise ValueError(
@@ -253,56 +157,324 @@ def load_model(path: str | os.PathLike[str]) -> SavedRule:
         ) from reason
 
 
-def _record(prior: Prior) -> dict[str, Any]:
-    """Which prior it was, by the file that it would be saved to."""
-    saved: Any = prior
+# -- from an estimator to fields ------------------------------------------------------------
+
+
+class _Learnt(NamedTuple):
+    """What an estimator comes down to, in raw features."""
+
+    coupling: str
+    coef: Array  # (n_scores, d)
+    intercept: Array  # (n_scores,)
+    calibration: Calibration
+    scale: Array  # (d,)
+    counts: Array  # (n_classes,)
+    prior: Any
+    forecast: Outlook | None
+    alpha: float = 1.0
+    class_prior: Array | None = None  # (n_classes,): None is equal
+    projection: Array | None = None  # (d,): of two classes
+    midpoint: Array | None = None  # (d,): of two classes
+
+
+def _fields_of(model: Any) -> dict[str, Any]:
+    """Fields of the file of a fitted model, all but its card and its checksum."""
+    if isinstance(model, MulticlassBlend):
+        model._check_fitted()
+        known = _of_pairs(model)
+    elif isinstance(model, BlendClassifier | FisherDiscriminant):
+        check_is_fitted(model, "coef_", msg=model._not_fitted())
+        known = _of_one(model)
+    else:
+        raise TypeError(
+            "A model file holds a FisherDiscriminant, a ConvexBlendClassifier, a "
+            "PosteriorBlendClassifier, a HierarchicalBlendClassifier or a MulticlassBlend; got "
+            f"{type(model).__name__}."
+        )
+    classes = model.classes_.tolist()
+    equal = np.full(len(classes), 1.0 / len(classes))
+    law, recipe = known.forecast, None if known.prior is None else known.prior.recipe
     return {
-        "sha256": hashlib.sha256(content_of(saved)).hexdigest(),
+        "format": FORMAT,
+        "version": VERSION,
+        "blend": type(model).__name__,
+        "classes": classes,
+        **_names_of(known.prior, classes),
+        "feature_names": _plain(getattr(model, "feature_names_in_", None)),
+        "coupling": known.coupling,
+        "coef": known.coef.tolist(),
+        "intercept": known.intercept.tolist(),
+        "calibration": {name: _plain(row) for name, row in known.calibration._asdict().items()},
+        "projection": _plain(known.projection),
+        "feature_scale": known.scale.tolist(),
+        "midpoint": _plain(known.midpoint),
+        "alpha": float(known.alpha),
+        "class_prior": _plain(equal if known.class_prior is None else known.class_prior),
+        "expected_accuracy": None if law is None else model.expected_accuracy_,
+        "expected_accuracy_error": None if law is None else model.expected_accuracy_error_,
+        "forecast": None if law is None else {key: float(x) for key, x in law._asdict().items()},
+        "n_labelled": known.counts.tolist(),
+        "prior": None if known.prior is None else _record(known.prior),
+        "recipe": None if recipe is None else recipe.to_dict(),
+    }
+
+
+def _of_one(model: Any) -> _Learnt:
+    """Score of a discriminant or a blend of two classes; scores of a hierarchical one of many."""
+    if isinstance(model, FisherDiscriminant):
+        return _Learnt(
+            "two",
+            model.coef_,
+            model.intercept_,
+            Calibration.of_slope(model._slope),
+            model.feature_scale_,
+            model._person.counts,
+            prior=None,
+            forecast=None,
+            class_prior=None if model.priors is None else np.asarray(model.priors, np.float64),
+            projection=model.projection_,
+            midpoint=model.midpoint_,
+        )
+    fit, prior, counts = model._fit, model.prior_, model._moments.counts
+    if isinstance(fit, ManyFit):
+        calibration = Calibration.of_slope(float(fit.temperature), len(counts))
+        raw = _raw(prior.transform, model.coef_, model.intercept_, prior.feature_scale)
+        coef, intercept, scale = raw
+        return _Learnt(
+            "softmax", coef, intercept, calibration, scale, counts, prior, fit.outlook, model.alpha_
+        )
+    rule, midpoint, scale = model._raw_rule()
+    mean, spread = fit.outlook.slope
+    numbers = (mean, spread, fit.deviation, model._shift, -log_odds(model.class_prior_[1]))
+    return _Learnt(
+        "two",
+        rule.coef,
+        rule.intercept,
+        Calibration(*(np.array([float(one)]) for one in numbers)),
+        scale,
+        counts,
+        prior,
+        fit.outlook,
+        model.alpha_,
+        model.class_prior_,
+        rule.projection,
+        midpoint,
+    )
+
+
+def _of_pairs(model: MulticlassBlend) -> _Learnt:
+    """Score of each pair of many classes, or of each class against the rest."""
+    pairs, n_classes = model._pairs, len(model.classes_)
+    if n_classes == 2:
+        [rule] = pairs.rules.values()
+        return _of_one(rule)._replace(counts=model._counts)
+    rests = model.strategy == "one-vs-rest"
+    coef, intercept, scale = _raw(
+        model._transform, pairs.coef, pairs.intercept, pairs.fits[0].scale
+    )
+    zero = np.zeros(len(coef))
+    # All classes being equally likely, the rest is more so than the one class.
+    offset = zero - np.log(n_classes - 1) if rests else zero
+    return _Learnt(
+        "rests" if rests else "pairs",
+        coef,
+        intercept,
+        Calibration(*pairs.outlook.slope, pairs.deviations, zero, offset),
+        scale,
+        model._counts,
+        model.estimator.prior,
+        None if rests else pairs.law(pairs.laws),
+        float(np.mean([fit.blend.alpha for fit in pairs.fits])),
+    )
+
+
+def _raw(transform: Any, coef: Array, intercept: Array, scale: Array) -> tuple[Array, Array, Array]:
+    """Coefficients (n_scores, d), intercepts and scale, as raw features have them."""
+    if transform is None:
+        return coef, intercept, scale
+    rows = [
+        transform.before(one, float(start), np.zeros(coef.shape[1]), scale)
+        for one, start in zip(coef, intercept, strict=True)
+    ]
+    return np.stack([row[0] for row in rows]), np.array([row[1] for row in rows]), rows[0][3]
+
+
+def _record(prior: Any) -> dict[str, Any]:
+    """Which prior it was, by the file that it would be saved to."""
+    record = {"sha256": hashlib.sha256(content_of(prior)).hexdigest()}
+    if hasattr(prior, "pairs"):
+        pairs = list(prior.priors.values())
+        n_tasks = max(pair.n_tasks for pair in pairs)
+        return record | {"n_tasks": n_tasks, "privacy": _weakest(pairs), "about": {}}
+    said = prior.card_data()
+    people = {"n_people": said["n_people"]} if "n_people" in said else {}
+    return record | {
         "n_tasks": prior.n_tasks,
-        "privacy": prior.card_data()["privacy"],
+        **people,
+        "privacy": said["privacy"],
         "about": dict(prior.about),
     }
 
 
-def _rule_of(fields: dict[str, Any]) -> SavedRule:
-    rule = SavedRule()
-    rule.classes_ = np.array(fields["classes"])
-    if rule.classes_.shape != (2,) or not rule.classes_[0] < rule.classes_[1]:
-        raise ValueError(f"classes must be two sorted labels; got {fields['classes']!r}.")
-    coef = check_finite("coef", fields["coef"], 1)
-    rule.n_features_in_ = coef.size
-    names = check_names(fields["feature_names"], coef.size)
-    if names is not None:
-        rule.feature_names_in_ = np.array(names, dtype=object)
-    for name in ("projection", "midpoint", "feature_scale"):
-        if check_finite(name, fields[name], 1).shape != coef.shape:
-            raise ValueError(f"{name} must have {coef.size} numbers, as coef has.")
-    rule.coef_ = coef[None, :]
-    rule.intercept_ = np.array([check_number("intercept", fields["intercept"], -np.inf)])
-    rule._outlook, rule._deviation, rule._shift, rule._slope = None, 1.0, 0.0, 0.0
+def _weakest(priors: list[TaskPrior]) -> dict[str, Any]:
+    """Privacy of several priors of the same people: the least, or the sum of what was spent."""
+    found = [privacy_of(prior) for prior in priors]
+    exact = [one for one in found if one["kind"] != "released"]
+    if exact:
+        return exact[0]
+    spent = {name: sum(one[name] for one in found) for name in ("epsilon", "delta")}
+    return found[0] | spent
+
+
+def _names_of(prior: Any, classes: list[Any]) -> dict[str, list[str]]:
+    """What people read in the place of the classes, if the prior has the same ones."""
+    names = getattr(prior, "class_names", None)
+    if names is None or list(prior.classes) != classes:
+        return {}
+    return {"class_names": list(names)}
+
+
+def _plain(values: Any) -> Any:
+    return None if values is None else values.tolist()
+
+
+# -- from fields to a rule ------------------------------------------------------------------
+
+
+def _upgraded(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a file of version 1 or 2, as they are today."""
+    law = None
     if fields["version"] == 1:
-        rule._slope = check_number("slope", fields["slope"], 0.0)
+        slope = check_number("slope", fields["slope"], 0.0)
+        calibration = Calibration.of_slope(slope)
     else:
         known = fields["calibration"]
-        mean = check_number("mean", known["mean"], -np.inf)
-        spread, dof = (check_number(name, known[name], 0.0) for name in ("spread", "dof"))
-        rule._outlook = Outlook(np.asarray(mean), np.asarray(spread), np.asarray(dof))
-        rule._deviation = check_number("deviation", known["deviation"], 1e-300)
-        rule._shift = check_number("shift", known["shift"], -np.inf)
-    rule.projection_ = np.array(fields["projection"])
-    rule.midpoint_ = np.array(fields["midpoint"])
-    rule.feature_scale_ = check_scale(fields["feature_scale"], coef.size)
+        law = {name: known[name] for name in ("mean", "spread", "dof")}
+        second = check_class_prior(check_finite("class_prior", fields["class_prior"], 1))
+        mean, spread = _law_of(law).slope
+        numbers = (mean, spread, known["deviation"], known["shift"], -log_odds(second))
+        calibration = Calibration(*(np.array([one], np.float64) for one in numbers))
+    return fields | {
+        "coupling": "two",
+        "coef": [fields["coef"]],
+        "intercept": [fields["intercept"]],
+        "calibration": calibration._asdict(),
+        "forecast": law,
+    }
+
+
+def _rule_of(fields: dict[str, Any]) -> SavedRule:
+    """Rule from the fields of a file, every one of them checked."""
+    rule = SavedRule()
+    rule._version = fields["version"]
+    if not str.isidentifier(fields["blend"]):
+        raise ValueError(f"blend must be the name of a class; got {fields['blend']!r}.")
+    rule.blend_ = fields["blend"]
+    rule.coupling_ = check_choice("coupling", fields["coupling"], COUPLINGS)
+    _set_classes(rule, fields)
+    coef = check_finite("coef", fields["coef"], 2)
+    n_classes, n_wanted = len(rule.classes_), n_scores(rule.coupling_, len(rule.classes_))
+    if coef.ndim != 2 or len(coef) != n_wanted or not coef.size:
+        raise ValueError(
+            f"coef must have {n_wanted} rows for {n_classes} classes and the coupling "
+            f"{rule.coupling_!r}; got shape {coef.shape}."
+        )
+    rule.coef_, rule.n_features_in_ = coef, coef.shape[1]
+    rule.intercept_ = _row("intercept", fields["intercept"], n_wanted)
+    names = check_names(fields["feature_names"], rule.n_features_in_)
+    if names is not None:
+        rule.feature_names_in_ = np.array(names, dtype=object)
+    rule.feature_scale_ = check_scale(
+        _row("feature_scale", fields["feature_scale"], rule.n_features_in_), rule.n_features_in_
+    )
+    for name in ("projection", "midpoint"):
+        if rule.coupling_ == "two":
+            setattr(rule, f"{name}_", _row(name, fields[name], rule.n_features_in_))
+        elif fields[name] is not None:
+            raise ValueError(f"{name} must be null for {n_classes} classes.")
     rule.alpha_ = check_number("alpha", fields["alpha"], 0.0, 1.0)
-    rule.expected_accuracy_ = check_number("accuracy", fields["expected_accuracy"], 0.0, 1.0)
-    rule.expected_accuracy_error_ = check_number("error", fields["expected_accuracy_error"], 0.0)
-    rule.class_prior_ = check_finite("class_prior", fields["class_prior"], 1)
-    check_class_prior(rule.class_prior_)
-    counts = check_finite("n_labelled", fields["n_labelled"], 1)
-    if counts.shape != (2,) or counts.min() < 0.0:
-        raise ValueError(f"n_labelled must be two counts; got {fields['n_labelled']!r}.")
-    rule.n_labelled_ = (float(counts[0]), float(counts[1]))
+    rule._forecast = None if fields["forecast"] is None else _law_of(fields["forecast"])
+    rule._calibration = _calibration_of(rule, fields["calibration"])
+    rule.expected_accuracy_ = rule.expected_accuracy_error_ = None
+    if rule._forecast is not None or rule._version == 1:
+        rule.expected_accuracy_ = check_number("accuracy", fields["expected_accuracy"], 0.0, 1.0)
+        error = check_number("error", fields["expected_accuracy_error"], 0.0)
+        rule.expected_accuracy_error_ = error
+    counts = _row("n_labelled", fields["n_labelled"], n_classes)
+    if counts.min() < 0.0:
+        raise ValueError(f"n_labelled must be {n_classes} counts; got {fields['n_labelled']!r}.")
+    rule.n_labelled_ = tuple(counts.tolist())
     rule.prior_ = None if fields["prior"] is None else _check_record(fields["prior"])
+    said = fields.get("recipe")
+    rule.recipe_ = None if said is None else Recipe.from_dict(said)
+    rule._card = card_of(rule)
     return rule
+
+
+def _set_classes(rule: SavedRule, fields: dict[str, Any]) -> None:
+    """Set labels, names and proportions of the classes."""
+    labels = fields["classes"]
+    rule.classes_ = np.array(labels)
+    alike = isinstance(labels, list) and len({type(one) for one in labels}) == 1
+    if not alike or rule.classes_.ndim != 1 or not (rule.classes_[:-1] < rule.classes_[1:]).all():
+        raise ValueError(f"classes must be sorted labels of one kind; got {labels!r}.")
+    n_classes = len(labels)
+    if n_classes < 2 or (n_classes == 2) != (rule.coupling_ == "two"):
+        raise ValueError(
+            f"classes must be two for the coupling 'two', and more for any other; got {labels!r} "
+            f"and {rule.coupling_!r}."
+        )
+    called = fields.get("class_names")
+    if called is not None and (np.shape(called) != (n_classes,) or not all(map(str.strip, called))):
+        raise ValueError(f"class_names must be {n_classes} names; got {called!r}.")
+    rule.class_names_ = None if called is None else tuple(called)
+    rule.class_prior_ = _row("class_prior", fields["class_prior"], n_classes)
+    if n_classes == 2:
+        check_class_prior(rule.class_prior_)
+    elif np.ptp(rule.class_prior_) > 1e-9 or abs(rule.class_prior_.sum() - 1.0) > 1e-6:
+        raise ValueError(f"class_prior must be equal for {n_classes} classes.")
+
+
+def _row(name: str, values: Any, size: int) -> Array:
+    """So many finite numbers."""
+    row = check_finite(name, values, 1)
+    if row.shape != (size,):
+        raise ValueError(f"{name} must be {size} numbers; got shape {row.shape}.")
+    return row
+
+
+def _law_of(fields: dict[str, Any]) -> Outlook:
+    """Law of the probit of the accuracy."""
+    mean = check_number("mean", fields["mean"], -np.inf)
+    spread = check_number("spread", fields["spread"], 0.0, 1e6)
+    dof = check_number("dof", fields["dof"], 1e-6)
+    return Outlook(np.asarray(mean), np.asarray(spread), np.asarray(dof))
+
+
+def _calibration_of(rule: SavedRule, fields: dict[str, Any]) -> Calibration:
+    """How scores become log odds; refuses labels and probabilities that do not agree."""
+    known = Calibration(
+        *(_row(name, fields[name], len(rule.coef_)) for name in Calibration._fields)
+    )
+    for name, low, high in (
+        ("mean", 0.0, 1e100),
+        ("spread", 0.0, 1e6),
+        ("deviation", 1e-300, 1e100),
+    ):
+        row = getattr(known, name)
+        if row.min() < low or row.max() > high:
+            raise ValueError(
+                f"{name} must be numbers from {low:g} to {high:g}; got {row.tolist()}."
+            )
+    if rule.coupling_ == "two":
+        law = Outlook(known.mean, known.spread, np.ones(1))
+        moved = float((law.where(-known.offset) * known.deviation)[0])
+        if abs(known.shift[0] - moved) > 1e-6 * (abs(moved) + known.deviation[0]):
+            raise ValueError(
+                f"shift must be where classes of {rule.class_prior_} are equally likely, at "
+                f"{moved:g}; got {known.shift[0]:g}."
+            )
+    return known
 
 
 def _check_record(record: Any) -> dict[str, Any]:
@@ -312,13 +484,15 @@ def _check_record(record: Any) -> dict[str, Any]:
     digest, privacy, about = record["sha256"], record["privacy"], record["about"]
     if not isinstance(digest, str) or re.fullmatch("[0-9a-f]{64}", digest) is None:
         raise ValueError(f"prior must have a SHA-256 of 64 hexadecimal digits; got {digest!r}.")
-    check_integer("n_tasks", record["n_tasks"], 1)
+    for name in ("n_tasks", "n_people"):
+        if name in record or name == "n_tasks":
+            check_integer(name, record[name], 1)
     if not isinstance(privacy, dict) or not isinstance(about, dict):
         raise ValueError("prior must have a privacy and an about with fields of their own.")
+    check_about(about)
+    if privacy["kind"] == "released":
+        check_number("epsilon", privacy["epsilon"], 0.0)
+        check_number("delta", privacy["delta"], 0.0, 1.0)
+    # What cannot be told on the card is refused.
+    privacy_text(privacy)
     return record
-
-
-def _digest(fields: dict[str, Any]) -> str:
-    """SHA-256 of the fields as JSON, sorted and without spaces."""
-    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()

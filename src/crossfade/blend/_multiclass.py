@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtri
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array, Places
 from crossfade._validate import check_choice, check_number
@@ -25,10 +25,11 @@ from crossfade.blend._fit import Fit
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._direction import Direction, learn_pairs
-from crossfade.fisher._linear import LabelledClassifier
+from crossfade.fisher._linear import LabelledClassifier, scores_of
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import Spectrum, check_shrinkage
 from crossfade.prior._multiclass import STRATEGIES, MulticlassPrior, Pair, pairs_of
+from crossfade.prior._units import warn_of_units
 from crossfade.risk._outlook import Outlook
 
 
@@ -86,6 +87,9 @@ class MulticlassBlend(LabelledClassifier):
     array(['rest', 'speech', 'walk'], dtype='<U6')
     """
 
+    #: Labelled samples of each class.
+    _counts: Array
+
     def __init__(self, estimator: BlendClassifier, strategy: str = "pairwise") -> None:
         self.estimator = estimator
         self.strategy = strategy
@@ -115,6 +119,7 @@ class MulticlassBlend(LabelledClassifier):
                 f"{type(self.estimator).__name__}."
             )
         prior: Any = self.estimator.prior
+        self._transform = getattr(prior, "transform", None)
         if weight is not None:
             counted = weight > 0.0
             rows, labels, weight = rows[counted], labels[counted], weight[counted]
@@ -126,11 +131,13 @@ class MulticlassBlend(LabelledClassifier):
             self.classes_ = rule.classes_
             pair = tuple(rule.classes_.tolist())
             self._pairs = _Pairs.of({pair: rule}, rule.midpoint_[None, :])
+            self._counts = rule._moments.counts
             return self
         self._check_prior(prior, present, rows.shape[1])
         self.classes_ = present
         if prior is not None and len(present) < len(prior.classes):
             self.classes_ = np.array(prior.classes)
+        rows = self._transformed(rows, prior)
         place = np.searchsorted(self.classes_, present)
         parts = self._moments_of_classes(rows, place[label], weight)
         moments = reduce(ClassMoments.beside, parts)
@@ -143,11 +150,18 @@ class MulticlassBlend(LabelledClassifier):
             for pair in pairs:
                 if pair[0] is None or len(pairs) == 1:
                     own = labels if pair[0] is not None else labels == pair[1]
-                    rules[pair] = self._rule(pair, prior).fit(rows, own, sample_weight=weight)
+                    rules[pair] = rule = self._rule(pair, prior)
+                    rule._learn(rows, own, weight, rule._check_prior(), may_wait=False)
                 else:
                     rules[pair] = self._fit_pair(pair, parts, means, prior)
             together = _Pairs.of(rules, means)
-        self._pairs = together
+        self._pairs, self._counts = together, moments.counts
+        units = None if prior is None else prior.units
+        if units is not None:
+            in_a_row = bool(self.estimator.in_a_row)
+            reasons = units.misfits(moments, prior.feature_names, in_a_row=in_a_row)
+            if reasons:
+                warn_of_units(prior, reasons, stacklevel=3)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -198,23 +212,14 @@ class MulticlassBlend(LabelledClassifier):
         """Forecast for new samples, all classes being equally likely (equation 40)."""
         pairs = self._forecasting_pairs()
         if len(pairs.fits) == 1:
-            return float(pairs.promised[0])
-        first, second = np.triu_indices(len(self.classes_), 1)
-        slopes, along = pairs.slopes, pairs.directions
-        # Pairs share their covariance, so that any of them knows that of all scores.
-        covariance = slopes[:, None] * (along @ pairs.sigma.apply(along).T) * slopes
-        # A pair that is certain is taken for one that errs once in 1e15: scores must be numbers.
-        score = ndtri(np.clip(pairs.promised, 1e-15, 1.0 - 1e-15))
-        score = score * np.sqrt(np.diagonal(covariance))
-        centres = slopes * (pairs.means @ pairs.coef.T + pairs.intercept)
-        each = np.arange(len(slopes))
-        centres[first, each], centres[second, each] = -score, score
-        return float(coupled_accuracy(centres, covariance))
+            [rule] = pairs.rules.values()
+            return rule.expected_accuracy_
+        return float(pairs.law(pairs.laws).accuracy())
 
     @property
     def expected_accuracy_error_(self) -> float:
         """Standard error of the forecast: the average of those of the pairs."""
-        return float(np.mean([fit.outlook.error() for fit in self._forecasting_pairs().fits]))
+        return float(np.mean(self._forecasting_pairs().laws.error()))
 
     def expected_accuracy_interval(self, level: float = 0.9) -> tuple[float, float]:
         """Interval for this person's accuracy on new samples, as uncertain as the pairs are.
@@ -234,11 +239,7 @@ class MulticlassBlend(LabelledClassifier):
         if len(pairs.fits) == 1:
             [rule] = pairs.rules.values()
             return rule.expected_accuracy_interval(level)
-        spread = np.mean([float(fit.outlook.spread) for fit in pairs.fits])
-        dof = min(float(fit.outlook.dof) for fit in pairs.fits)
-        probit = ndtri(np.clip(self.expected_accuracy_, 1e-9, 1.0 - 1e-9))
-        law = Outlook(probit * np.sqrt(1.0 + spread**2), np.asarray(spread), np.asarray(dof))
-        lower, upper = law.interval(level)
+        lower, upper = pairs.law(pairs.laws).interval(level)
         return float(lower), float(upper)
 
     def _forecasting_pairs(self) -> _Pairs:
@@ -248,11 +249,14 @@ class MulticlassBlend(LabelledClassifier):
                 "There is no forecast for classes that are set against the rest, which is not one "
                 "normal class. Use strategy='pairwise'."
             )
+        if len(self._pairs.fits) > 1:
+            self._pairs.fits[0].warn()
         return self._pairs
 
     def _log_odds(self, X: ArrayLike) -> Array:
         self._check_fitted()
-        return self._pairs.log_odds(validate_data(self, X, reset=False, dtype=np.float64))
+        rows = self._validated(X, order="C", reset=False)
+        return self._pairs.log_odds(rows if self._transform is None else self._transform(rows))
 
     def _couple(self, log_odds: Array) -> Array:
         if len(self.classes_) == 2:
@@ -342,6 +346,7 @@ class MulticlassBlend(LabelledClassifier):
         rule: BlendClassifier = clone(self.estimator)
         if prior is not None:
             rule.set_params(prior=prior[pair])
+        rule.n_features_in_ = self.n_features_in_
         return rule
 
     def _fit_pair(
@@ -357,7 +362,6 @@ class MulticlassBlend(LabelledClassifier):
             sample = (first + second) / 2.0 - _way(prior, *pair) / 2.0
             quartic = own.quartic is not None
             own = own + ClassMoments.of(sample[None, :], np.zeros(1, np.intp), quartic=quartic)
-        rule.n_features_in_ = own.n_features
         rule._check_parameters(rule.prior)
         seen = np.array(pair)[own.counts > 0.0]
         rule._conclude(own, seen, np.array(pair), rule.prior)
@@ -457,26 +461,23 @@ class _Pairs:
         return person.sigma
 
     @cached_property
-    def promised(self) -> Array:
-        """Forecast of each pair (P,)."""
-        if len(self.fits) == 1:
-            return np.array([rule.expected_accuracy_ for rule in self.rules.values()])
-        return np.array([fit.outlook.accuracy() for fit in self.fits])
-
-    @cached_property
     def deviations(self) -> Array:
         """Deviation within the classes of each pair, in scores (P,)."""
         return np.array([float(fit.deviation) for fit in self.fits])
 
     @cached_property
+    def laws(self) -> Outlook:
+        """Law of the probit of the accuracy of each pair (P,)."""
+        return stacked([fit.outlook for fit in self.fits])
+
+    @cached_property
     def outlook(self) -> Outlook:
-        """Law of the probit of the accuracy of each pair, each having lost the same proportion."""
-        mean, spread, dof = (
-            np.array(one) for one in zip(*(fit.outlook for fit in self.fits), strict=True)
-        )
-        if len(self.fits) > 1 and all(fit.person is not None for fit in self.fits):
-            mean = _shared_loss(mean, np.array([_plain_score(fit) for fit in self.fits]))
-        return Outlook(mean, spread, dof)
+        """The same, each pair having lost the same proportion."""
+        laws = self.laws
+        if len(self.fits) == 1 or any(fit.person is None for fit in self.fits):
+            return laws
+        plain = np.array([_plain_score(fit) for fit in self.fits])
+        return laws._replace(mean=_shared_loss(laws.mean, plain))
 
     @property
     def slopes(self) -> Array:
@@ -484,13 +485,34 @@ class _Pairs:
         slopes: Array = 2.0 * np.maximum(self.outlook.mean, 1e-9) / self.deviations
         return slopes
 
+    def law(self, laws: Outlook) -> Outlook:
+        """Law for all classes together, of such ones for the pairs (equation 40).
+
+        It is as wide as those of the pairs are on average.
+        """
+        first, second = np.triu_indices(len(self.means), 1)
+        slopes, along = self.slopes, self.directions
+        # Pairs share their covariance, so that any of them knows that of all scores.
+        covariance = slopes[:, None] * (along @ self.sigma.apply(along).T) * slopes
+        # A pair that is certain is taken for one that errs once in 1e15: scores must be numbers.
+        score = ndtri(np.clip(laws.accuracy(), 1e-15, 1.0 - 1e-15))
+        score = score * np.sqrt(np.diagonal(covariance))
+        centres = slopes * (self.means @ self.coef.T + self.intercept)
+        each = np.arange(len(slopes))
+        centres[first, each], centres[second, each] = -score, score
+        spread = laws.spread.mean()
+        probit = ndtri(np.clip(coupled_accuracy(centres, covariance), 1e-15, 1.0 - 1e-15))
+        return Outlook(probit * np.sqrt(1.0 + spread**2), spread, laws.dof.min())
+
     def log_odds(self, rows: Array) -> Array:
         """Log odds (n, P) of the second label of each pair."""
-        scores = rows @ self.coef.T + self.intercept
+        scores = scores_of(rows, self.coef.T, self.intercept)
         if len(self.fits) == 1:
             [rule] = self.rules.values()
             return rule._log_odds(scores)
-        return self.outlook.log_odds(scores / self.deviations)
+        with np.errstate(over="ignore"):
+            x = scores / self.deviations
+        return self.outlook.log_odds(x)
 
 
 class _LazyRules(Mapping[Pair, BlendClassifier]):
@@ -507,6 +529,7 @@ class _LazyRules(Mapping[Pair, BlendClassifier]):
         self._template = owner.estimator
         self._prior: Any = owner.estimator.prior
         self._classes, self._pairs = owner.classes_, pairs
+        self._n_features = owner.n_features_in_
         self._parts, self._learnt = parts, (person, blend)
         self._made: dict[Pair, BlendClassifier] = {}
 
@@ -530,7 +553,7 @@ class _LazyRules(Mapping[Pair, BlendClassifier]):
         rule.set_params(prior=prior)
         mine = [self._classes.tolist().index(name) for name in pair]
         rule._moments, rule._bystanders = _pair_of(self._parts, mine)
-        rule.n_features_in_ = rule._moments.n_features
+        rule.n_features_in_ = self._n_features
         rule.classes_, rule.prior_, rule._prior_given = np.array(pair), prior, prior
         rule._publish(self._fit(place), prior)
         return rule
@@ -549,6 +572,13 @@ class _LazyRules(Mapping[Pair, BlendClassifier]):
         own, _ = _pair_of(self._parts, mine)
         verb = self._template._played(prior)
         return Fit(person, blend, person.midpoint, person.scale, own.counts, prior, verb)
+
+
+def stacked(laws: list[Outlook]) -> Outlook:
+    """Laws of all pairs, along a new first axis."""
+    return Outlook(
+        *(np.stack([np.asarray(part) for part in one]) for one in zip(*laws, strict=True))
+    )
 
 
 def _pair_of(

@@ -84,7 +84,8 @@ def _at(
         dof = share * mix.rank[..., 0] + kept * (mix.pull * mix.spread)[..., 0]
     source = weights @ directions
     omega = share[..., None] * person.omega + kept[..., None] * source
-    alpha = share / (share + kept)
+    # Neither counts where the sources cancel and the person has next to no direction.
+    alpha = share / np.where(share + kept > 0.0, share + kept, 1.0)
     return Blend(omega, dof, alpha, None, weights, source, None, penalty), share * person.noise
 
 
@@ -131,7 +132,9 @@ def choose_penalty(person: Direction, directions: Array) -> Array:
     def risks(penalty: float) -> Array:
         """Mean risk of each stand-in."""
         mix = _mix(truth + noise, sources, person, np.full(length.shape, penalty), others)
-        cosine = np.vecdot(mix.omega, truth) / np.linalg.vector_norm(mix.omega, axis=-1)
+        # Sources that cancel make no rule; the product is zero too, and the risk one half.
+        size = np.maximum(np.linalg.vector_norm(mix.omega, axis=-1), 1e-300)
+        cosine = np.vecdot(mix.omega, truth) / size
         each = ndtr(-length[..., None] * cosine).reshape(*length.shape, stand_ins.size, -1)
         mean: Array = each.mean(-1)
         return mean

@@ -22,13 +22,16 @@ from crossfade._validate import check_number
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._verb import Blend
 from crossfade.fisher._direction import Direction
-from crossfade.fisher._spectrum import Spectrum, joint_basis
+from crossfade.fisher._spectrum import Spectrum, joint_basis, truncate
 from crossfade.prior._crowd import Crowd, Prior, refuse_other
 
 #: Gain in log evidence that it takes to distrust the crowd's scatter.
 CONTRADICTION = 3.0
-#: Strength up to which a blend is solved for directly: beyond, rounding makes it singular.
+#: Strength up to which, and down to one over it, a blend is solved for directly: beyond, rounding
+#: makes it singular, or leaves no digit of the person.
 _DIRECT = 1e6
+#: Largest strength that differs from any larger one; one over it differs from none.
+_STRONGEST = 1e60
 #: Strengths that "auto" and "risk" choose from, before they refine.
 STRONGER = np.logspace(0.0, 6.0, 61)
 ALL = np.concatenate([[0.0], np.logspace(-4.0, 6.0, 101)])
@@ -76,9 +79,10 @@ def posterior(person: Direction, crowd: Crowd, strength: str | float = "auto") -
         alpha = person.rank / person.sigma.n_features
         return Blend(person.omega, person.rank, alpha, np.full(person.length.shape, np.inf))
     given = 1.0 if isinstance(strength, str) and strength == "auto" else check_strength(strength)
+    strength = strength if isinstance(strength, str) else given
     if not isinstance(crowd, Crowd):
         refuse_other(crowd)
-    if strength == "risk" or crowd.isotropic or given > _DIRECT:
+    if strength == "risk" or crowd.isotropic or given > _DIRECT or 0.0 < given < 1.0 / _DIRECT:
         path = path_of(person, crowd)
         return path.at(_chosen(path, strength, person))
     try:
@@ -105,7 +109,9 @@ def check_strength(strength: object) -> float:
     """Strength as a number, 1 for the words; refuses what is neither."""
     if isinstance(strength, str) and strength in ("auto", "risk"):
         return 1.0
-    return check_number("strength", strength, 0.0, or_words="'auto', 'risk'")
+    number = check_number("strength", strength, 0.0, or_words="'auto', 'risk'")
+    # Beyond these it is none, or all there can be, and products with it would be no numbers.
+    return min(number, _STRONGEST) if number > 1.0 / _STRONGEST else 0.0
 
 
 def path_of(person: Direction, crowd: Crowd, *, dense: bool = False) -> Path:
@@ -185,7 +191,7 @@ def _direct(person: Direction, crowd: Crowd, strength: float) -> tuple[Blend, ND
     omega = mean + np.matvec(root, pulled)
     # Slope of the log evidence in the strength, at this strength.
     wanting = np.vecdot(pulled, pulled) > dof
-    alpha = np.minimum(dof / n_features, 1.0)
+    alpha = np.clip(dof / n_features, 0.0, 1.0)
     return Blend(omega, dof, alpha, np.full(noise.shape, strength)), wanting
 
 
@@ -213,8 +219,12 @@ class Path(NamedTuple):
 
     def weights(self, strength: Array) -> Array:
         """Eigenvalues of the matrix that multiplies (own - crowd)."""
-        pull = strength[..., None] * self.values
+        pull = strength[..., None] * self._values(strength)
         return pull / (pull + self.noise[..., None])
+
+    def _values(self, strength: Array) -> Array:
+        """Variances; for a huge strength without what rounding alone can have made."""
+        return truncate(self.values, 1) if strength.max(initial=0.0) > _DIRECT else self.values
 
     def at(self, strength: Array) -> Blend:
         """Blend of one strength for each person."""
@@ -229,8 +239,9 @@ class Path(NamedTuple):
 
         The constant depends on the target alone, so that crowds can be compared too.
         """
-        spread = strengths[..., None] * self.values[..., None, :] + self.noise[..., None, None]
-        fit = (self.values * self.own**2)[..., None, :] / spread
+        values = self._values(strengths)
+        spread = strengths[..., None] * values[..., None, :] + self.noise[..., None, None]
+        fit = (values * self.own**2)[..., None, :] / spread
         rest = np.log(strengths * self.rest[..., None] + self.noise[..., None])
         evidence: Array = -0.5 * ((np.log(spread) + fit).sum(-1) + self.n_rest * rest)
         return evidence
@@ -339,7 +350,8 @@ class PosteriorBlendClassifier(BlendClassifier):
     expected_accuracy_, expected_accuracy_error_ : float
         Forecast for new samples, and its standard error.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        The rule in the user's units.
+        The rule in the user's units; those of the transformed features, if the prior has a
+        transform.
     classes_ : ndarray of shape (2,)
         Labels, sorted; the second is positive.
     prior_ : TaskPrior, MixturePrior or None

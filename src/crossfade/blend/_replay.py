@@ -17,6 +17,7 @@ from crossfade._typing import Array
 from crossfade.blend._convex import convex
 from crossfade.blend._hierarchical import hierarchical
 from crossfade.blend._posterior import posterior
+from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._direction import learn_direction
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._task_moments import Block, TaskMoments
@@ -40,24 +41,32 @@ class Players:
 
 
 def replay(
-    moments: TaskMoments, prior: Any, directions: Array, verbs: Sequence[str]
+    moments: TaskMoments,
+    prior: Any,
+    directions: Array,
+    verbs: Sequence[str],
+    shares: Array | None = None,
 ) -> dict[str, Replay]:
-    """Records of the rules, from tasks of two classes and the prior that was made of them."""
+    """Records of the rules, from tasks of two classes and the prior that was made of them.
+
+    `shares` (n_tasks,) are the parts of a person that tasks are, which bounded class means count.
+    """
     verbs = [verb for verb in verbs if verb != "hierarchical" or prior.class_means is not None]
     n_tasks = moments.n_tasks
     draws = np.random.default_rng(0).random((n_tasks, N_RUNS, 2))
     playing = _playing(n_tasks)
+    if shares is None or prior.class_means is None or prior.class_means.clip is None:
+        shares = np.ones(n_tasks)
     found: dict[str, list[tuple[Array, Array]]] = {verb: [] for verb in verbs}
     for block in moments.blocks:
-        for players in _players(block, playing, draws, prior, directions):
-            for verb in verbs:
-                found[verb].append(_play(players, prior, _RULES[verb]))
-    records = {}
-    for verb, parts in found.items():
-        if parts:
-            forecasts, outcomes = (np.concatenate(one) for one in zip(*parts, strict=True))
-            records[verb] = Replay.of(forecasts, outcomes)
-    return records
+        for players in _players(block, playing, draws, prior, directions, shares):
+            for verb in list(found):
+                try:
+                    found[verb].append(_play(players, prior, _RULES[verb]))
+                except PriorMismatchError:
+                    # Somebody is so far from the others that these can tell nothing.
+                    del found[verb]
+    return {verb: _record(parts) for verb, parts in found.items()}
 
 
 def replay_means(moments: TaskMoments, prior: Any) -> dict[str, Replay]:
@@ -67,23 +76,32 @@ def replay_means(moments: TaskMoments, prior: Any) -> dict[str, Replay]:
     playing = _playing(n_tasks)
     parts = []
     for block in moments.blocks:
-        for few in _few(block, playing, n_tasks):
+        for few in _few(block, playing, np.ones(n_tasks)):
             rows = tuple(part[few] for part in block.rows)
             one = _of_each(block.whole[few], rows, prior)
             population = (prior.class_means - one).population
             players = Players(rows, draws[block.places[few]], None, population)
-            parts.append(_play(players, prior, _by_means))
+            try:
+                parts.append(_play(players, prior, _by_means))
+            except PriorMismatchError:
+                return {}
+    return {"hierarchical": _record(parts)}
+
+
+def _record(parts: list[tuple[Array, Array]]) -> Replay:
+    """Record of all who played; of a single task nobody does, which adds nothing to a sum."""
     if not parts:
-        return {}
-    forecasts, outcomes = (np.concatenate(one) for one in zip(*parts, strict=True))
-    return {"hierarchical": Replay.of(forecasts, outcomes)}
+        return Replay.of(*np.empty((2, 0, N_RUNS, LADDER.size)))
+    return Replay.of(*(np.concatenate(one) for one in zip(*parts, strict=True)))
 
 
-def _of_each(whole: ClassMoments, rows: Sequence[Array], prior: Any) -> ClassMeans:
+def _of_each(
+    whole: ClassMoments, rows: Sequence[Array], prior: Any, share: float = 1.0
+) -> ClassMeans:
     """What each of some players gave to the sums of a prior."""
     sums = prior.class_means
     alike = sums.alike_sum / sums.n_people
-    return ClassMeans.of_each(whole, rows, prior.feature_scale, alike)
+    return ClassMeans.of_each(whole, rows, prior.feature_scale, alike, sums.clip).times(share)
 
 
 def _playing(n_tasks: int) -> Any:
@@ -93,21 +111,23 @@ def _playing(n_tasks: int) -> Any:
     return playing
 
 
-def _few(block: Block, playing: Any, n_tasks: int) -> Iterator[Any]:
-    """Those of a block who play, so many at once as memory allows."""
-    mine = np.flatnonzero(playing[block.places])
-    if min(block.sizes) < 1 + SPARE or n_tasks < 2:
+def _few(block: Block, playing: Any, shares: Array) -> Iterator[Any]:
+    """Those of a block who play, of one share, so many at once as memory allows."""
+    if min(block.sizes) < 1 + SPARE or shares.size < 2:
         return
     at_once = max(1, _CHUNK // (16 * N_RUNS * block.whole.n_features**2))
-    for start in range(0, len(mine), at_once):
-        yield mine[start : start + at_once]
+    mine = shares[block.places]
+    for share in np.unique(mine):
+        alike = np.flatnonzero(playing[block.places] & (mine == share))
+        for start in range(0, len(alike), at_once):
+            yield alike[start : start + at_once]
 
 
 def _players(
-    block: Block, playing: Any, draws: Array, prior: Any, directions: Array
+    block: Block, playing: Any, draws: Array, prior: Any, directions: Array, shares: Array
 ) -> Iterator[Players]:
     """Those of a block who play, with the crowd of the others for each."""
-    for few in _few(block, playing, prior.n_tasks):
+    for few in _few(block, playing, shares):
         places = block.places[few]
         own = directions[places]
         outer = prior.outer_sum
@@ -122,7 +142,7 @@ def _players(
         rows = tuple(part[few] for part in block.rows)
         population = None
         if prior.class_means is not None:
-            one = _of_each(block.whole[few], rows, prior)
+            one = _of_each(block.whole[few], rows, prior, float(shares[places[0]]))
             population = (prior.class_means - one).population
         yield Players(rows, draws[places], crowd, population)
 

@@ -11,12 +11,14 @@ from crossfade._version import __version__
 
 #: Each command, in the order of a first visit: its module, and its line in the list of commands.
 _COMMANDS = {
-    "demo": ("_demo", "Run the paper's Mental Math study on the data that ships."),
+    "demo": ("_demo", "Run the paper's Mental Math study on data that come with Crossfade."),
     "features": ("_features", "Turn EEG or ECG recordings into a table of tasks."),
     "tasks": ("_tasks", "Show what a table of tasks holds."),
     "prior": ("_prior", "Build, show, merge, check and release priors."),
     "calibrate": ("_calibrate", "Blend a prior with one person's first labelled windows."),
     "predict": ("_calibrate", "Label new windows with a calibrated model."),
+    "live": ("_live", "Calibrate a new person from a running stream, on a page."),
+    "export": ("_export", "Write a model for a device, or print its card."),
     "federate": ("_federate", "Build one prior from many sites by a secure sum."),
     "study": ("_study", "Find how many labelled windows a new person needs."),
     "reproduce": ("_reproduce", "Compare the paper's figures with ours."),
@@ -55,6 +57,7 @@ def main() -> None:
       crossfade prior build tasks.parquet -o prior.npz
       crossfade calibrate --prior prior.npz few.csv -o model.json
       crossfade predict model.json new.csv
+      crossfade export model.json -o model.h
       crossfade study tasks.parquet
       crossfade reproduce all
     """

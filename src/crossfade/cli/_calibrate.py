@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfade.cli._options import FILE, OUT
-from crossfade.cli._output import narrow_table, plain_messages, terminal
-from crossfade.cli._windows import counts_of, first_row_of, read_person
+from crossfade.cli._options import FILE, OUT, TABLE, table_options
+from crossfade.cli._output import (
+    is_stdout,
+    narrow_table,
+    plain_messages,
+    say,
+    terminal,
+    write_out,
+)
+from crossfade.cli._windows import counts_of, read_person, read_windows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
     from crossfade.blend._classifier import BlendClassifier
     from crossfade.prior import TaskPrior
     from crossfade.study._budgets import Budget
+    from crossfade.tasks._columns import Table as Windows
 
 #: Numbers of windows of each class for which `calibrate` forecasts the accuracy.
 _BUDGETS = (1, 2, 4, 8, 16, 32)
@@ -29,11 +37,14 @@ _LEVEL, _LEAST = 0.9, 2.0
 
 
 @click.command()
-@click.argument("few", type=FILE, required=False)
+@click.argument("few", type=TABLE, required=False)
+@table_options
 @click.option(
     "--prior", type=FILE, required=True, help="Prior file, made by `crossfade prior build`."
 )
-@click.option("-o", "--out", type=OUT, required=True, help="Model file to write.")
+@click.option(
+    "-o", "--out", type=OUT, required=True, help="Model file to write; - is standard output."
+)
 @click.option(
     "--blend",
     type=click.Choice(["hierarchical", "posterior", "convex"]),
@@ -55,6 +66,12 @@ _LEVEL, _LEAST = 0.9, 2.0
     "for example 0.9 0.1. Equally frequent by default.",
 )
 @click.option(
+    "--earlier",
+    type=TABLE,
+    help="Labelled windows of earlier sessions of the same person, as a table like FEW; with a "
+    "column `task` each task is a session. For the hierarchical blend.",
+)
+@click.option(
     "--scattered",
     is_flag=True,
     help="The windows of FEW are spread over the session. By default, those of each class are "
@@ -67,7 +84,9 @@ def calibrate(
     blend: str | None,
     budgets: str | None,
     class_prior: tuple[float, float] | None,
+    earlier: Path | None,
     scattered: bool,
+    mapping: Mapping[str, Any],
 ) -> None:
     """Blend a prior with the few labelled windows of one person in FEW, and write the model.
 
@@ -82,13 +101,14 @@ def calibrate(
       crossfade calibrate --prior prior.npz few.csv -o model.json
       crossfade calibrate --prior prior.npz few.csv -o model.json --budgets 8,16,24+2
       crossfade calibrate --prior prior.npz few.csv -o model.json --class-prior 0.9 0.1 --scattered
+      crossfade calibrate --prior prior.npz today.csv -o model.json --earlier yesterday.csv
     """
     from crossfade.blend import (
         ConvexBlendClassifier,
         HierarchicalBlendClassifier,
         PosteriorBlendClassifier,
-        save_model,
     )
+    from crossfade.blend._model_file import content_of_model
     from crossfade.cli._study import budget_from
     from crossfade.prior import TaskPrior
 
@@ -103,33 +123,52 @@ def calibrate(
             blend = "hierarchical" if crowd.class_means is not None else "posterior"
             if blend == "posterior":
                 click.echo(f"Note: {prior} holds no class means, so {_LOST}", err=True)
-        if crowd.replay is None:
-            click.echo(
-                f"Note: {prior} holds no replay of what became of others, so the forecast is "
-                "theory's alone. Build the prior with `crossfade prior build`, from tasks.",
-                err=True,
-            )
+        if earlier is not None:
+            crowd = _for_person(crowd, earlier, prior, blend, mapping)
         wanted = None if budgets is None else [budget_from(text) for text in budgets.split(",")]
         make: Any = kinds[blend]
         rule = make(crowd, class_prior=class_prior, in_a_row=not scattered)
-        labelled = _learn(rule, crowd, few, prior)
+        labelled = _learn(rule, crowd, few, prior, mapping)
         now = tuple(float(count) for count in rule._moments.counts)
         more, silence = _more_labels(rule, now, wanted)
-        save_model(rule, out)
+        promise = _promise(rule)
+        write_out(out, content_of_model(rule))
     hidden = crowd.release is not None and crowd.cancels
     agreement = "hidden by noise" if hidden else f"{crowd.trusted_length:.3f}"
-    click.echo(f"Prior     {crowd.n_tasks} tasks, agreement R {agreement}")
-    click.echo(f"Labelled  {labelled}")
-    click.echo(f"Blend     {blend}")
-    click.echo(f"alpha     {rule.alpha_:.3f}  (1: this person alone, 0: the crowd alone)")
-    click.echo(f"Forecast  {_promise(rule)}")
+    say(out, f"Prior     {crowd.n_tasks} tasks, agreement R {agreement}")
+    if earlier is not None:
+        say(out, f"Earlier   {earlier}")
+    say(out, f"Labelled  {labelled}")
+    say(out, f"Blend     {blend}")
+    say(out, f"alpha     {rule.alpha_:.3f}  (1: this person alone, 0: the crowd alone)")
+    say(out, f"Forecast  {promise}")
     if class_prior is not None:
-        click.echo(f"          of the {_kind(rule)}")
+        say(out, f"          of the {_kind(rule)}")
     if more is not None:
-        terminal().print(more)
+        terminal(out).print(more)
     if silence:
-        click.echo(silence)
-    click.echo(f"Written: {out}")
+        say(out, silence)
+    say(out, f"Written: {out}")
+
+
+def _for_person(
+    crowd: TaskPrior, earlier: Path, prior: Path, blend: str, mapping: Mapping[str, Any]
+) -> TaskPrior:
+    """The prior for the person of a table of earlier sessions."""
+    from crossfade.prior._compatibility import misfits
+
+    if blend != "hierarchical":
+        raise ValueError(
+            f"--earlier is for the hierarchical blend, since the {blend} blend knows directions "
+            "only. Leave it out, or take --blend hierarchical with a prior that holds class means."
+        )
+    sessions = [
+        replace(one, y=_as_classes(one.y, crowd.classes)) for one in read_windows(earlier, mapping)
+    ]
+    wrong = misfits(crowd, sessions)
+    if wrong:
+        raise ValueError(f"{earlier} does not fit {prior}. {' '.join(wrong)}")
+    return crowd.for_person(sessions)
 
 
 #: What a prior without class means costs.
@@ -139,23 +178,33 @@ _LOST = (
 )
 
 
-def _learn(rule: BlendClassifier, crowd: TaskPrior, few: Path | None, prior: Path) -> str:
+def _learn(
+    rule: BlendClassifier,
+    crowd: TaskPrior,
+    few: Path | None,
+    prior: Path,
+    mapping: Mapping[str, Any],
+) -> str:
     """Fit the rule to the windows of a file, if there is one; return how many there are."""
     import numpy as np
     import pandas as pd
 
-    from crossfade.prior._compatibility import misfits, name_misfits, unit_misfits
+    from crossfade.prior._compatibility import misfits, name_misfits
+    from crossfade.tasks._recipe import recipe_misfits
+    from crossfade.tasks._table import recipe_of
 
     if few is None:
         rule.start()
-        if crowd.feature_names is not None:
+        if crowd.feature_names_in is not None:
             # No window has told the names; those of the crowd's are the model's.
-            rule.feature_names_in_ = np.array(crowd.feature_names, dtype=object)
+            rule.feature_names_in_ = np.array(crowd.feature_names_in, dtype=object)
         return "nothing yet"
-    person, unlabelled = read_person(few)
+    person, unlabelled = read_person(few, mapping)
     if person is None:
         features = [] if unlabelled is None else [str(name) for name in unlabelled.columns]
-        wrong = name_misfits(crowd.feature_names, crowd.n_features, features, "the prior")
+        wrong = name_misfits(crowd.feature_names_in, crowd.n_features_in, features, "the prior")
+        if unlabelled is not None:
+            wrong += recipe_misfits(recipe_of(unlabelled, str(few)), crowd.recipe)
     else:
         person = replace(person, y=_as_classes(person.y, crowd.classes))
         wrong = misfits(crowd, [person])
@@ -171,15 +220,17 @@ def _learn(rule: BlendClassifier, crowd: TaskPrior, few: Path | None, prior: Pat
         )
         unlabelled = None
     if person is not None:
-        for reason in unit_misfits(crowd, [person]):
-            click.echo(f"Note: {reason}", err=True)
         names = list(person.feature_names or ())
         X = pd.DataFrame(np.asarray(person.X), columns=names)
         if unlabelled is None:
             rule.fit(X, person.y)
         else:
             rule.partial_fit(X, person.y, classes=crowd.classes)
-    counts = "nothing yet" if person is None else counts_of(person)
+    counts = (
+        "nothing yet"
+        if person is None
+        else counts_of(person, _named(crowd.classes, crowd.class_names))
+    )
     if unlabelled is None:
         return counts
     rule.partial_fit(unlabelled, None)
@@ -188,14 +239,15 @@ def _learn(rule: BlendClassifier, crowd: TaskPrior, few: Path | None, prior: Pat
 
 @click.command()
 @click.argument("model", type=FILE)
-@click.argument("new", type=FILE)
+@click.argument("new", type=TABLE)
+@table_options
 @click.option(
     "-o",
     "--out",
     type=OUT,
     help="Table to write, .csv or .parquet. CSV on standard output by default.",
 )
-def predict(model: Path, new: Path, out: Path | None) -> None:
+def predict(model: Path, new: Path, out: Path | None, mapping: Mapping[str, Any]) -> None:
     """Label the windows in NEW with the model in MODEL, and give the probability of each class.
 
     NEW has the model's features. If it also has a column `label`, the accuracy is printed; each
@@ -207,15 +259,19 @@ def predict(model: Path, new: Path, out: Path | None) -> None:
       crossfade predict model.json new.parquet -o labels.csv
     """
     from crossfade.blend import load_model
-    from crossfade.tasks._table import check_format, read_frame, write_frame
+    from crossfade.tasks._columns import Columns
+    from crossfade.tasks._table import check_format, open_table, write_frame
 
+    if is_stdout(out):
+        out = None
     with plain_messages():
         if out is not None:
             check_format(out)
         rule = load_model(model)
-        frame = read_frame(new)
-        table = _predicted(rule, frame, new)
-        said = _hits(rule, table, new) if "label" in frame else None
+        columns = Columns(**mapping)
+        windows = columns.of(open_table(new, columns), needed=())
+        table = _predicted(rule, windows)
+        said = _hits(rule, table, windows.where) if "label" in table else None
         if out is not None:
             write_frame(out, table)
     if out is None:
@@ -241,14 +297,26 @@ def _as_classes(labels: Any, classes: Sequence[Any] | None) -> Any:
     return np.array([known[places[label] or 0] for label in np.asarray(labels).tolist()])
 
 
+def _named(classes: Sequence[Any] | None, names: Sequence[str] | None) -> dict[Any, str]:
+    """What people call the classes, if they have names."""
+    return {} if classes is None or names is None else dict(zip(classes, names, strict=True))
+
+
+def _called(rule: BlendClassifier | SavedRule) -> list[Any]:
+    """Classes of a rule as people call them."""
+    names = getattr(rule, "class_names_", getattr(rule.prior_, "class_names", None))
+    return list(names or rule.classes_.tolist())
+
+
 def _promise(rule: BlendClassifier | SavedRule) -> str:
     """Forecast with its interval."""
-    accuracy = rule.expected_accuracy_
+    accuracy, error = rule.expected_accuracy_, rule.expected_accuracy_error_
+    if accuracy is None or error is None:
+        return "not known"
     try:
         low, high = rule.expected_accuracy_interval(_LEVEL)
     except AttributeError:
         # A model file from before there were intervals.
-        error = rule.expected_accuracy_error_
         low, high = max(accuracy - error, 0.0), min(accuracy + error, 1.0)
         return f"{accuracy:.3f}  ({low:.2f} to {high:.2f}, 68 % interval at best)"
     return f"{accuracy:.3f}  (90 % interval {low:.2f} to {high:.2f})"
@@ -256,9 +324,9 @@ def _promise(rule: BlendClassifier | SavedRule) -> str:
 
 def _kind(rule: BlendClassifier | SavedRule) -> str:
     """What the forecast is of."""
-    if rule.class_prior_[0] == rule.class_prior_[1]:
+    if len(set(rule.class_prior_.tolist())) == 1:
         return "balanced accuracy"
-    pairs = zip(rule.class_prior_.tolist(), rule.classes_.tolist(), strict=True)
+    pairs = zip(rule.class_prior_.tolist(), _called(rule), strict=True)
     return f"accuracy ({', '.join(f'{100 * share:.3g} % of {name!r}' for share, name in pairs)})"
 
 
@@ -307,35 +375,34 @@ def _more_labels(
     return view, ""
 
 
-def _predicted(rule: SavedRule, frame: pd.DataFrame, new: Path) -> pd.DataFrame:
+def _predicted(rule: SavedRule, windows: Windows) -> pd.DataFrame:
     """Labels and probabilities beside what is no feature; blank where a feature is missing."""
     import numpy as np
     import pandas as pd
 
     from crossfade.prior._compatibility import name_misfits
-    from crossfade.tasks._table import RESERVED, numbers_of
+    from crossfade.tasks._recipe import recipe_misfits
+    from crossfade.tasks._table import numbers_of, recipe_of
 
-    features = [name for name in frame.columns if name not in RESERVED]
+    frame, features = windows.frame, list(windows.features)
     names = getattr(rule, "feature_names_in_", None)
     wanted = None if names is None else names.tolist()
     wrong = name_misfits(wanted, rule.n_features_in_, features, "the model")
+    wrong += recipe_misfits(recipe_of(frame, windows.where), rule.recipe_, "the model")
     if wrong:
-        raise ValueError(f"{new} does not fit the model. {' '.join(wrong)}")
-    if not len(frame):
-        raise ValueError(f"{new} has no rows.")
-    first = first_row_of(new)
-    values = np.column_stack([numbers_of(frame, name, str(new), first) for name in features])
+        raise ValueError(f"{windows.where} does not fit the model. {' '.join(wrong)}")
+    values = np.column_stack([numbers_of(windows, name) for name in features])
     whole = ~np.isnan(values).any(1)
     if not whole.all():
         click.echo(
-            f"Note: {new}: {(~whole).sum()} of {len(whole)} windows get no label, because features "
-            "are missing.",
+            f"Note: {windows.where}: {(~whole).sum()} of {len(whole)} windows get no label, since "
+            "features are missing.",
             err=True,
         )
-    table = frame[[name for name in frame.columns if name in RESERVED]].copy()
+    table = frame[[name for name in frame.columns if name not in features]].copy()
     X: Any = values[whole] if wanted is None else pd.DataFrame(values[whole], columns=wanted)
     labels = pd.Series(None, index=table.index, dtype=object)
-    chances = np.full((len(frame), 2), np.nan)
+    chances = np.full((len(frame), len(rule.classes_)), np.nan)
     if whole.any():
         labels[whole] = rule.predict(X).tolist()
         chances[whole] = rule.predict_proba(X)
@@ -345,7 +412,7 @@ def _predicted(rule: SavedRule, frame: pd.DataFrame, new: Path) -> pd.DataFrame:
     return table
 
 
-def _hits(rule: SavedRule, table: pd.DataFrame, new: Path) -> str:
+def _hits(rule: SavedRule, table: pd.DataFrame, new: str) -> str:
     """Accuracy on the windows whose labels are known, each class weighted as in the forecast."""
     import numpy as np
 
@@ -367,9 +434,12 @@ def _hits(rule: SavedRule, table: pd.DataFrame, new: Path) -> str:
     on = f"on {len(known)} labelled windows"
     if len(found) < 2:
         ((place, share),) = found.items()
-        said = f"Share of {classes[place]!r} found {share:.3f} {on}"
+        said = f"Share of {_called(rule)[place]!r} found {share:.3f} {on}"
         return f"{said}; forecast of the {kind} {promise}"
-    accuracy = sum(found[place] * weight for place, weight in enumerate(rule.class_prior_))
+    # Of many classes some may not occur.
+    weights = {place: float(rule.class_prior_[place]) for place in found}
+    accuracy = sum(found[place] * weight for place, weight in weights.items())
+    accuracy /= sum(weights.values())
     return f"{kind[0].upper()}{kind[1:]} {accuracy:.3f} {on}; forecast {promise}"
 
 

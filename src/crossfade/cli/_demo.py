@@ -48,5 +48,4 @@ def demo(splits: int, jobs: int, seed: int, out: Path) -> None:
         seed=seed,
         title="Mental Math: how much calibration does a person need?",
         paper=study.printed,
-        classes=study.classes,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossfade.cli._options import FILE, OUT, jobs_option, option, together
-from crossfade.cli._output import progress
+from crossfade.cli._output import is_stdout, progress, say, write_out
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,16 +23,32 @@ _FOLDER = click.argument("folder", type=click.Path(exists=True, file_okay=False,
 _SECONDS = click.FloatRange(0.0, min_open=True)
 
 _out = click.option(
-    "-o", "--out", type=OUT, required=True, help="Table to write: .parquet or .csv."
+    "-o",
+    "--out",
+    type=OUT,
+    required=True,
+    help="Table to write: .parquet, .csv, or - for CSV on standard output.",
 )
 # A file that is being read may take 100 MB.
 _jobs = jobs_option("Number of files to read at the same time.")
+_recipe = option(
+    "--recipe",
+    click.Choice(["printed", "authors"]),
+    "printed",
+    "Features by the paper's text, or as its authors computed them.",
+)
 _kind = option(
     "--features",
     click.Choice(["shares", "powers", "log-powers", "clr", "tangent"]),
     "shares",
     "Relative band powers, band powers, their logarithms, centred log-ratios of the bands, or "
     "tangent vectors of the covariance.",
+)
+_causal = click.option(
+    "--causal",
+    is_flag=True,
+    help="Use the past of each window only, as a live session must: a filter with delay, and "
+    "tangent vectors at the mean of the windows so far.",
 )
 _labelled = together(
     click.option(
@@ -84,8 +100,9 @@ def features() -> None:
 @_FOLDER
 @_out
 @_kind
+@_causal
 @_jobs
-def eegmat(folder: Path, out: Path, features: str, jobs: int) -> None:
+def eegmat(folder: Path, out: Path, features: str, causal: bool, jobs: int) -> None:
     """Read EEG During Mental Arithmetic Tasks (PhysioNet).
 
     FOLDER holds Subject00_1.edf and so on. Label 0 is rest, 1 is arithmetic. Windows have 2.5 s, as
@@ -99,52 +116,60 @@ def eegmat(folder: Path, out: Path, features: str, jobs: int) -> None:
     Examples:
       crossfade features eegmat eegmat/ -o tasks.parquet
       crossfade features eegmat eegmat/ -o tasks.parquet --features log-powers
+      crossfade features eegmat eegmat/ -o live.parquet --features log-powers --causal
     """
     from crossfade.datasets._eegmat import collect_eegmat
 
     _run(
         out,
-        lambda bar: collect_eegmat(folder, features=features, n_jobs=jobs, on_progress=bar),
+        lambda bar: collect_eegmat(
+            folder, features=features, causal=causal, n_jobs=jobs, on_progress=bar
+        ),
     )
 
 
 @features.command(short_help="Wearable Stress and Affect Detection: ECG of the chest.")
 @_FOLDER
+@_recipe
 @_out
 @_jobs
-def wesad(folder: Path, out: Path, jobs: int) -> None:
+def wesad(folder: Path, recipe: str, out: Path, jobs: int) -> None:
     """Read Wearable Stress and Affect Detection (WESAD).
 
     FOLDER holds S2/S2.pkl and so on. Label 0 is baseline, 1 is stress. The table has three features
-    of heart-rate variability in windows of 15 s, as in the paper. No code in the pickles is run.
+    of heart-rate variability in windows of 15 s: by the paper's text, or as its authors computed
+    them. No code in the pickles is run.
 
     \b
-    Example:
+    Examples:
       crossfade features wesad WESAD/ -o tasks.parquet
+      crossfade features wesad WESAD/ --recipe authors -o as-run.parquet
     """
     from crossfade.datasets._wesad import collect_wesad
 
-    _run(out, lambda bar: collect_wesad(folder, n_jobs=jobs, on_progress=bar))
+    _run(out, lambda bar: collect_wesad(folder, n_jobs=jobs, on_progress=bar, recipe=recipe))
 
 
 @features.command(short_help="MATB-II: EEG under mental workload.")
 @_FOLDER
+@_recipe
 @_out
 @_jobs
-def matb(folder: Path, out: Path, jobs: int) -> None:
+def matb(folder: Path, recipe: str, out: Path, jobs: int) -> None:
     """Read MATB-II, EEG under mental workload.
 
     FOLDER holds sub01_preprocessed/segmented_session1/*.mat and so on. Label 1 is no or low
-    workload, 0 is medium or high. The table has 24 relative band powers in windows of 10 s, as in
-    the paper.
+    workload, 0 is medium or high. The table has 24 relative band powers in windows of 10 s: by the
+    paper's text, or as its authors computed them.
 
     \b
-    Example:
+    Examples:
       crossfade features matb matb/ -o tasks.parquet
+      crossfade features matb matb/ --recipe authors -o as-run.parquet
     """
     from crossfade.datasets._matb import collect_matb
 
-    _run(out, lambda bar: collect_matb(folder, n_jobs=jobs, on_progress=bar))
+    _run(out, lambda bar: collect_matb(folder, n_jobs=jobs, on_progress=bar, recipe=recipe))
 
 
 @features.command(short_help="EEG recordings of your own: EDF, BDF, XDF, MATLAB and others.")
@@ -165,6 +190,7 @@ def matb(folder: Path, out: Path, jobs: int) -> None:
     help="Cut-off frequencies of the band-pass filter, in Hz; 0 0 means no filter.",
 )
 @option("--reference", click.Choice(["average", "none"]), "average", "Reference of the channels.")
+@_causal
 @_jobs
 def eeg(
     files: tuple[Path, ...],
@@ -176,6 +202,7 @@ def eeg(
     overlap: float,
     band_pass: tuple[float, float],
     reference: str,
+    causal: bool,
     jobs: int,
     sfreq: float | None,
     **labelled: Any,
@@ -203,6 +230,7 @@ def eeg(
             overlap,
             band_pass if any(band_pass) else None,
             reference,
+            causal,
         )
     )
     _collect(files, out, extract, labelled, sfreq, jobs)
@@ -340,28 +368,23 @@ def _run(out: Path, work: Callable[[Callable[[int, int], None]], Collected]) -> 
     """Show progress, write the table, say what was found, and exit with 1 if a file failed."""
     from rich.console import Console
 
-    from crossfade._atomic import write_whole
-    from crossfade.tasks._table import check_format, write_frame
+    from crossfade.tasks._table import write_frame
 
-    _checked(lambda: check_format(out))
-    if not out.parent.is_dir():
-        raise click.UsageError(f"There is no folder {out.parent} to write {out.name} to.")
-    try:
-        write_whole(out.parent / f".{out.name}.trial", b"")
-        (out.parent / f".{out.name}.trial").unlink()
-    except OSError as reason:
-        raise click.UsageError(f"{out} cannot be written: {reason.strerror}.") from reason
+    if not is_stdout(out):
+        _check_out(out)
     try:
         with progress("Files") as bar:
             found = work(bar)
-        if len(found.frame):
+        if len(found.frame) and is_stdout(out):
+            write_out(out, found.frame.to_csv(index=False).encode())
+        elif len(found.frame):
             write_frame(out, found.frame)
     except (ValueError, OSError, ImportError) as reason:
         raise click.ClickException(str(reason)) from reason
     errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     _say_notes(errors, found)
     if len(found.frame):
-        click.echo(_summary(found, out))
+        say(out, _summary(found, out))
     else:
         errors.print("Nothing was written: no file could be used.")
     if found.failures:
@@ -370,6 +393,21 @@ def _run(out: Path, work: Callable[[Callable[[int, int], None]], Collected]) -> 
             errors.print(f"  {name}: {why}")
     if found.failures or not len(found.frame):
         raise click.exceptions.Exit(1)
+
+
+def _check_out(out: Path) -> None:
+    """Refuse a table that could not be written, before hours of work."""
+    from crossfade._files import check_writable
+    from crossfade.tasks._table import check_format
+
+    _checked(lambda: check_format(out))
+    if not out.parent.is_dir():
+        raise click.UsageError(f"There is no folder {out.parent} to write {out.name} to.")
+    try:
+        check_writable(out)
+    except OSError as reason:
+        said = f"{out} cannot be written: {reason.strerror}." if reason.strerror else str(reason)
+        raise click.UsageError(said) from reason
 
 
 def _say_notes(errors: Console, found: Collected) -> None:
@@ -383,12 +421,14 @@ def _say_notes(errors: Console, found: Collected) -> None:
 
 
 def _summary(found: Collected, out: Path) -> str:
-    from crossfade.tasks._table import RESERVED
+    from crossfade.tasks._columns import RESERVED
+    from crossfade.tasks._task import names_of
 
-    frame = found.frame
+    frame, called = found.frame, names_of(found.frame)
     names = [name for name in frame.columns if name not in RESERVED]
     counts = ", ".join(
-        f"{n} of {label}" for label, n in frame["label"].value_counts().sort_index().items()
+        f"{n} of {called.get(label, label)}"
+        for label, n in frame["label"].value_counts().sort_index().items()
     )
     absent = frame[names].isna()
     text = (

@@ -1,30 +1,30 @@
-"""``crossfade federate``: one prior from many sites, none of which shows its tasks."""
+"""``crossfade federate``: one prior from many sites by files, none of which shows its tasks."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfade.cli._options import COUNT, FILE, OUT, option, together
+from crossfade.cli._options import COUNT, FILE, OUT, TABLE, option, table_options
 from crossfade.cli._output import plain_messages
 
-_scale_option = click.option(
-    "--scale",
-    "scale_file",
-    type=FILE,
-    required=True,
-    help="Table with the columns feature and scale, the same at every site.",
+if TYPE_CHECKING:
+    from crossfade.federation import Agreement
+
+_AGREEMENT = click.option(
+    "--agreement", type=FILE, required=True, help="File that `agree` wrote, the same at every site."
 )
-_shared_options = together(
-    option("--max-tasks", COUNT, 64, "Most tasks of one site; the same number at every site."),
-    option("--wait", click.FloatRange(0), 600.0, "Seconds to wait for the others."),
-    click.option("--insecure", is_flag=True, help="Plain HTTP beyond loopback; for tests only."),
+#: Parts of a prior, those of :func:`crossfade.federation.agree`.
+_PARTS = (
+    "within_covariance",
+    "half_gap",
+    "autocorrelation",
+    "direction_noise",
+    "class_means",
+    "replay",
 )
 
 
@@ -32,20 +32,179 @@ _shared_options = together(
 def federate() -> None:
     """Build one prior from many sites by a secure sum.
 
-    The server learns sums over all sites, and nobody's direction.
+    Each site hands over one file. Anybody can add the files up, and learns sums over all sites, but
+    nothing about a single one. Needs crossfade[federation].
 
     \b
-    Example, one server and at least three sites:
-      crossfade federate scale tasks.csv -o scale.csv
-      crossfade federate serve --sites 5 --scale scale.csv --classes rest task -o prior.npz
-      crossfade federate join tasks.csv --scale scale.csv --server 127.0.0.1:8000 --site A
+    Example, three sites or more:
+      crossfade federate key -o a                          # every site, for itself
+      crossfade federate agree --site a.pub --site b.pub --site c.pub \\
+        --scale scale.csv --classes rest arithmetic -o agreement.json
+      crossfade federate mask tasks.csv --agreement agreement.json --key a.key -o a.masked
+      crossfade federate sum *.masked --agreement agreement.json -o prior.npz
     """
 
 
+@federate.command(short_help="Make the keys of this site for one round.")
+@click.option(
+    "-o",
+    "--out",
+    type=OUT,
+    required=True,
+    help="Files to write, without suffix: a is a.key and a.pub.",
+)
+@click.option("--name", metavar="TEXT", help="What the others call this site [default: as in -o].")
+def key(out: Path, name: str | None) -> None:
+    """Make the keys of this site for one round.
+
+    The secret key (.key) stays here and is erased once it has been used; the public key (.pub)
+    goes to all other sites.
+
+    \b
+    Example:
+      crossfade federate key -o a --name "Hospital A"
+    """
+    from crossfade.federation import make_key
+
+    with plain_messages():
+        site = make_key(out, name)
+    stem = out.with_suffix("") if out.suffix in (".key", ".pub") else out
+    click.echo(f"Fingerprint of {site.name}: {site.code}")
+    click.echo(f"Written: {stem}.key, which is secret: do not copy it, do not send it.")
+    click.echo(f"Written: {stem}.pub, for whoever makes the agreement.")
+
+
+@federate.command(short_help="Fix who takes part and what is summed.")
+@click.option(
+    "--site",
+    "sites",
+    type=FILE,
+    multiple=True,
+    required=True,
+    help="Public key (.pub) of a site; repeat it for each, three at least.",
+)
+@click.option(
+    "--scale",
+    type=FILE,
+    required=True,
+    help="Table with the columns feature and scale; `federate scale` makes one.",
+)
+@click.option("--classes", nargs=2, required=True, help="The two labels in the tables of tasks.")
+@click.option("-o", "--out", type=OUT, required=True, help="File to write, such as agreement.json.")
+@option("--min-tasks", click.IntRange(2), 10, "Fewest tasks of all sites together.")
+@option("--max-tasks", COUNT, 10_000, "Most tasks of one site.")
+@click.option(
+    "--without",
+    type=click.Choice(_PARTS),
+    multiple=True,
+    help="Part of a prior that is not summed; repeat it for several.",
+)
+@click.option(
+    "--clip",
+    type=float,
+    metavar="R",
+    help="Largest length of anybody's class means in units of the scale, so that the sum can be "
+    "released with them.",
+)
+def agree(
+    sites: tuple[Path, ...],
+    scale: Path,
+    classes: tuple[str, str],
+    out: Path,
+    min_tasks: int,
+    max_tasks: int,
+    without: tuple[str, ...],
+    clip: float | None,
+) -> None:
+    """Fix who takes part and what is summed, in one file for all sites.
+
+    Holds no data; anybody can run it. All sites compare its code by phone: if it is the same
+    everywhere, nobody has put in a key that is not a site's own.
+
+    \b
+    Example:
+      crossfade federate agree --site a.pub --site b.pub --site c.pub \\
+        --scale scale.csv --classes rest arithmetic -o agreement.json
+    """
+    from crossfade import federation
+
+    with plain_messages():
+        agreement = federation.agree(
+            sites,
+            scale,
+            [_label(word) for word in classes],
+            out,
+            min_tasks=min_tasks,
+            max_tasks=max_tasks,
+            without=without,
+            clip=clip,
+        )
+    _say_agreement(agreement)
+    click.echo(f"Written: {out}. Send it to every site; all compare the code by phone.")
+
+
+@federate.command(short_help="Write the masked sums of this site.")
+@click.argument("tasks", type=TABLE)
+@table_options
+@_AGREEMENT
+@click.option("--key", "key_file", type=FILE, required=True, help="Secret key (.key) of this site.")
+@click.option("-o", "--out", type=OUT, required=True, help="File to write, such as a.masked.")
+def mask(
+    tasks: Path, agreement: Path, key_file: Path, out: Path, mapping: Mapping[str, Any]
+) -> None:
+    """Write the masked sums of the tasks in TASKS, the one file that leaves this site.
+
+    Without the files of all other sites it cannot be told from random numbers. The secret key is
+    erased; a new round takes a new one.
+
+    \b
+    Example:
+      crossfade federate mask tasks.csv --agreement agreement.json --key a.key -o a.masked
+    """
+    from crossfade import federation
+    from crossfade.federation._masked import refuse_masked
+    from crossfade.tasks import read_tasks
+
+    with plain_messages():
+        refuse_masked(tasks)
+        prior = federation.mask(read_tasks(tasks, **mapping), agreement, key_file, out)
+        _say_agreement(federation.Agreement.load(agreement))
+    people = "" if prior.people is None else f" of {prior.n_people} people"
+    click.echo(
+        f"Masked: the sums of {prior.n_tasks} tasks{people}. The secret in {key_file} is erased."
+    )
+    click.echo(f"Written: {out}. Hand it over once all sites above have confirmed the code.")
+
+
+@federate.command("sum", short_help="Add up the masked files of all sites.")
+@click.argument("files", type=FILE, nargs=-1, required=True)
+@_AGREEMENT
+@click.option(
+    "-o", "--out", type=OUT, required=True, help="Prior file to write, such as prior.npz."
+)
+def add_up(files: tuple[Path, ...], agreement: Path, out: Path) -> None:
+    """Add up the masked FILES of all sites, and write the prior of all their tasks.
+
+    Needs no key and no trust: anybody who has the files gets the same prior.
+
+    \b
+    Example:
+      crossfade federate sum *.masked --agreement agreement.json -o prior.npz
+    """
+    from crossfade.federation import sum_masked
+
+    with plain_messages():
+        prior = sum_masked(files, agreement)
+        prior.save(out)
+    click.echo(prior.summary())
+    click.echo(f"Written: {out}")
+
+
 @federate.command(short_help="Propose a scale for all sites.")
-@click.argument("tasks", type=FILE)
+@click.argument("tasks", type=TABLE)
+@table_options
 @click.option("-o", "--out", type=OUT, required=True, help="File to write, such as scale.csv.")
-def scale(tasks: Path, out: Path) -> None:
+def scale(tasks: Path, out: Path, mapping: Mapping[str, Any]) -> None:
     """Propose a scale for all sites: the typical spread of each feature within a class of TASKS.
 
     Use tasks that may be shown, because these numbers go to every site.
@@ -54,159 +213,32 @@ def scale(tasks: Path, out: Path) -> None:
     Example:
       crossfade federate scale public.csv -o scale.csv
     """
-    from crossfade.federated import write_scale
+    from crossfade.federation import write_scale
     from crossfade.prior import TaskPrior
     from crossfade.tasks import read_tasks
 
     with plain_messages():
-        found = read_tasks(tasks)
-        prior = TaskPrior.from_tasks(found)
+        found = read_tasks(tasks, **mapping)
+        prior = TaskPrior.from_tasks(found, class_means=False, replay=False)
         write_scale(out, found.feature_names or (), prior.feature_scale)
-    click.echo(f"Written: {out}, {prior.n_features} features. Send it to every site.")
+    click.echo(f"Written: {out}, {prior.n_features} features. It goes into the agreement.")
 
 
-@federate.command(short_help="Wait for the sites, sum, and write the prior.")
-@click.option("--sites", type=int, required=True, help="Sites to wait for, at least 3.")
-@_scale_option
-@click.option("--classes", nargs=2, required=True, help="The two labels, in sorted order.")
-@click.option("-o", "--out", type=OUT, required=True, help="File for the prior, such as prior.npz.")
-@option("--address", click.STRING, "127.0.0.1:8000", "Where to listen, as host:port.")
-@click.option("--certificate", type=FILE, help="The server's certificate (PEM).")
-@click.option("--key", type=FILE, help="Private key of the certificate (PEM).")
-@click.option("--authority", type=FILE, help="Certificate of the authority that signed (PEM).")
-@option("--timeout", click.FloatRange(0.1), 60.0, "Seconds until a silent site has dropped out.")
-@_shared_options
-def serve(
-    sites: int,
-    scale_file: Path,
-    classes: tuple[str, str],
-    out: Path,
-    address: str,
-    certificate: Path | None,
-    key: Path | None,
-    authority: Path | None,
-    timeout: float,
-    max_tasks: int,
-    wait: float,
-    insecure: bool,
-) -> None:
-    """Wait for the sites, run one secure sum, and write the prior.
-
-    The server holds no data. It learns the number of tasks, the sum of their directions and the
-    sum of their outer products.
-
-    \b
-    Examples:
-      crossfade federate serve --sites 5 --scale scale.csv --classes rest task -o prior.npz
-      crossfade federate serve --sites 5 --scale scale.csv --classes rest task -o prior.npz \\
-        --address 0.0.0.0:8000 --certificate server.pem --key server.key --authority ca.pem
-    """
-    with plain_messages(), _quiet_flower():
-        from crossfade import federated
-
-        _try_out(out)
-        given = [file for file in (authority, certificate, key) if file is not None]
-        if len(given) not in (0, 3):
-            raise ValueError("TLS needs all of --certificate, --key and --authority.")
-        names, numbers = federated.read_scale(scale_file)
-        labels: Any = tuple(_label(word) for word in classes)
-        prior = federated.serve(
-            federated.Agreement(numbers, labels, names, max_tasks),
-            sites,
-            address=address,
-            certificates=tuple(given) or None,
-            insecure=insecure,
-            wait=wait,
-            timeout=timeout,
-            report=lambda line: click.echo(line, err=True),
-        )
-        prior.save(out)
-    click.echo(f"{prior!r}")
-    click.echo(f"Written: {out}")
-
-
-@federate.command(short_help="Add the tasks of this site to a federation.")
-@click.argument("tasks", type=FILE)
-@_scale_option
-@click.option("--server", "address", required=True, help="Address of the server, as host:port.")
-@click.option("--site", required=True, help="Name that the others know this site by.")
-@click.option("--authority", type=FILE, help="Certificate of the server's authority (PEM).")
-@click.option("-o", "--out", type=OUT, help="File for the prior of all sites.")
-@_shared_options
-def join(
-    tasks: Path,
-    scale_file: Path,
-    address: str,
-    site: str,
-    authority: Path | None,
-    out: Path | None,
-    max_tasks: int,
-    wait: float,
-    insecure: bool,
-) -> None:
-    """Add the tasks of this site to a federation. Neither TASKS nor any direction leaves the site.
-
-    \b
-    Examples:
-      crossfade federate join tasks.csv --scale scale.csv --server 127.0.0.1:8000 --site A
-      crossfade federate join tasks.csv --scale scale.csv --server prior.example.org:8000 \\
-        --site "Hospital A" --authority ca.pem -o prior.npz
-    """
-    with plain_messages(), _quiet_flower():
-        from crossfade import federated
-        from crossfade.tasks import read_tasks
-
-        if out is not None:
-            _try_out(out)
-        found = read_tasks(tasks)
-        names, numbers = federated.read_scale(scale_file)
-        labels: Any = tuple(found[0].classes.tolist())
-        click.echo(f"{site}: {len(found)} tasks, joining {address}", err=True)
-        prior = federated.join(
-            found,
-            federated.Agreement(numbers, labels, names, max_tasks),
-            site,
-            address,
-            root_certificates=authority,
-            insecure=insecure,
-            wait=wait,
-        )
-        if out is not None:
-            prior.save(out)
-    click.echo(f"{prior!r}")
-    if out is not None:
-        click.echo(f"Written: {out}")
+def _say_agreement(agreement: Agreement) -> None:
+    """Print who is in it, and the code to compare."""
+    width = max(len(site.name) for site in agreement.sites)
+    click.echo(f"Agreement of {len(agreement.sites)} sites, with their fingerprints:")
+    for site in agreement.sites:
+        click.echo(f"  {site.name:{width}}  {site.code}")
+    first, second = agreement.classes
+    click.echo(
+        f"{agreement.n_features} features, classes {first!r} and {second!r}, at least "
+        f"{agreement.min_tasks} tasks in all."
+        + ("" if agreement.clip is None else f" Class means are clipped to {agreement.clip:g}.")
+    )
+    click.echo(f"Code of the agreement: {agreement.code}")
 
 
 def _label(word: str) -> str | int:
     """Label as a table of tasks has it: a whole number is a number."""
     return int(word) if word.lstrip("-").isdigit() else word
-
-
-def _try_out(out: Path) -> None:
-    """Refuse a place that cannot be written to now, since the round cannot be repeated."""
-    folder = out.resolve().parent
-    try:
-        TemporaryFile(dir=folder).close()
-    except OSError as reason:
-        raise OSError(
-            f"Cannot write to {folder}: {reason.strerror}. Name another file with --out."
-        ) from reason
-
-
-@contextmanager
-def _quiet_flower() -> Iterator[None]:
-    """Keep Flower's own log away: what went wrong becomes a message, in our words."""
-    try:
-        import flwr  # noqa: F401
-    except ModuleNotFoundError as reason:
-        raise ImportError("Federation needs Flower. Install crossfade[federated].") from reason
-    log = logging.getLogger("flwr")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        yield
-    except RuntimeError as reason:
-        raise click.ClickException(str(reason)) from reason
-    finally:
-        log.setLevel(level)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import click
 
-from crossfade._atomic import write_whole
+from crossfade._files import check_writable, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,16 +26,44 @@ Progress = Callable[[int, int], None]
 
 #: Seconds between two lines of progress in a log, after which there is one in any case, and between
 #: two looks whether it is time.
-_EVERY, _AT_LEAST_EVERY, _LOOK_EVERY = 10.0, 50.0, 5.0
+_EVERY, _AT_LEAST_EVERY, _LOOK_EVERY = 10.0, 25.0, 5.0
 
 
-def terminal() -> Console:
-    """Console on standard output; 100 columns wide where nothing says how wide it is."""
+def terminal(out: Path | None = None) -> Console:
+    """Console for what is said beside a file; 100 columns wide where nothing says how wide."""
     from rich.console import Console
 
-    console = Console()
+    console = Console(stderr=is_stdout(out))
     known = console.is_terminal or "COLUMNS" in os.environ
-    return console if known else Console(width=100)
+    return console if known else Console(width=100, stderr=is_stdout(out))
+
+
+def is_stdout(out: Path | None) -> bool:
+    """Whether a command writes its file to standard output."""
+    return out is not None and str(out) == "-"
+
+
+def write_out(out: Path, content: bytes) -> None:
+    """Write the one file of a command."""
+    if is_stdout(out):
+        click.echo(content, nl=False)
+    else:
+        write_whole(out, content)
+
+
+def say(out: Path | None, text: str) -> None:
+    """Say something beside a file: on standard error, where that is on standard output."""
+    click.echo(text, err=is_stdout(out))
+
+
+def say_lines(console: Console, lines: Iterable[str]) -> None:
+    """Print lines: between words in a terminal, as they are in a log or a pipe."""
+    for line in lines:
+        text = line
+        if console.is_terminal and line:
+            more = "  " if line.startswith("- ") else ""
+            text = fill(line, console.width, subsequent_indent=more, break_on_hyphens=False)
+        click.echo(text)
 
 
 def narrow_table(title: str) -> Table:
@@ -58,8 +86,16 @@ def plain_messages() -> Iterator[None]:
         except (ValueError, TypeError, ImportError, OSError) as reason:
             raise click.ClickException(str(reason)) from reason
         finally:
-            for one in caught:
-                click.echo(f"Note: {one.message}", err=True)
+            said_so_far(caught)
+
+
+def said_so_far(caught: list[warnings.WarningMessage]) -> list[str]:
+    """Say every warning once, and forget them; return those about a table."""
+    messages = {str(one.message): one.category for one in caught}
+    caught.clear()
+    for message in messages:
+        click.echo(f"Note: {message}", err=True)
+    return [text for text, kind in messages.items() if kind.__name__ == "TableWarning"]
 
 
 @contextmanager
@@ -72,8 +108,7 @@ def study_of(
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
-        write_whole(out / ".crossfade", b"")
-        (out / ".crossfade").unlink()
+        check_writable(out / ".crossfade")
     except OSError as reason:
         raise _cannot_write(out, reason) from reason
     try:
@@ -130,7 +165,7 @@ def progress(
 class _Log:
     """Progress as lines: none in the first seconds, then one every few, and one at the end.
 
-    Where a piece of work takes long, a line every minute says that it goes on.
+    Where a piece of work takes long, a line every half minute says that it goes on.
     """
 
     def __init__(self, text: str, console: Console, clock: Callable[[], float]) -> None:
@@ -164,7 +199,7 @@ class _Log:
 
 def _cannot_write(out: Path, reason: OSError) -> click.ClickException:
     return click.ClickException(
-        f"Cannot write to {out}: {reason.strerror}. Choose another folder with --out."
+        f"Cannot write to {out}: {reason.strerror or reason}. Choose another folder with --out."
     )
 
 
@@ -172,14 +207,14 @@ def write_results(
     table: pd.DataFrame, draw: Callable[[], Figure], out: Path, name: str, image_format: str
 ) -> str:
     """Write the table and the figure; return a line that says where they are."""
+    from crossfade.plots._style import render
+
     written = [out / f"{name}.csv"]
     try:
         write_whole(written[0], table.to_csv(index=False).encode())
-        figure = draw()
-        content = io.BytesIO()
-        figure.savefig(content, format=image_format, dpi=150)
+        content = render(draw(), image_format)
         written.append(out / f"{name}.{image_format}")
-        write_whole(written[1], content.getvalue())
+        write_whole(written[1], content)
     except ModuleNotFoundError as reason:
         if not (reason.name or "").startswith("matplotlib"):
             raise

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 from itertools import combinations
 from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfade.cli._options import FILE, OUT
-from crossfade.cli._output import plain_messages
+from crossfade._files import check_writable
+from crossfade.cli._options import FILE, OUT, TABLE, table_options
+from crossfade.cli._output import is_stdout, plain_messages, say, write_out
 from crossfade.cli._windows import read_windows
 
 if TYPE_CHECKING:
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 
     from crossfade.prior import TaskPrior
 
-_OUT = click.option("-o", "--out", type=OUT, required=True, help="Prior file to write.")
+_OUT = click.option(
+    "-o", "--out", type=OUT, required=True, help="Prior file to write; - is standard output."
+)
 
 
 @click.group()
@@ -41,7 +45,8 @@ def prior() -> None:
 
 
 @prior.command(short_help="Build a prior from a table of tasks.")
-@click.argument("tasks", type=FILE)
+@click.argument("tasks", type=TABLE)
+@table_options
 @_OUT
 @click.option(
     "--scale",
@@ -52,36 +57,53 @@ def prior() -> None:
     "merged.",
 )
 @click.option(
+    "--clip",
+    type=float,
+    metavar="R",
+    help="Largest length of anybody's class means in units of the scale: what is longer is "
+    "shortened, so that a release can hold them. Choose it beforehand, not from these tasks.",
+)
+@click.option(
     "--exclude", multiple=True, metavar="TASK", help="Task to leave out; repeat it for several."
 )
 @click.option("--made-by", metavar="TEXT", help="Who made it, for the card.")
 @click.option("--units", metavar="TEXT", help="Units of the features, for the card.")
 @click.option("--date", metavar="TEXT", help="When it was made, for the card.")
 def build(
-    tasks: Path, out: Path, scale: str, exclude: tuple[str, ...], **about: str | None
+    tasks: Path,
+    out: Path,
+    scale: str,
+    clip: float | None,
+    exclude: tuple[str, ...],
+    mapping: Mapping[str, Any],
+    **about: str | None,
 ) -> None:
-    """Build a prior from the tasks in TASKS: one direction each, of which only sums are kept.
+    """Build a prior from the tasks in TASKS: sums over people, and nobody's windows.
+
+    It keeps sums of the directions, of the class means, and of what forecasts were worth when each
+    task played the newcomer.
 
     \b
     Examples:
       crossfade prior build tasks.parquet -o prior.npz --units "share of power"
       crossfade prior build ours.csv -o ours.npz --scale lab-a.npz --exclude p07
+      crossfade prior build tasks.csv -o prior.npz --scale scale.csv --clip 6
     """
     from crossfade.prior import TaskPrior
-    from crossfade.tasks import read_tasks
+    from crossfade.tasks import TaskSet, read_tasks
 
     with plain_messages():
-        found = read_tasks(tasks)
+        found = read_tasks(tasks, **mapping)
         names = [task.name for task in found]
         unknown = [name for name in exclude if name not in names]
         if unknown:
             raise ValueError(f"There is no task {unknown[0]!r} in {tasks}; {_some(names)}")
-        kept = [task for task in found if task.name not in exclude]
-        made = TaskPrior.from_tasks(kept, feature_scale=_scale_of(scale, found.feature_names or ()))
+        kept = TaskSet([task for task in found if task.name not in exclude], found.class_names)
+        units = _scale_of(scale, found.feature_names or ())
+        made = TaskPrior.from_tasks(kept, feature_scale=units, clip=clip)
         made = made.annotated(**{key: text for key, text in about.items() if text is not None})
-        made.save(out)
-    click.echo(made.summary())
-    click.echo(f"Written: {out}")
+        _write(made, out)
+    say(out, f"{made.summary()}\nWritten: {out}")
 
 
 @prior.command(short_help="Print the card of a prior.")
@@ -115,9 +137,8 @@ def merge(files: tuple[Path, ...], out: Path) -> None:
         priors = [_load(file) for file in files]
         _refuse_twins(files, priors)
         merged: TaskPrior = reduce(add, priors)
-        merged.save(out)
-    click.echo(merged.summary())
-    click.echo(f"Written: {out}")
+        _write(merged, out)
+    say(out, f"{merged.summary()}\nWritten: {out}")
 
 
 @prior.command(short_help="Release a prior under differential privacy.")
@@ -127,32 +148,55 @@ def merge(files: tuple[Path, ...], out: Path) -> None:
     "--delta",
     type=float,
     required=True,
-    help="Probability that the budget does not hold; far below 1 over the number of tasks.",
+    help="Probability that the budget does not hold; far below 1 over the number of people.",
+)
+@click.option(
+    "--budget",
+    type=float,
+    help="Epsilon that all releases of this prior may spend together; set once.",
+)
+@click.option(
+    "--ledger",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File that counts the releases; by default PRIOR with .ledger.json in the place of .npz.",
 )
 @_OUT
-def release(file: Path, epsilon: float, delta: float, out: Path) -> None:
+def release(
+    file: Path, epsilon: float, delta: float, budget: float | None, ledger: Path | None, out: Path
+) -> None:
     """Release the prior in PRIOR under differential privacy, for everybody to read.
 
-    Adds noise to the sums and leaves out what has no bound. Every release of the same tasks costs
-    its epsilon again. Needs crossfade[privacy].
+    Adds noise to the sums and leaves out what has no bound; sessions of one group are one person.
+    Class means have a bound, and are released, if the prior was built with --clip.
+    Every release of the same people spends more, and a ledger beside PRIOR counts it: with a
+    budget, what would exceed it is refused. Needs crossfade[privacy].
 
     \b
-    Example:
+    Examples:
       crossfade prior release prior.npz --epsilon 1 --delta 1e-5 -o public.npz
+      crossfade prior release prior.npz --epsilon 1 --delta 1e-5 --budget 3 -o public.npz
     """
+    from crossfade.prior import Ledger
+    from crossfade.prior._ledger import beside
+
     exact = _load(file)
+    found = beside(file.resolve() if file.is_symlink() else file)
+    book = Ledger(found if ledger is None else ledger, budget)
     with plain_messages():
-        public = exact.released(epsilon, delta)
-        public.save(out)
-    click.echo(public.summary())
-    click.echo(f"Written: {out}")
+        if not is_stdout(out):
+            # What is written down cannot be taken back.
+            check_writable(out)
+        public = exact.released(epsilon, delta, book)
+        _write(public, out)
+    say(out, f"{public.summary()}\nLedger: {book.summary()}\nWritten: {out}")
 
 
 @prior.command(short_help="Check a prior, and whether it fits a table of windows.")
 @click.argument("file", type=FILE)
-@click.argument("table", type=FILE, required=False)
+@click.argument("table", type=TABLE, required=False)
+@table_options
 @click.pass_context
-def check(ctx: click.Context, file: Path, table: Path | None) -> None:
+def check(ctx: click.Context, file: Path, table: Path | None, mapping: Mapping[str, Any]) -> None:
     """Check that the prior in FILE is whole, and that it fits the windows in TABLE.
 
     TABLE has a column `label` and the features; `task` may be left out. If something does not fit,
@@ -164,13 +208,14 @@ def check(ctx: click.Context, file: Path, table: Path | None) -> None:
       crossfade prior check prior.npz few.csv
     """
     from crossfade.prior._archive import card_faults
-    from crossfade.prior._compatibility import misfits, unit_misfits
+    from crossfade.prior._compatibility import misfits
+    from crossfade.prior._units import unit_misfits
 
     found = _load(file)
     with plain_messages():
         wrong = card_faults(file, found)
         if table is not None:
-            windows = read_windows(table)
+            windows = read_windows(table, mapping)
             wrong += misfits(found, windows) or unit_misfits(found, windows)
     for reason in wrong:
         click.echo(f"{file}: {reason}")
@@ -185,6 +230,12 @@ def _load(file: Path) -> TaskPrior:
 
     with plain_messages():
         return TaskPrior.load(file)
+
+
+def _write(made: TaskPrior, out: Path) -> None:
+    from crossfade.prior._archive import content_of
+
+    write_out(out, content_of(made))
 
 
 def _refuse_twins(files: tuple[Path, ...], priors: list[TaskPrior]) -> None:
@@ -210,7 +261,7 @@ def _scale_of(scale: str, names: tuple[str, ...]) -> str | NDArray[np.float64] |
         other = _load(path)
         wanted, values = other.feature_names, other.feature_scale
     else:
-        from crossfade.federated import read_scale
+        from crossfade.federation import read_scale
 
         wanted, values = read_scale(path)
     wrong = name_misfits(wanted, values.size, names, str(path))

@@ -21,6 +21,8 @@ _SCENARIOS = (
     *("as assumed", "wishart", "heavy tails", "unequal"),
     *("shifted", "correlated", "two clusters", "stranger"),
 )
+#: Columns of a table that fit 80 letters with double gaps.
+_FEW = 6
 _step = option(
     "--step", click.FloatRange(1e-3, 1.0), 0.1, "Step of the grid of alphas, h in the paper."
 )
@@ -31,6 +33,13 @@ _repeats = together(
     option("--repeats", click.IntRange(2), 1000, "Repeats of each cell."),
     jobs_option(),
     seed_option,
+)
+#: Recipes of :func:`crossfade.simulate.figure2`.
+_recipe = option(
+    "--recipe",
+    click.Choice(["ours", "printed", "authors"]),
+    "ours",
+    "The right formulas, those of the paper's text, or what its authors ran.",
 )
 _out = out_options(Path("results"), "Folder for the table and the figure.")
 
@@ -64,12 +73,14 @@ def simulate() -> None:
     multiple=True,
 )
 @_step
+@_recipe
 @_repeats
 @_out
 def figure2(
     sources: tuple[int, ...],
     samples: tuple[int, ...],
     step: float,
+    recipe: str,
     repeats: int,
     jobs: int,
     seed: int,
@@ -82,8 +93,9 @@ def figure2(
     the paper's values of both, and the differences.
 
     \b
-    Example:
+    Examples:
       crossfade simulate figure2 --sources 10 --samples 20 --samples 50
+      crossfade simulate figure2 --recipe authors
     """
     from crossfade import plots
     from crossfade.simulate import figure2 as study
@@ -93,15 +105,18 @@ def figure2(
             n_sources=sources,
             n_targets=samples,
             step=step,
+            recipe=recipe,
             n_repeats=repeats,
             n_jobs=jobs,
             random_state=seed,
             on_progress=on_progress,
         )
-    where = write_results(table, lambda: plots.figure2(table), out, "figure2", image_format)
+    name = "figure2" + _ending(recipe)
+    where = write_results(table, lambda: plots.figure2(table), out, name, image_format)
     console = terminal()
     for n_sources, part in table.groupby("n_sources"):
-        console.print(_predictions(part, f"Figure 2, J = {n_sources}, {repeats} repeats"))
+        title = f"Figure 2{_by(recipe)}, J = {n_sources}, {repeats} repeats"
+        console.print(_predictions(part, title))
     accuracies = table[table["quantity"] == "accuracy"]
     for n_sources, part in accuracies.groupby("n_sources"):
         ours = (part["predicted"] - part["true"]).abs().max()
@@ -131,6 +146,7 @@ def figure2(
 )
 @_step
 @_draws
+@_recipe
 @_repeats
 @_out
 def figure3(
@@ -138,6 +154,7 @@ def figure3(
     values: tuple[float, ...],
     step: float,
     draws: int,
+    recipe: str,
     repeats: int,
     jobs: int,
     seed: int,
@@ -153,8 +170,10 @@ def figure3(
     Examples:
       crossfade simulate figure3
       crossfade simulate figure3 --panel kappa --value 5 --value 50
+      crossfade simulate figure3 --recipe authors
     """
     from crossfade import plots
+    from crossfade.plots._methods import method_of
     from crossfade.simulate import figure3 as study
 
     with study_of("Figure 3", out) as on_progress:
@@ -163,15 +182,18 @@ def figure3(
             values=values or None,
             step=step,
             n_draws=draws,
+            recipe=recipe,
             n_repeats=repeats,
             n_jobs=jobs,
             random_state=seed,
             on_progress=on_progress,
         )
-    where = write_results(table, lambda: plots.figure3(table), out, "figure3", image_format)
+    name = "figure3" + _ending(recipe)
+    where = write_results(table, lambda: plots.figure3(table), out, name, image_format)
     console = terminal()
     for (panel, covariance), part in table.groupby(["panel", "covariance"], sort=False):
-        title = f"Figure 3, effect of {panel}, covariance {covariance}, {repeats} repeats"
+        known = _known(str(covariance))
+        title = f"Figure 3{_by(recipe)}, effect of {panel}, covariance {known}, {repeats} repeats"
         console.print(_by_cell(part, "x", str(panel), title))
         chosen = part[part["classifier"].isin(["paper", "convex", "posterior"])]
         console.print(_by_cell(chosen, "x", str(panel), "The same, alpha", "alpha"))
@@ -179,9 +201,10 @@ def figure3(
         part = table[table["classifier"] == name].dropna(subset="reference_accuracy")
         if len(part):
             apart = (part["accuracy"] - part["reference_accuracy"]).abs().max()
-            console.print(f"{name}: up to {apart:.3f} from the paper's figure.")
-    for covariance, part in table.groupby("covariance", sort=False):
-        _say_forecast(console, part, f", covariance {covariance!s}")
+            console.print(f"{method_of(name).label}: up to {apart:.3f} from the paper's figure.")
+    if recipe == "ours":
+        for covariance, part in table.groupby("covariance", sort=False):
+            _say_forecast(console, part, f", covariance {_known(str(covariance))}")
     click.echo(where)
 
 
@@ -210,13 +233,14 @@ def misspecified(
     """What the paper leaves to future work: which blend survives a wrong model?
 
     The model is wrong in one way at a time. All rules put their threshold at the midpoint of the
-    labelled samples, except "paper, origin", which puts it at the origin, as the paper assumes.
+    labelled samples, except "Paper's (origin)", which puts it at the origin, as the paper assumes.
 
     \b
     Example:
       crossfade simulate misspecified --scenario wishart --scenario stranger --repeats 200
     """
     from crossfade import plots
+    from crossfade.plots._methods import spoken
     from crossfade.simulate import misspecified as study
     from crossfade.simulate._scenarios import SCENARIOS
 
@@ -238,10 +262,9 @@ def misspecified(
     for name, part in table.groupby("scenario", sort=False):
         ranked = part.sort_values("accuracy", ascending=False)
         within = ranked["accuracy"] > ranked["accuracy"].iloc[0] - 2 * ranked["accuracy_se"].iloc[0]
-        best = " and ".join(f"'{rule}'" for rule in ranked["classifier"][within])
-        console.print(
-            f"{name} ({SCENARIOS[str(name)]}): best {'is' if within.sum() == 1 else 'are'} {best}."
-        )
+        *others, last = (spoken(rule) for rule in ranked["classifier"][within])
+        best = f"best are {', '.join(others)} and {last}" if others else f"best is {last}"
+        console.print(f"{name} ({SCENARIOS[str(name)]}): {best}.", highlight=False)
     _say_forecast(console, table)
     click.echo(where)
 
@@ -266,6 +289,7 @@ def newcomers(
       crossfade simulate newcomers --samples 6 --kappa 50
     """
     from crossfade import plots
+    from crossfade.plots._methods import method_of
     from crossfade.simulate import newcomers as study
 
     with study_of("Newcomers", out) as on_progress:
@@ -280,9 +304,9 @@ def newcomers(
     accuracy = rows.pivot(index="newcomer", columns="classifier", values="accuracy")
     forecast = rows.groupby("classifier")["expected"].mean()
     view = narrow_table(f"{repeats} newcomers with {samples} labelled samples each")
-    view.caption = "lda: scikit-learn's LDA with automatic shrinkage; target: ours, without a prior"
+    view.caption = "LDA has automatic shrinkage; the person alone is ours, without a prior"
     view.add_column("classifier")
-    for name in ("accuracy", "forecast", "better than lda for"):
+    for name in ("accuracy", "forecast", "better than LDA for"):
         view.add_column(name, justify="right")
     console = terminal()
     give_or_take = "±" if console.encoding.lower().startswith("utf") else "+-"
@@ -291,7 +315,7 @@ def newcomers(
         values = accuracy[name]
         better = (values > accuracy[rival]).sum()
         view.add_row(
-            name,
+            method_of(name).label,
             f"{values.mean():.3f} {give_or_take} {values.sem():.3f}",
             "" if forecast.isna()[name] else f"{forecast[name]:.3f}",
             "" if name == rival else f"{better} of {repeats}",
@@ -300,8 +324,20 @@ def newcomers(
     click.echo(where)
 
 
+def _ending(recipe: str) -> str:
+    """End of the name of a file."""
+    return "" if recipe == "ours" else f"-{recipe}"
+
+
+def _by(recipe: str) -> str:
+    """What a title says of the recipe."""
+    return {"ours": "", "printed": " as printed", "authors": " as its authors ran it"}[recipe]
+
+
 def _predictions(table: pd.DataFrame, title: str) -> Table:
     """Predicted and true values for one number of sources, and the paper's beside them."""
+    from crossfade.plots._methods import method_of
+
     view = narrow_table(title)
     view.add_column("n", justify="right")
     view.add_column("classifier")
@@ -311,7 +347,7 @@ def _predictions(table: pd.DataFrame, title: str) -> Table:
         is_alpha = row["quantity"] == "alpha"
         view.add_row(
             "" if is_alpha else str(row["n_target"]),
-            "  its alpha" if is_alpha else row["classifier"],
+            "  its alpha" if is_alpha else method_of(row["classifier"]).label,
             f"{row['predicted']:.4f}",
             f"{row['true']:.4f}",
             f"{row['predicted'] - row['true']:+.3f}",
@@ -339,13 +375,20 @@ def _by_cell(
     quantity: str = "accuracy",
 ) -> Table:
     """Classifiers across, cells down; differences from the paper's figure in brackets."""
+    from crossfade.plots._methods import method_of
+
     reference = f"reference_{quantity}"
     compared = reference in table and bool(table[reference].notna().any())
     view = narrow_table(title)
     view.add_column(label, no_wrap=True)
     classifiers = list(dict.fromkeys(table["classifier"]))
+    if len(classifiers) > _FEW:
+        # Single gaps, so that the table fits 80 columns.
+        view.padding = (0, 0, 0, 0)
     for name in classifiers:
-        view.add_column(name.replace("-", "-\n").replace(", ", ",\n"), justify="right")
+        view.add_column(
+            method_of(name).label.replace(" ", "\n").replace("-", "-\n"), justify="right"
+        )
     for value, part in table.groupby(column, sort=False):
         cells = []
         for row in part.set_index("classifier").loc[classifiers].to_dict("records"):
@@ -361,7 +404,16 @@ def _by_cell(
 
 
 def _say_forecast(console: Console, table: pd.DataFrame, note: str = "") -> None:
+    """How far forecasts are from the truth, in words."""
+    from crossfade.plots._methods import spoken
+
     for name in ("convex", "posterior"):
         part = table[table["classifier"] == name]
         apart = part["expected"] - part["accuracy"]
-        console.print(f"Forecast of {name}{note}: off by {apart.min():+.3f} to {apart.max():+.3f}.")
+        off = f"off by {apart.min():+.3f} to {apart.max():+.3f}"
+        console.print(f"Forecast of {spoken(name)}{note}: {off}.", highlight=False)
+
+
+def _known(covariance: str) -> str:
+    """Whether the covariance is known, as figures say it."""
+    return "known" if covariance == "known" else "estimated"

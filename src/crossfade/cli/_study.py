@@ -14,14 +14,22 @@ from click.core import ParameterSource
 
 from crossfade.cli._options import (
     COUNT,
-    FILE,
     PROPORTION,
+    TABLE,
     jobs_option,
     option,
     out_options,
     seed_option,
+    table_options,
 )
-from crossfade.cli._output import narrow_table, progress, study_of, terminal
+from crossfade.cli._output import (
+    narrow_table,
+    progress,
+    said_so_far,
+    say_lines,
+    study_of,
+    terminal,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,9 +52,11 @@ _MANY = ("pairwise", "lda-pooled")
 
 
 def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    """Print the name and the description of each method, and stop."""
+    """Print what each method is called here and in reports, and what it does; then stop."""
     if not wanted:
         return
+    from rich.text import Text
+
     from crossfade.study._methods import METHODS
 
     view = narrow_table("")
@@ -54,13 +64,17 @@ def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     view.add_column("name", no_wrap=True)
     view.add_column("what")
     for name, method in METHODS.items():
-        view.add_row(name, method.text)
-    terminal().print(view)
+        what = Text.assemble((f"{method.label}{' *' * (name in _METHODS)}", "bold"))
+        view.add_row(name, what.append(f"\n{method.text}"))
+    console = terminal()
+    console.print(view)
+    console.print("* What a study of two classes compares by default.", highlight=False)
     ctx.exit()
 
 
 @click.command()
-@click.argument("tasks", type=FILE)
+@click.argument("tasks", type=TABLE)
+@table_options
 @out_options(
     Path("study"),
     "Folder for rows, tables, figures and report.html. A study that was stopped there is resumed.",
@@ -69,8 +83,8 @@ def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option(
     "--methods",
     default=",".join(_METHODS),
-    show_default=True,
-    help="Names of methods, separated by commas; --list-methods lists them all.",
+    show_default="those with a star in that list",
+    help="Names of methods, separated by commas; --list-methods lists them.",
 )
 @click.option(
     "--list-methods",
@@ -85,28 +99,35 @@ def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     default=",".join(map(str, _BUDGETS)),
     show_default=True,
     help="How much is labelled, separated by commas: windows of each class (4), of the first and "
-    "of the second (24+2), a proportion of the smallest class (0.1), or nothing (0).",
+    "of the second class (24+2), a proportion of the smallest class (0.1), or nothing (0).",
 )
 @option("--reach", PROPORTION, 0.75, "Balanced accuracy that a new person is to reach.")
 @option("--share", PROPORTION, 0.8, "Proportion of people who must reach it.")
 @option("--splits", COUNT, 100, "Splits of each task and budget.")
 @option(
     "--kind",
-    click.Choice(["consecutive", "chronological", "random"]),
+    click.Choice(["consecutive", "chronological", "random", "next-session"]),
     "consecutive",
-    "Which windows are labelled: a run with a random start, the first ones, or any.",
+    "Which windows are labelled: consecutive ones from a random start, the first in time, random "
+    "ones, or consecutive ones in a later session of somebody whose earlier sessions are known.",
 )
 @click.option(
     "--mix",
     type=click.FloatRange(0.0, 1.0),
     metavar="P",
-    help="Proportion of the second class among the unlabelled windows that some methods see. That "
-    "of the test windows by default.",
+    help="Proportion of the second class among the unlabelled windows that some methods see; by "
+    "default that among the test windows.",
 )
 @click.option(
     "--no-forecasts",
     is_flag=True,
-    help="Leave out what makes forecasts true for one person: faster, where only accuracy counts.",
+    help="Skip the replay that makes forecasts true for one person: faster, if only accuracy "
+    "counts.",
+)
+@click.option(
+    "--sources",
+    metavar="N,N,...",
+    help="Try smaller crowds, too, of 5,10,20 people for example: would more people help?",
 )
 @jobs_option()
 @click.option(
@@ -127,11 +148,13 @@ def study(
     kind: str,
     mix: float | None,
     no_forecasts: bool,
+    sources: str | None,
     jobs: int,
     dask: str | None,
     seed: int,
     title: str | None,
     formats: tuple[str, ...],
+    mapping: Mapping[str, Any],
 ) -> None:
     """How many labelled windows does a new person need?
 
@@ -145,13 +168,15 @@ def study(
     Examples:
       crossfade study tasks.parquet --reach 0.75 --share 0.8
       crossfade study tasks.csv -o few --budgets 0,2,4,24+2 --methods hierarchical,lda
+      crossfade study ours.csv --task subject --label condition --drop trial,block
       crossfade study three.csv --methods pairwise,lda --budgets 2,4,8
+      crossfade study tasks.parquet --sources 5,10,20
       crossfade study tasks.parquet --kind chronological --dask tcp://10.0.0.1:8786
     """
     from crossfade.tasks import read_tasks
 
     run_study(
-        lambda: read_tasks(tasks),
+        lambda: read_tasks(tasks, **mapping),
         out,
         methods=_given(context, "methods", methods),
         budgets=_given(context, "budgets", budgets),
@@ -161,6 +186,7 @@ def study(
         kind=kind,
         mix=mix,
         forecasts=not no_forecasts,
+        sources=sources,
         jobs=jobs,
         dask=dask,
         seed=seed,
@@ -189,17 +215,19 @@ def run_study(
     kind: str = "consecutive",
     mix: float | None = None,
     forecasts: bool = True,
+    sources: str | None = None,
     jobs: int = 2,
     dask: str | None = None,
     seed: int = 0,
     paper: pd.DataFrame | None = None,
-    classes: Mapping[int, str] | None = None,
     formats: Sequence[str] = ("png",),
 ) -> StudyResult:
     """Run a study in a folder, write its report, print its table and say where the report is."""
     from crossfade.report import write_report
+    from crossfade.report._text import class_text
     from crossfade.report._write import require_jinja
-    from crossfade.study import CalibrationStudy, verdict
+    from crossfade.study import CalibrationStudy
+    from crossfade.study._verdict import sentences
 
     new = [folder for folder in (out, *out.parents) if not os.path.exists(folder)]
     with warnings.catch_warnings(record=True) as caught:
@@ -209,6 +237,8 @@ def run_study(
                 # Better now than after the study.
                 require_jinja()
                 tasks = load()
+                # What may mislead is said before a long run, and not after it.
+                misleading = said_so_far(caught)
                 given = None if budgets is None else [budget_from(text) for text in budgets]
                 plan = CalibrationStudy(
                     tasks,
@@ -219,16 +249,16 @@ def run_study(
                     random_state=seed,
                     mix=mix,
                     forecasts=forecasts,
+                    n_sources=None if sources is None else _sizes_from(sources),
                 )
                 result = plan.run(n_jobs=jobs, folder=out, dask=dask, on_progress=on_progress)
         finally:
-            for one in caught:
-                click.echo(f"Note: {one.message}", err=True)
+            said_so_far(caught)
             # A study that was refused has written nothing: its empty folders go.
             for folder in new:
                 with suppress(OSError):
                     folder.rmdir()
-    about = {"seed": seed, "splits": kind, "classes": classes}
+    about = {"seed": seed, "splits": kind}
     try:
         with progress("Report"):
             written = write_report(
@@ -241,26 +271,26 @@ def run_study(
                 about=about,
                 reach=reach,
                 share=share,
+                notes=misleading,
             )
     except OSError as reason:
-        raise click.ClickException(f"Cannot write to {out}: {reason.strerror}.") from reason
+        raise click.ClickException(
+            f"Cannot write to {out}: {reason.strerror or reason}."
+        ) from reason
     view, notes = _accuracies(result, paper)
     click.echo("Mean balanced accuracy")
     terminal().print(view)
     for budget in given or ():
         if isinstance(budget, tuple):
             names = sorted({name for task in tasks for name in task.classes.tolist()})
-            each = [f"{n} windows of {name}" for n, name in zip(budget, names, strict=True)]
-            click.echo(f"{'+'.join(map(str, budget))}: {', '.join(each)}")
-    click.echo("\n".join([*notes, "", *_paragraphs(verdict(result, reach, share))]))
-    click.echo(f"Report: {written[-1]}")
+            called = [class_text(tasks.class_names, name) for name in names]
+            each = [f"{n} windows of {name}" for n, name in zip(budget, called, strict=True)]
+            click.echo(f"{'+'.join(map(str, budget))}: {', '.join(each)}.")
+    answer, *statistics = sentences(result, reach, share)
+    console = terminal()
+    say_lines(console, [*notes, "", answer, *(f"- {text}" for text in statistics), ""])
+    say_lines(console, [f"Report: {written[-1]}"])
     return result
-
-
-def _paragraphs(text: str) -> list[str]:
-    """The first sentence, which is the answer, and the others."""
-    first, stop, rest = text.partition(". ")
-    return [f"{first}.", rest] if stop else [text]
 
 
 def budget_from(text: str) -> Budget:
@@ -274,6 +304,17 @@ def budget_from(text: str) -> Budget:
             "A budget is a number of windows of each class, such as 4, of the first and of the "
             "second, such as 24+2, a proportion, such as 0.1, or 0 for no label; got "
             f"{text.strip()!r}."
+        ) from None
+
+
+def _sizes_from(text: str) -> list[int]:
+    """Sizes of crowds as they are typed: 5,10,20."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            "--sources takes numbers of people, separated by commas, such as 5,10,20; got "
+            f"{text!r}."
         ) from None
 
 
@@ -305,7 +346,7 @@ def _accuracies(result: StudyResult, paper: pd.DataFrame | None) -> tuple[Table,
     from crossfade.study._published import published
     from crossfade.study.statistics import summarise
 
-    table = summarise(result.rows)
+    table = summarise(result.means)
     printed = published(paper).set_index(["classifier", "proportion"])["value"].to_dict()
     table = table[table["method"].isin(without_twins(table["method"]))]
     budgets = in_order(table["budget"])
@@ -316,10 +357,13 @@ def _accuracies(result: StudyResult, paper: pd.DataFrame | None) -> tuple[Table,
     best = fair.groupby("budget")["mean"].max().to_dict()
     has_stars = any(map(_has_star, found.values()))
     view = narrow_table("")
-    view.add_column("labelled")
+    view.add_column("labelled", overflow="fold")
     for budget in budgets:
-        view.add_column(_head(budget), justify="right")
-    for method in dict.fromkeys(table["method"]):
+        view.add_column(_head(budget), justify="right", no_wrap=True)
+    names = sorted(dict.fromkeys(table["method"]), key=lambda name: name in seeing)
+    for place, method in enumerate(names):
+        if place and (method in seeing) != (names[place - 1] in seeing):
+            view.add_section()
         cells = []
         for budget in budgets:
             one = found.get((method, budget))
@@ -330,14 +374,15 @@ def _accuracies(result: StudyResult, paper: pd.DataFrame | None) -> tuple[Table,
                 value = printed.get((method, budget))
                 text += "        " if value is None else f" ({value:.3f})"
             cells.append(text)
-        view.add_row(escape(method), *cells)
-    notes = [_counts(table, result.rows["split"].nunique())]
+        view.add_row(escape(method_of(method).label) + " †" * (method in seeing), *cells)
+    notes = [_counts(table, int(result.means["n_splits"].max()))]
     if printed:
         notes[0] += " In brackets: the paper's."
     if has_stars:
         notes.append("* Over fewer tasks or splits than the others; on the rest it failed.")
-    names = [name for name in dict.fromkeys(table["method"]) if name in seeing]
-    notes += [f"{name} {method_of(name).given}, so it does not compete." for name in names]
+    if seeing:
+        given = sorted({method_of(name).given for name in seeing}, reverse=True)
+        notes.append(f"† It {', or '.join(given)}, so it does not compete.")
     return view, notes
 
 

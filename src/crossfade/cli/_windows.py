@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -11,18 +12,20 @@ if TYPE_CHECKING:
     from crossfade.tasks import Task, TaskSet
 
 
-def read_windows(path: Path) -> TaskSet:
+def read_windows(path: Path, mapping: Mapping[str, Any]) -> TaskSet:
     """Labelled windows; a table without a column `task` is one task, named after its file."""
     from crossfade.tasks import TaskSet
-    from crossfade.tasks._table import read_frame, tasks_of
+    from crossfade.tasks._columns import Columns
+    from crossfade.tasks._table import open_table, tasks_of
 
-    frame = read_frame(path)
-    if "task" not in frame:
-        frame.insert(0, "task", path.stem)
-    return TaskSet(tasks_of(frame, "drop", str(path), first_row_of(path)))
+    columns = Columns(**mapping)
+    table = open_table(path, columns)
+    if columns.task == "task" and "task" not in table.frame:
+        table.frame.insert(0, "task", path.stem)
+    return TaskSet(tasks_of(table, "drop", columns))
 
 
-def read_person(path: Path) -> tuple[Task | None, pd.DataFrame | None]:
+def read_person(path: Path, mapping: Mapping[str, Any]) -> tuple[Task | None, pd.DataFrame | None]:
     """Labelled windows of one person, and features of those whose label is empty.
 
     Both are None where there are none. A table without a column `label` has no labelled window.
@@ -30,44 +33,40 @@ def read_person(path: Path) -> tuple[Task | None, pd.DataFrame | None]:
     import numpy as np
     import pandas as pd
 
-    from crossfade.tasks import TaskSet
-    from crossfade.tasks._table import RESERVED, numbers_of, read_frame, tasks_of
+    from crossfade.tasks._columns import Columns
+    from crossfade.tasks._table import numbers_of, open_table, recognised, split
 
-    frame = read_frame(path)
+    columns = Columns(**mapping)
+    table = recognised(open_table(path, columns), columns, 2, needed=())
+    frame = table.frame
     if "task" not in frame:
         frame.insert(0, "task", path.stem)
     names = frame["task"].unique()
     if len(names) > 1:
         raise ValueError(
-            f"{path} has windows of {len(names)} tasks; a model is for one person. Give the "
+            f"{table.where} has windows of {len(names)} tasks; a model is for one person. Give the "
             "windows of one."
         )
-    if not len(frame):
-        raise ValueError(f"{path} has no rows.")
     hidden = frame["label"].isna() if "label" in frame else pd.Series(True, index=frame.index)
-    first = first_row_of(path)
     unlabelled = None
     if hidden.any():
-        features = [name for name in frame.columns if name not in RESERVED]
-        values = np.column_stack([numbers_of(frame, name, str(path), first) for name in features])
+        features = list(table.features)
+        values = np.column_stack([numbers_of(table, name) for name in features])
         whole = hidden.to_numpy() & ~np.isnan(values).any(1)
-        unlabelled = pd.DataFrame(values[whole], columns=features) if whole.any() else None
+        if whole.any():
+            unlabelled = pd.DataFrame(values[whole], columns=features)
+            unlabelled.attrs = frame.attrs
     if hidden.all():
         return None, unlabelled
-    [person] = TaskSet(tasks_of(frame[~hidden], "drop", str(path), first))
+    [person] = split(table._replace(frame=frame[~hidden]))
     return person, unlabelled
 
 
-def first_row_of(path: Path) -> int:
-    """Number of the first row: the second line of a CSV file."""
-    from crossfade.tasks._table import suffix_of
-
-    return 2 * (suffix_of(path) == ".csv")
-
-
-def counts_of(task: Task) -> str:
-    """How many windows of each class, in words."""
+def counts_of(task: Task, names: Mapping[Any, str]) -> str:
+    """How many windows of each class, in words; `names` are what people call the classes."""
     import numpy as np
 
     labels = np.asarray(task.y).tolist()
-    return ", ".join(f"{labels.count(name)} of {name!r}" for name in task.classes.tolist())
+    return ", ".join(
+        f"{labels.count(name)} of {names.get(name, name)!r}" for name in task.classes.tolist()
+    )

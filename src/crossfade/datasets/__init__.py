@@ -13,7 +13,8 @@ shares and as log powers.
 :func:`~crossfade.read_eegmat`, :func:`~crossfade.read_wesad` and :func:`~crossfade.read_matb`
 compute features from a folder of recordings with :mod:`crossfade.signals`; each says what it
 assumes where the paper is silent. :func:`make_matb_like` simulates the third, whose recordings
-are not public. Pickles of WESAD are read by `_safe_pickle`, which runs nothing that they hold.
+are not public. `_live_demo` has one person's filtered signal, and a prior of the others. Pickles of
+WESAD are read by `_safe_pickle`, which runs nothing that they hold.
 """
 
 from crossfade.datasets._eegmat import load_mental_math, read_eegmat

@@ -4,15 +4,38 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from crossfade.signals._collect import Collected, collect
 from crossfade.signals._extract import KINDS, EEGFeatures
 from crossfade.signals._labels import FilenameLabels
+from crossfade.signals.eeg import BANDS
+from crossfade.tasks._recipe import Recipe
+from crossfade.tasks._table import with_names
 from crossfade.tasks._task import TaskSet, read_tasks
 
 #: Files ``_1`` are rest, files ``_2`` mental arithmetic.
 LABELS = FilenameLabels(r"(?P<task>Subject\d+)_(?P<label>[12])\.edf$", {"1": "0", "2": "1"})
+CLASS_NAMES = {0: "rest", 1: "arithmetic"}
+CHANNELS = ("Fz", "Cz", "Pz")
+#: All others of the average reference, in the order of the files.
+_OTHERS = [
+    *("Fp1", "Fp2", "F3", "F4", "F7", "F8", "T3", "T4"),
+    *("C3", "C4", "T5", "T6", "P3", "P4", "O1", "O2"),
+]
+#: How the tables that ship were made.
+RECIPE = Recipe(
+    "shares",
+    sfreq=500.0,
+    channels=CHANNELS,
+    window=2.5,
+    reference="average",
+    averaged=(*CHANNELS, *_OTHERS),
+    filter="zero-phase",
+    band=(0.5, 30.0),
+    bands=tuple((name, *ends) for name, ends in BANDS.items()),
+)
 _DATA = Path(__file__).parent / "data"
 #: Made by ``scripts/make_mental_math.py``; licence and credit stand beside them.
 TABLES = {
@@ -68,13 +91,16 @@ def load_mental_math(*, features: str = "shares") -> TaskSet:
             f"The features {words} of Mental Math ship with the package; got {features!r}. For "
             f"{others}, get the recordings and call read_eegmat(folder, features=...)."
         )
-    return read_tasks(TABLES[features], missing="error")
+    recipe = replace(RECIPE, kind=features)
+    tasks = read_tasks(TABLES[features], missing="error")
+    return TaskSet((replace(task, recipe=recipe) for task in tasks), CLASS_NAMES)
 
 
 def read_eegmat(
     folder: str | os.PathLike[str],
     *,
     features: str = "shares",
+    causal: bool = False,
     missing: str = "drop",
     n_jobs: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
@@ -97,6 +123,10 @@ def read_eegmat(
         What to compute from a window: shares, powers in microvolts squared, their natural
         logarithms, centred log-ratios (see :class:`crossfade.signals.eeg.BandPower`), or tangent
         vectors, which are of all 19 channels.
+    causal : bool, default=False
+        Use the past of each window only, as a live session must: a Butterworth filter in the place
+        of one without delay, tangent vectors at the mean of the windows so far, of which the first
+        eight have none, and no window that is moved back.
     missing : {"drop", "error"}, default="drop"
         What to do with windows of which a feature cannot be computed.
     n_jobs : int, default=1
@@ -109,7 +139,9 @@ def read_eegmat(
     TaskSet
         One task for each participant. A file that cannot be read is named in a warning.
     """
-    found = collect_eegmat(folder, features=features, n_jobs=n_jobs, on_progress=on_progress)
+    found = collect_eegmat(
+        folder, features=features, causal=causal, n_jobs=n_jobs, on_progress=on_progress
+    )
     return found.tasks(missing)
 
 
@@ -117,6 +149,7 @@ def collect_eegmat(
     folder: str | os.PathLike[str],
     *,
     features: str = "shares",
+    causal: bool = False,
     n_jobs: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Collected:
@@ -130,6 +163,7 @@ def collect_eegmat(
             f"The folder {where} holds no file such as Subject00_1.edf. It should be the folder "
             "of eegmat 1.0.0 as PhysioNet has it."
         )
-    channels = None if features == "tangent" else ("Fz", "Cz", "Pz")
-    extract = EEGFeatures(features, channels)
-    return collect(paths, extract, LABELS, n_jobs=n_jobs, on_progress=on_progress)
+    channels = None if features == "tangent" else CHANNELS
+    extract = EEGFeatures(features, channels, causal=causal)
+    found = collect(paths, extract, LABELS, n_jobs=n_jobs, on_progress=on_progress)
+    return found._replace(frame=with_names(found.frame, CLASS_NAMES))

@@ -13,13 +13,17 @@ from numpy.typing import NDArray
 
 from crossfade._typing import RandomState
 from crossfade._validate import as_generator, check_integer
+from crossfade.datasets._recipes import check_recipe
 from crossfade.signals._collect import Collected, process_files
+from crossfade.signals._mat import load_mat
 from crossfade.signals.eeg import BANDS, BandPower
 from crossfade.signals.windows import cut_windows
+from crossfade.tasks._table import with_names
 from crossfade.tasks._task import Task, TaskSet
 
 Array = NDArray[np.float64]
 
+CLASS_NAMES = {0: "medium or high workload", 1: "no or low workload"}
 SFREQ = 500.0
 LENGTH = 10.0
 FRONTAL = ("Fp1", "Fp2", "F3", "F4", "F7", "F8", "Fz", "AFz")
@@ -31,6 +35,8 @@ SMARTING = (
 )
 # fmt: on
 FEATURES = tuple(f"{name}_{band}" for name in FRONTAL for band in BANDS)
+#: Bands of the paper's own run, in Hz; the text has those of :data:`BANDS`.
+_BANDS_AS_RUN = {"theta": (4.0, 7.0), "alpha": (8.0, 12.0), "beta": (13.0, 20.0)}
 _FOLDERS = re.compile(r"(sub\d+)_preprocessed/segmented_(session\d+)$")
 
 
@@ -48,6 +54,7 @@ def read_matb(
     missing: str = "drop",
     n_jobs: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
+    recipe: str = "printed",
 ) -> TaskSet:
     """Read EEG recorded under NASA's Multi-Attribute Task Battery II, as preprocessed.
 
@@ -60,9 +67,8 @@ def read_matb(
     several windows, the last of which is moved back to end with it; segments follow each other in
     the order of the numbers in their names.
 
-    Different from the authors' own run, so that numbers differ too: their bands are 4 to 7, 8 to 12
-    and 13 to 20 Hz, each of their files is one window, and files are in the order of their names as
-    text.
+    By the recipe "authors" it is as in the paper's own run: bands of 4 to 7, 8 to 12 and 13 to
+    20 Hz, each file one window, however long, and files in the order of their names as text.
 
     Parameters
     ----------
@@ -78,6 +84,8 @@ def read_matb(
         Sessions that are read at the same time.
     on_progress : callable or None, default=None
         Called with the number of sessions finished and the number of all.
+    recipe : {"printed", "authors"}, default="printed"
+        Features and windows from the paper's text, or as its authors had them.
 
     Returns
     -------
@@ -86,8 +94,8 @@ def read_matb(
         one group. Windows start where they would if the segments followed each other without a
         break. A file that cannot be read is named in a warning.
     """
-    found = collect_matb(folder, ch_names=ch_names, n_jobs=n_jobs, on_progress=on_progress)
-    return found.tasks(missing)
+    options: Any = {"ch_names": ch_names, "n_jobs": n_jobs, "on_progress": on_progress}
+    return collect_matb(folder, **options, recipe=recipe).tasks(missing)
 
 
 def collect_matb(
@@ -96,10 +104,12 @@ def collect_matb(
     ch_names: Sequence[str] = SMARTING,
     n_jobs: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
+    recipe: str = "printed",
 ) -> Collected:
     """Table of :func:`read_matb`, with what could not be read and why."""
     import pandas as pd
 
+    as_run = check_recipe(recipe) == "authors"
     rows = _frontal_rows(ch_names)
     sessions = _find_sessions(Path(folder))
     frames: list[pd.DataFrame] = []
@@ -107,9 +117,9 @@ def collect_matb(
 
     def read_session(path: Path) -> tuple[list[_Segment], dict[str, str]]:
         segments, bad = [], {}
-        for file in sorted(path.glob("[!.]*.mat"), key=_by_number):
+        for file in sorted(path.glob("[!.]*.mat"), key=_by_name if as_run else _by_number):
             try:
-                segments.append(_read_segment(file, rows, len(ch_names)))
+                segments.append(_read_segment(file, rows, len(ch_names), as_run))
             except Exception as reason:  # SciPy raises whatever the damage of a file leads to
                 bad[str(file)] = str(reason).strip() or type(reason).__name__
         return segments, bad
@@ -126,7 +136,7 @@ def collect_matb(
         else:
             failures[str(path)] = "It holds no window of which all features can be computed."
     whole = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-    return Collected(whole, failures, [])
+    return Collected(with_names(whole, CLASS_NAMES), failures, [])
 
 
 def _frontal_rows(ch_names: Sequence[str]) -> list[int]:
@@ -170,12 +180,17 @@ def _by_number(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def _read_segment(path: Path, rows: list[int], n_channels: int) -> _Segment:
-    from scipy.io import loadmat, whosmat
+def _by_name(path: Path) -> str:
+    """Sort key that has segment 10 before segment 2."""
+    return path.name
+
+
+def _read_segment(path: Path, rows: list[int], n_channels: int, as_run: bool) -> _Segment:
+    from scipy.io import whosmat
 
     wanted = ("EEGData", "difficulty")
     try:
-        content: dict[str, Any] = loadmat(path, variable_names=wanted)
+        content = load_mat(path, variable_names=wanted)
     except NotImplementedError as reason:
         raise ValueError("It is a MATLAB 7.3 file. Save it again with -v7.") from reason
     for name in wanted:
@@ -190,10 +205,12 @@ def _read_segment(path: Path, rows: list[int], n_channels: int) -> _Segment:
             f"EEGData must be numbers of {n_channels} channels by samples; got {data.dtype} of "
             f"shape {data.shape}. Other channels need ch_names."
         )
-    windows, start = cut_windows(data[rows].astype(np.float64), SFREQ, length=LENGTH)
+    seconds = data.shape[1] / SFREQ
+    length = seconds if as_run else LENGTH
+    windows, start = cut_windows(data[rows].astype(np.float64), SFREQ, length=length)
     windows[~np.isfinite(windows)] = np.nan
-    features = BandPower(SFREQ).fit(windows).transform(windows)
-    return _Segment(features, start, int(difficulty[0] < 2), data.shape[1] / SFREQ)
+    features = BandPower(SFREQ, _BANDS_AS_RUN if as_run else None).fit(windows).transform(windows)
+    return _Segment(features, start, int(difficulty[0] < 2), seconds)
 
 
 def _table(segments: list[_Segment]) -> Any:
@@ -282,4 +299,4 @@ def make_matb_like(
             shares = (power / power.sum(2, keepdims=True)).reshape(n_windows, 24)
             start = LENGTH * np.arange(n_windows)
             tasks.append(Task(shares, y, f"{name}-session{session + 1}", name, FEATURES, start))
-    return TaskSet(tasks)
+    return TaskSet(tasks, CLASS_NAMES)

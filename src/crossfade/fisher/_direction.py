@@ -158,6 +158,10 @@ def direction_of(
     length = np.sqrt(square)
     safe = np.where(length > 0.0, length, 1.0)
     omega = raw / safe[..., None]
+    norm = np.vecdot(omega, omega)[..., None]
+    if (np.abs(norm - 1.0) > 1e-9).any():
+        # Eigenvectors of hardly any variance are not quite orthogonal.
+        omega = omega / np.sqrt(np.where(norm > 0.0, norm, 1.0))
     if dof is None:
         dof = np.maximum(counts.sum(-1) - 2.0, 1.0)
     r = np.asarray(shrinkage)

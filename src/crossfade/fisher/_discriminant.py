@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array
@@ -17,13 +18,14 @@ from crossfade.fisher._linear import (
     Rule,
     check_both_classes,
     encode,
+    refuse_units,
     slope_of,
 )
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import check_shrinkage
 
 
-class FisherDiscriminant(LinearRule):
+class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearRule):
     r"""Fisher's linear discriminant of two classes, with a covariance that survives few samples.
 
     .. math:: \omega = S_s^{-1}\nu, \quad S_s = (1 - r) S + r (\operatorname{tr} S / d) I
@@ -129,6 +131,8 @@ class FisherDiscriminant(LinearRule):
         shrinkage = check_shrinkage(self.shrinkage)
         priors = _check_priors(self.priors)
         scale = resolve_scale(self.feature_scale, rows.shape[1])
+        if scale is not None:
+            refuse_units(np.abs(rows).max(0), scale)
         if weight is not None:
             counted = weight > 0.0
             rows, labels, weight = rows[counted], labels[counted], weight[counted]
@@ -154,8 +158,27 @@ class FisherDiscriminant(LinearRule):
         self._set_rule(rule)
         return self
 
+    def transform(self, X: ArrayLike) -> Array:
+        """One feature in the place of many: the signed distance from the threshold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 1)
+            What `decision_function` returns, as a column.
+        """
+        return self.decision_function(X)[:, None]
+
+    #: Number of features that `transform` makes, for their names.
+    _n_features_out = 1
+
     def _log_odds(self, scores: Array) -> Array:
-        return self._slope * scores
+        with np.errstate(over="ignore"):
+            return np.asarray(self._slope * scores)
 
     @property
     def covariance_(self) -> Array:

@@ -7,6 +7,7 @@ classes and v the variance within them (equation 27).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,24 +18,33 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from crossfade._typing import Array, Places
+from crossfade._validate import HEAVIEST, LARGEST, SMALLEST, refuse_masked, refuse_size
 from crossfade.exceptions import PriorMismatchError
 
 #: Least and largest slope of a probability, so that it still says which class is likelier.
 FLATTEST, STEEPEST = 1e-9, 1e12
-#: Largest feature whose square, summed over samples and features, is still a number.
-_LARGEST = 1e145
+#: How many times as large as what it is divided by a feature may be.
+_MOST_UNITS = 1e40
 
 
 class Features(Protocol):
     """What every prior says of its features."""
 
     @property
-    def n_features(self) -> int:
-        """Number of features."""
+    def n_features_in(self) -> int:
+        """Number of features of the windows that it takes."""
 
     @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the features."""
+    def feature_names_in(self) -> tuple[str, ...] | None:
+        """Their names."""
+
+    @property
+    def transform(self) -> Any:
+        """What takes windows to the features of the prior, if anything."""
+
+    @property
+    def feature_scale(self) -> Array:
+        """What features are divided by."""
 
 
 class Rule(NamedTuple):
@@ -73,18 +83,28 @@ class LabelledClassifier(ClassifierMixin, BaseEstimator):
                 self.__dict__.pop("feature_names_in_", None)
         else:
             # In one order of memory, so that products are the same to the bit.
-            rows, labels = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset)
+            rows, labels = self._validated(X, y, order="C", reset=reset)
             check_classification_targets(labels)
-        largest = float(max(rows.max(), -rows.min()))
-        if not np.isfinite(largest):
-            validate_data(self, X, y, dtype=np.float64, reset=reset)
-        refuse_size(largest)
+        largest = np.maximum(rows.max(0), -rows.min(0))
+        if not (largest.min() >= SMALLEST and largest.max() <= LARGEST):
+            # What is not finite is refused in scikit-learn's words.
+            if not np.isfinite(largest).all():
+                self._validated(X, y, reset=reset)
+            refuse_size(largest)
         if sample_weight is None:
             return rows, labels, None
-        weight: Array = _check_sample_weight(
-            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-        )
-        return rows, labels, weight
+        return rows, labels, check_weight(sample_weight, rows)
+
+    def _validated(self, X: ArrayLike, *y: ArrayLike, **how: Any) -> Any:
+        """What scikit-learn makes of samples, which would pass over masks."""
+        for name, values in zip("Xy", (X, *y), strict=False):
+            refuse_masked(name, values)
+        try:
+            # It adds all numbers up to see whether they are finite.
+            with np.errstate(over="ignore", invalid="ignore"):
+                return validate_data(self, X, *y, dtype=np.float64, **how)
+        except OverflowError as reason:
+            raise ValueError(f"X must be numbers that a double can hold: {reason}.") from reason
 
     def _plain(self, X: object, reset: bool) -> bool:
         """Whether X is an array that needs no conversion, of as many features as are known."""
@@ -102,36 +122,70 @@ class LabelledClassifier(ClassifierMixin, BaseEstimator):
             )
         )
 
+    def _transformed(self, rows: Array, prior: Features | None) -> Array:
+        """Samples in the features of the prior; from here on nobody sees raw ones."""
+        if prior is None:
+            return rows
+        self._refuse_other_features(prior, rows.shape[1])
+        rows = rows if prior.transform is None else prior.transform(rows)
+        refuse_units(np.abs(rows).max(0, initial=0.0), prior.feature_scale)
+        return rows
+
     def _refuse_other_features(self, prior: Features | None, n_features: int) -> None:
         if prior is None:
             return
-        if prior.n_features != n_features:
+        known = prior.feature_names_in
+        if prior.n_features_in != n_features:
+            called = "" if known is None else f", {', '.join(map(repr, known[:5]))}"
+            called += ", ..." if known is not None and len(known) > 5 else ""
             raise PriorMismatchError(
-                f"X has {n_features} features, but the prior has {prior.n_features}. Use the "
-                "features that the prior was built with."
+                f"X has {n_features} features, but the prior has {prior.n_features_in}{called}. "
+                "Use the features that the prior was built with."
             )
         names = getattr(self, "feature_names_in_", None)
-        if names is None or prior.feature_names is None or tuple(names) == prior.feature_names:
+        if names is None or known is None or tuple(names) == known:
             return
         different = next(
-            (mine, theirs)
-            for mine, theirs in zip(names, prior.feature_names, strict=True)
-            if mine != theirs
+            (mine, theirs) for mine, theirs in zip(names, known, strict=True) if mine != theirs
         )
         raise PriorMismatchError(
             f"The features of X are not those of the prior: {different[0]!r} stands where the "
             f"prior has {different[1]!r}. Reorder or rename the columns, for instance with "
-            "X[list(prior.feature_names)]."
+            "X[list(prior.feature_names_in)]."
         )
 
 
-def refuse_size(largest: float) -> None:
-    """Refuse features whose squares are no numbers any more."""
-    if not largest <= _LARGEST or 0.0 < largest < 1.0 / _LARGEST:
+def refuse_units(largest: Array, scale: Array, called: Callable[[int], str] | None = None) -> None:
+    """Refuse features that are far too large or too small for what they are divided by.
+
+    `largest` has the largest absolute value of each feature, for one task or for many, which are
+    then `called` by their place.
+    """
+    ratio = np.atleast_1d((largest / scale).max(-1, initial=0.0))
+    far = (ratio > _MOST_UNITS) | ((ratio > 0.0) & (ratio < 1.0 / _MOST_UNITS))
+    if far.any():
+        place = int(far.argmax())
+        whose = "" if called is None else f" of {called(place)}"
+        raise PriorMismatchError(
+            f"The features{whose} are {ratio[place]:.3g} times as large as their scale, and powers "
+            "of that are beyond what a number can hold. Give them in the units of the scale."
+        )
+
+
+def check_weight(sample_weight: ArrayLike, rows: Array) -> Array:
+    """Weights of samples: not negative, and such that their sums are numbers with digits left."""
+    refuse_masked("sample_weight", sample_weight)
+    weight: Array = _check_sample_weight(
+        sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+    )
+    positive = weight[weight != 0.0]
+    if positive.size and not (positive.min() >= 1.0 / HEAVIEST and positive.max() <= HEAVIEST):
         raise ValueError(
-            f"The features of X are of size {largest:.3g}, and their squares are beyond what a "
-            "number can hold. Rescale them."
+            f"sample_weight must be 0 or from {1.0 / HEAVIEST:g} to {HEAVIEST:g}, since a weight "
+            f"says how often a sample counts; got {positive.min():g} to {positive.max():g}. "
+            "Rescale them, or leave these samples out."
         )
+    return weight
 
 
 def _plain_labels(y: object, X: Any) -> bool:
@@ -168,11 +222,11 @@ class LinearRule(LabelledClassifier):
         X = self._known_columns(X)
         if "coef_" in self.__dict__ and self._plain(X, reset=False):
             # What is not finite is refused below, in words.
-            rows = np.asarray(X)
+            rows = np.ascontiguousarray(X)
             if np.isfinite(rows).all():
                 return self._scores(rows)
         check_is_fitted(self, "coef_", msg=self._not_fitted())
-        return self._scores(validate_data(self, X, reset=False, dtype=np.float64))
+        return self._scores(self._validated(X, order="C", reset=False))
 
     def _known_columns(self, X: ArrayLike) -> ArrayLike:
         """X as it is; a rule that has seen no sample compares names with those of its prior."""
@@ -180,8 +234,11 @@ class LinearRule(LabelledClassifier):
 
     def _scores(self, rows: Array) -> Array:
         one = len(self.coef_) == 1
-        scores: Array = rows @ (self.coef_[0] if one else self.coef_.T)
-        return scores + (self.intercept_[0] if one else self.intercept_)
+        return scores_of(
+            rows,
+            self.coef_[0] if one else self.coef_.T,
+            self.intercept_[0] if one else self.intercept_,
+        )
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Likeliest label of each sample.
@@ -229,6 +286,18 @@ class LinearRule(LabelledClassifier):
 
     def _set_rule(self, rule: Rule) -> None:
         self.projection_, self.coef_, self.intercept_ = rule
+
+
+def scores_of(rows: Array, coef: Array, intercept: Array) -> Array:
+    """Scores ``rows @ coef + intercept``; refuses samples that have none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores: Array = rows @ coef + intercept
+    if not np.isfinite(scores).all():
+        raise ValueError(
+            f"The features of X are of size {np.abs(rows).max():.3g}, and their scores are beyond "
+            "what a number can hold. Rescale them."
+        )
+    return scores
 
 
 def encode(labels: NDArray[Any], most: int = 2) -> tuple[NDArray[Any], Places]:

@@ -134,6 +134,16 @@ class ClassMoments:
         deviation = np.sqrt(self.variance())
         return np.where(deviation > 1e-12 * self.largest, deviation, 0.0)
 
+    def known(self) -> ClassMoments:
+        """The same with a scatter of zero where rounding alone can have made it."""
+        varies = self.deviation() > 0.0
+        if varies.all():
+            return self
+        scatter = np.where(varies[..., None, :], self.scatter, 0.0)
+        if not self.rooted:
+            scatter = np.where(varies[..., :, None], scatter, 0.0)
+        return replace(self, scatter=scatter)
+
     def gap(self, first: Any = 0, second: Any = 1) -> Array:
         """Difference of two class means; zero where rounding alone can have made it."""
         gap = self.means[..., second, :] - self.means[..., first, :]
@@ -207,6 +217,11 @@ class ClassMoments:
         counts[new], means[new] = self.counts[old], self.means[old]
         quartic = None if self.quartic is None else self.quartic.placed(old, new, n_classes)
         return replace(self, counts=counts, means=means, quartic=quartic)
+
+    def faded(self, factor: float) -> ClassMoments:
+        """Moments in which every sample counts so many times as much as before."""
+        scatter = self.scatter * (np.sqrt(factor) if self.rooted else factor)
+        return replace(self, counts=self.counts * factor, scatter=scatter, quartic=None)
 
     def rotated(self) -> ClassMoments:
         """The same moments without a row of anybody's: a root keeps no sample as it was.

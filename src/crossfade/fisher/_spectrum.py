@@ -196,7 +196,7 @@ def ledoit_wolf(
     """
     uneven = trace_of_square - trace**2 / n_features
     noise = (fourth - trace_of_square) / n_samples
-    certain = uneven <= noise
+    certain = uneven <= np.maximum(noise, 0.0)
     weight: Array = np.where(certain, 1.0, noise / np.where(certain, 1.0, uneven))
     return np.maximum(weight, 0.0)
 
@@ -206,7 +206,9 @@ def check_shrinkage(shrinkage: object) -> str | float | None:
     if shrinkage is None or (isinstance(shrinkage, str) and shrinkage in SHRINKAGES):
         return shrinkage
     words = ", ".join(repr(word) for word in (*SHRINKAGES, None))
-    return check_number("shrinkage", shrinkage, 0.0, 1.0, or_words=words)
+    weight = check_number("shrinkage", shrinkage, 0.0, 1.0, or_words=words)
+    # What is less than rounding adds nothing that could be inverted.
+    return weight if weight > 10.0 * ROUNDING else 0.0
 
 
 def shrinkage_weight(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.plots._style import log_axis
+from crossfade.plots._style import GREY, log_axis
 from crossfade.study._budgets import budget_of, budget_text
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class BudgetAxis(NamedTuple):
         log_axis(ax, list(ticks), list(ticks.values()), width)
         ax.set_xlabel(self.label)
         if np.isfinite(self.end):
-            ax.axvline(self.end, color="grey", linewidth=0.6, alpha=0.5, zorder=0)
+            ax.axvline(self.end, color=GREY, linewidth=0.6, alpha=0.5, zorder=0)
 
     @property
     def beyond(self) -> float:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from crossfade.plots._style import GREY
 from crossfade.study._methods import METHODS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class MethodLook(NamedTuple):
@@ -16,6 +20,16 @@ class MethodLook(NamedTuple):
     marker: str
     text: str = ""
     given: str = ""
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """How its line is drawn: dashed, if it sees test windows."""
+        return self.points | {"linestyle": "--" if self.given else "-", "linewidth": 1.1}
+
+    @property
+    def points(self) -> dict[str, Any]:
+        """How its points are drawn."""
+        return {"color": self.colour, "marker": self.marker, "markersize": 4}
 
 
 #: Ours, and rules of the simulation studies that are no methods of a study.
@@ -47,6 +61,12 @@ def looks(names: list[str]) -> dict[str, MethodLook]:
     """Look of each method; ours always have the same, whoever else is there."""
     theirs = [name for name in dict.fromkeys(names) if name not in _KNOWN]
     return {name: method_of(name, theirs.index(name) if name in theirs else 0) for name in names}
+
+
+def name_dashed(ax: Axes, shades: dict[str, MethodLook]) -> None:
+    """Entry of the legend that says what is dashed, if anything is."""
+    if any(look.given for look in shades.values()):
+        ax.plot([], [], color=GREY, linestyle="--", linewidth=1.1, label="sees test windows")
 
 
 def spoken(name: str) -> str:

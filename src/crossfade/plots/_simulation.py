@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from crossfade.plots._methods import looks, method_of
+from crossfade.plots._methods import looks, method_of, spoken
 from crossfade.plots._style import (
+    GREY,
     LETTERS,
+    ONE_COLUMN,
     PAPER,
     SMALL_LETTERS,
     TWO_COLUMNS,
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Width of one panel and height of one row, in inches.
-_WIDE, _HIGH = 2.1, 1.9
+#: Height of one row of panels, in inches.
+_HIGH = 1.9
 #: How the paper's simulated values are drawn, beside its predicted ones.
 _EMPIRICAL: dict[str, Any] = PAPER | {"marker": "x", "markersize": 5}
 
@@ -50,27 +52,32 @@ def figure2(table: pd.DataFrame) -> Figure:
         for ax, quantity in ((above, "accuracy"), (below, "alpha")):
             for name, line in part[part["quantity"] == quantity].groupby("classifier", sort=False):
                 _four_lines(ax, line, str(name))
-            _log_axis(ax, part["n_target"], "labelled samples n")
+            _log_axis(ax, part["n_target"], "labelled samples n", len(sources))
         chance_line(above, 0.5)
         above.set_title(f"J = {n_sources}", size=LETTERS)
     top[0].set_ylabel("expected accuracy")
     bottom[0].set_ylabel("optimal alpha")
     if table["analytical"].notna().any():
-        top[0].plot([], [], **PAPER, color="grey", label="in the paper, analytical")
-        top[0].plot([], [], **_EMPIRICAL, color="grey", label="in the paper, empirical")
+        top[0].plot([], [], **PAPER, color=GREY, label="in the paper, analytical")
+        top[0].plot([], [], **_EMPIRICAL, color=GREY, label="in the paper, empirical")
     legend_below(figure, top[0])
     return figure
 
 
 def _two_rows(n_columns: int) -> tuple[Figure, list[Axes], list[Axes]]:
-    width = max(_WIDE * n_columns, 0.5 * TWO_COLUMNS)
+    width = _width(n_columns)
     figure, axes = panels(2 * n_columns, width, _HIGH, n_columns=n_columns, sharey="row")
     return figure, axes[:n_columns], axes[n_columns:]
 
 
-def _log_axis(ax: Axes, x: Sequence[float] | pd.Series[float], label: str) -> None:
+def _width(n_columns: int) -> float:
+    return ONE_COLUMN if n_columns == 1 else TWO_COLUMNS
+
+
+def _log_axis(ax: Axes, x: Sequence[float] | pd.Series[float], label: str, n_columns: int) -> None:
     at = sorted(set(x))
-    log_axis(ax, at, [f"{one:g}" for one in at], _WIDE - 0.4)
+    # Labels of the y axis take half an inch.
+    log_axis(ax, at, [f"{one:g}" for one in at], (_width(n_columns) - 0.5) / n_columns - 0.1)
     ax.set_xlabel(label)
 
 
@@ -108,25 +115,18 @@ def figure3(table: pd.DataFrame) -> Figure:
                 if quantity == "alpha" and line["alpha"].isin([0.0, 1.0]).all():
                     continue
                 look = method_of(str(name))
-                ax.plot(
-                    *(line["x"], line[quantity]),
-                    color=look.colour,
-                    marker=look.marker,
-                    markersize=3,
-                    linewidth=1.1,
-                    label=look.label,
-                )
+                ax.plot(line["x"], line[quantity], label=look.label, **look.line)
                 reference = line[f"reference_{quantity}"]
                 ax.plot(line["x"], reference, **PAPER, color=look.colour)
-            _log_axis(ax, part["x"], names[panel])
+            _log_axis(ax, part["x"], names[panel], len(kinds))
         chance_line(above, 0.5)
         above.set_title(
-            f"covariance {'known' if covariance == 'known' else 'estimated'}", size=LETTERS
+            f"covariance {'known' if covariance == 'known' else 'estimated'}", size=SMALL_LETTERS
         )
     top[0].set_ylabel("accuracy")
     bottom[0].set_ylabel("alpha (posterior: effective)")
     if table["reference_accuracy"].notna().any():
-        top[0].plot([], [], **PAPER, color="grey", label="in the paper")
+        top[0].plot([], [], **PAPER, color=GREY, label="in the paper")
     legend_below(figure, top[0])
     return figure
 
@@ -145,7 +145,7 @@ def misspecified(table: pd.DataFrame) -> Figure:
         One line for each scenario.
     """
     scenarios = list(dict.fromkeys(table["scenario"]))
-    figure, [ax] = panels(1, 0.75 * TWO_COLUMNS, 0.8 + 0.45 * len(scenarios))
+    figure, [ax] = panels(1, TWO_COLUMNS, 0.8 + 0.4 * len(scenarios))
     rules = looks(list(dict.fromkeys(table["classifier"])))
     for place, (name, look) in enumerate(rules.items()):
         part = table[table["classifier"] == name].set_index("scenario").loc[scenarios]
@@ -153,12 +153,10 @@ def misspecified(table: pd.DataFrame) -> Figure:
         ax.errorbar(
             *(part["accuracy"], height),
             xerr=part["accuracy_se"],
-            color=look.colour,
-            marker=look.marker,
-            markersize=4,
             elinewidth=0.9,
             linestyle="none",
             label=look.label,
+            **look.points,
         )
     ax.set_yticks(range(len(scenarios)), scenarios)
     ax.invert_yaxis()
@@ -200,11 +198,11 @@ def newcomers(rows: pd.DataFrame) -> Figure:
     left.invert_yaxis()
     left.set_xlabel("accuracy on new samples (diamond: mean)")
     chance_line(left, 0.5, upright=True)
-    ours, theirs = rules["hierarchical"], rules["lda"]
+    ours = rules["hierarchical"]
     gain = accuracy["hierarchical"] - accuracy["lda"]
     right.hist(gain, bins=25, color=ours.colour, alpha=0.6)
-    right.axvline(0.0, color="grey", linestyle="--", linewidth=0.9)
-    right.set_xlabel(f"gain of {ours.label} over {theirs.label}")
+    right.axvline(0.0, color=GREY, linestyle="--", linewidth=0.9)
+    right.set_xlabel(f"gain of {spoken('hierarchical')} over {spoken('lda')}")
     right.set_ylabel("newcomers")
     right.locator_params(axis="y", integer=True)
     right.set_title(

@@ -14,8 +14,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from crossfade.plots._budget_axis import BudgetAxis, in_order, short_text
-from crossfade.plots._methods import looks, method_of
+from crossfade.plots._methods import MethodLook, looks, name_dashed, spoken
 from crossfade.plots._style import (
+    GREY,
     LETTERS,
     LINE_MARKERS,
     ONE_COLUMN,
@@ -29,12 +30,14 @@ from crossfade.plots._style import (
     shades_of,
     tip_id,
     tips,
+    width_for,
 )
 from crossfade.study._budgets import budget_of, budget_text
 from crossfade.study._published import published
 from crossfade.study.statistics import by_task, compare, p_text, summarise
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
@@ -49,8 +52,9 @@ def accuracy_by_budget(
 ) -> Figure:
     """Mean balanced accuracy over tasks against what is labelled, one line for each method.
 
-    Bars are 95 % intervals over participants, where there are five or more. No label has its place
-    at the left; unequal numbers, such as 24+2, stand to the right of the curves.
+    Bars are 95 % intervals over participants, where there are five or more. Methods that see test
+    windows are dashed. No label has its place at the left; unequal numbers, such as 24+2, stand to
+    the right of the curves.
 
     Parameters
     ----------
@@ -67,38 +71,31 @@ def accuracy_by_budget(
     Returns
     -------
     Figure
-        One panel.
+        One panel, as wide as one column of a journal, or as two with more than six methods.
     """
     table = summarise(rows)
     names = list(dict.fromkeys(table["method"]))
+    width = width_for(len(names))
     axis = BudgetAxis.of(table)
     table["on_curve"] = [not isinstance(budget_of(one), tuple) for one in table["budget"]]
-    figure, [ax] = panels(1, ONE_COLUMN, 2.4)
+    figure, [ax] = panels(1, width, 2.4 if width == ONE_COLUMN else 3.0)
     printed = published(reference)
-    for place, (name, look) in enumerate(looks(names).items()):
+    shades = looks(names)
+    for place, (name, look) in enumerate(shades.items()):
         line = table[table["method"] == name].sort_values("budget")
         line = line.assign(x=axis.x(line["budget"]) * axis.dodge(place, len(names)))
         line = line.sort_values("x")
         curve = line[line["on_curve"]]
-        ax.plot(
-            *(curve["x"], curve["mean"]),
-            color=look.colour,
-            marker=look.marker,
-            markersize=4,
-            linewidth=1.1,
-            label=look.label,
-            gid=f"series:{name}",
-        )
+        ax.plot(*(curve["x"], curve["mean"]), label=look.label, gid=f"series:{name}", **look.line)
         ax.vlines(
             *(line["x"], line["low"], line["high"]),
             color=look.colour,
-            linewidth=0.9,
-            alpha=0.6,
+            linewidth=0.8,
+            alpha=0.5,
             gid=f"series:{name}",
         )
         said = [f"{look.label}, {_accuracy(one)}" for one in records(line)]
-        look_of: dict[str, Any] = {"color": look.colour, "marker": look.marker, "markersize": 4}
-        tips(ax, line["x"], line["mean"], said, name, **look_of)
+        tips(ax, line["x"], line["mean"], said, name, **look.points)
         values = printed[printed["classifier"] == name].set_index("proportion")["value"]
         ax.plot(
             *(curve["x"], values.reindex(curve["budget"]).to_numpy()),
@@ -108,11 +105,12 @@ def accuracy_by_budget(
             **PAPER,
         )
     if printed["classifier"].isin(names).any():
-        ax.plot([], [], color="grey", label="in the paper", **PAPER)
-    axis.draw(ax, ONE_COLUMN - 0.55)
+        ax.plot([], [], color=GREY, label="in the paper", **PAPER)
+    axis.draw(ax, width - 0.55)
     ax.set_ylabel("balanced accuracy")
     ax.grid(axis="y", alpha=0.25)
     chance_line(ax, chance)
+    name_dashed(ax, shades)
     if legend:
         legend_below(figure, ax)
     return figure
@@ -125,7 +123,7 @@ def _accuracy(one: Any) -> str:
 
 
 def alphas(rows: pd.DataFrame, methods: Sequence[str] = ("paper", "oracle")) -> Figure:
-    """Mean alpha of each task, side by side for each budget; a short line is the median.
+    """Mean alpha of each task, one line of dots for each method; a bar is the median.
 
     Parameters
     ----------
@@ -137,58 +135,64 @@ def alphas(rows: pd.DataFrame, methods: Sequence[str] = ("paper", "oracle")) -> 
     Returns
     -------
     Figure
-        One panel; 1 is the target alone, 0 the crowd alone.
+        One panel for each budget but that of no label; 1 is the target alone, 0 the crowd alone.
     """
     means = by_task(rows).dropna(subset="alpha")
     if isinstance(methods, str):
         raise ValueError(f"methods must be a list of names; got {methods!r}.")
     _check_methods(methods, dict.fromkeys(means["method"]), "alphas")
     means = means[means["method"].isin(methods)]
+    # Before the first label there is nothing but the crowd.
+    if means["n_labelled"].any():
+        means = means[means["n_labelled"] > 0]
     budgets = _budgets(means)
-    room = 0.25 + 0.19 * len(methods)
-    width = float(np.clip(0.6 + room * len(budgets), ONE_COLUMN, TWO_COLUMNS))
-    figure, [ax] = panels(1, width, 2.4)
-    for place, (name, look) in enumerate(looks(list(methods)).items()):
-        offset = 0.8 * ((place + 0.5) / len(methods) - 0.5)
-        for at, (budget, label) in enumerate(budgets.items()):
-            part = means[(means["method"] == name) & (means["budget"] == budget)]
-            values = part["alpha"].to_numpy()
-            # Multiples of the golden ratio are spread evenly, however many there are.
-            x = (
-                at
-                + offset
-                + 0.56 / len(methods) * ((np.arange(values.size) * 0.618 + 0.5) % 1.0 - 0.5)
-            )
-            said = [
-                f"{look.label}, {label}, {task}: {value:.2f}"
-                for task, value in zip(part["task"], values, strict=True)
-            ]
-            tips(
-                *(ax, x, values, said, name),
-                color=look.colour,
-                marker=look.marker,
-                markersize=3,
-                alpha=0.55,
-                markeredgewidth=0.7 if look.marker in LINE_MARKERS else 0.0,
-                zorder=3,
-            )
-            if values.size > 1:
-                half = 0.36 / len(methods)
-                ax.hlines(
-                    *(float(np.median(values)), at + offset - half, at + offset + half),
-                    color="black",
-                    linewidth=1.6,
-                    gid=f"series:{name}",
-                )
-        ax.plot([], [], look.marker, color=look.colour, markersize=4, label=look.label)
-    ax.plot([], [], color="black", linewidth=1.6, label="median")
-    ax.set_xticks(range(len(budgets)), [short_text(budget) for budget in budgets])
-    ax.set_xlim(-0.6, len(budgets) - 0.4)
-    ax.set_ylim(-0.03, 1.03)
-    ax.set_xlabel(BudgetAxis.of(means).label)
-    ax.set_ylabel("mean alpha of a task")
-    legend_below(figure, ax)
+    shades = looks(list(methods))
+    width = ONE_COLUMN if len(budgets) <= 2 else TWO_COLUMNS
+    height = 0.9 + 0.2 * len(shades)
+    options: dict[str, Any] = {"n_columns": 6, "sharex": True, "sharey": True}
+    figure, axes = panels(len(budgets), width, height, **options)
+    for place, (ax, (budget, label)) in enumerate(zip(axes, budgets.items(), strict=True)):
+        part = means[means["budget"] == budget]
+        for row, (name, look) in enumerate(shades.items()):
+            _dots(ax, part[part["method"] == name], row, label, name, look)
+        ax.set_title(short_text(budget), size=SMALL_LETTERS)
+        ax.set_xlim(-0.04, 1.04)
+        ax.set_xticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
+        # Panels with none below them have labels of their own.
+        ax.tick_params(labelbottom=place + 6 >= len(budgets))
+        ax.tick_params(axis="y", length=0)
+        ax.grid(axis="x", alpha=0.25)
+    axes[0].set_yticks(range(len(shades)), [look.label for look in shades.values()])
+    axes[0].set_ylim(len(shades) - 0.4, -0.6)
+    figure.suptitle(BudgetAxis.of(means).label, size=LETTERS)
+    figure.supxlabel("mean alpha: 0 is the crowd, 1 the person", size=LETTERS)
     return figure
+
+
+def _dots(ax: Axes, part: pd.DataFrame, row: int, label: str, name: str, look: MethodLook) -> None:
+    """Alphas of one method at one budget, and their median."""
+    values = part["alpha"].to_numpy()
+    # Multiples of the golden ratio are spread evenly, however many there are.
+    y = row + 0.56 * ((np.arange(values.size) * 0.618 + 0.5) % 1.0 - 0.5)
+    said = [
+        f"{look.label}, {label}, {task}: {value:.2f}"
+        for task, value in zip(part["task"], values, strict=True)
+    ]
+    tips(
+        *(ax, values, y, said, name),
+        alpha=0.55,
+        markeredgewidth=0.7 if look.marker in LINE_MARKERS else 0.0,
+        **look.points | {"markersize": 2.5},
+    )
+    if values.size > 1:
+        middle = float(np.median(values))
+        ax.vlines(
+            *(middle, row - 0.38, row + 0.38),
+            color="black",
+            linewidth=1.6,
+            zorder=3,
+            gid=f"series:{name}",
+        )
 
 
 def _check_methods(methods: Iterable[str], there: Iterable[str], what: str) -> None:
@@ -241,7 +245,7 @@ def differences(rows: pd.DataFrame, method: str, against: str) -> Figure:
     names = [shades[name].label for name in (method, against)]
     edges = _edges(both.to_numpy())
     corrected = " (Holm)" if table["p_holm"].notna().sum() > 1 else ""
-    width = max(ONE_COLUMN, 1.8 * min(len(table), 4))
+    width = ONE_COLUMN if len(table) <= 2 else TWO_COLUMNS
     figure, axes = panels(len(table), width, 1.9, sharex=True, sharey=True)
     table = table.set_index("budget", drop=False).loc[in_order(table["budget"])]
     for place, (ax, line) in enumerate(zip(axes, records(table), strict=True)):
@@ -265,7 +269,7 @@ def differences(rows: pd.DataFrame, method: str, against: str) -> Figure:
         ax.set_title(title, size=SMALL_LETTERS)
         ax.locator_params(axis="x", nbins=5)
         ax.locator_params(axis="y", integer=True)
-    figure.supxlabel(f"gain of {names[0]} over {names[1]}", size=LETTERS)
+    figure.supxlabel(f"gain of {spoken(method)} over {spoken(against)}", size=LETTERS)
     figure.supylabel("tasks", size=LETTERS)
     return figure
 
@@ -285,13 +289,15 @@ def _tasks(count: int) -> str:
     return f"{count} task" if count == 1 else f"{count} tasks"
 
 
-def labels_saved(table: pd.DataFrame) -> Figure:
+def labels_saved(table: pd.DataFrame, *, legend: bool = True) -> Figure:
     """Labelled windows that a method needs for what another reaches with more.
 
     Parameters
     ----------
     table : DataFrame
         What :func:`crossfade.study.statistics.labels_saved` returns.
+    legend : bool, default=True
+        Whether to name the methods below the figure.
 
     Returns
     -------
@@ -318,11 +324,11 @@ def labels_saved(table: pd.DataFrame) -> Figure:
         marker = {"<=": "<", ">": ">"}.get(line.bound, shades[method].marker)
         sign = {"<=": "at most ", ">": "more than "}.get(line.bound, "")
         text = f"{names[0]}, {label}: {sign}{line.needed:.3g} windows for {line.accuracy:.3f}"
-        look: dict[str, Any] = {"color": shades[method].colour, "marker": marker, "markersize": 4}
-        tips(ax, [line.needed], [place], [text], method, **look)
+        tips(
+            ax, [line.needed], [place], [text], method, **shades[method].points | {"marker": marker}
+        )
         text = f"{names[1]}, {label}: {line.n_labelled:g} windows for {line.accuracy:.3f}"
-        look = {"color": shades[against].colour, "marker": shades[against].marker}
-        look |= {"markersize": 8, "fillstyle": "none"}
+        look = shades[against].points | {"markersize": 8, "fillstyle": "none"}
         tips(ax, [line.n_labelled], [place], [text], against, **look)
         ax.annotate(
             *(share_saved(line.bound, line.share_saved), (1.02, place)),
@@ -331,15 +337,16 @@ def labels_saved(table: pd.DataFrame) -> Figure:
             va="center",
         )
     for name, size, fill in ((method, 4, "full"), (against, 8, "none")):
-        look = {"color": shades[name].colour, "markersize": size, "fillstyle": fill}
-        ax.plot([], [], shades[name].marker, label=shades[name].label, **look)
+        look = shades[name].points | {"markersize": size, "fillstyle": fill}
+        ax.plot([], [], linestyle="none", label=shades[name].label, **look)
     ax.set_yticks(range(len(table)), [f"{value:.3f}" for value in table["accuracy"]])
     ax.set_ylim(len(table) - 0.4, -0.6)
     ax.annotate("saved", (1.02, 1.0), xycoords="axes fraction", size=SMALL_LETTERS, va="bottom")
     ax.set_xlim(left=0.0)
     ax.set_xlabel("labelled windows")
     ax.set_ylabel("balanced accuracy")
-    legend_below(figure, ax)
+    if legend:
+        legend_below(figure, ax)
     return figure
 
 
@@ -368,9 +375,8 @@ def effect_of_b(table: pd.DataFrame) -> Figure:
         found without draws.
     """
     figure, [ax] = panels(1, ONE_COLUMN, 2.4)
-    colours = [method_of(name).colour for name in ("target", "average-source", "paper")]
     proportions = list(dict.fromkeys(table["proportion"]))
-    shades = colours if len(proportions) <= 3 else shades_of(len(proportions))
+    shades = shades_of(len(proportions))
     # The many draws that the others are compared with have no error of their own.
     table = table[table["error"].notna()]
     for proportion, shade, marker in zip(proportions, shades, "os^Dv<>P*X" * 9, strict=False):
@@ -398,7 +404,7 @@ def effect_of_b(table: pd.DataFrame) -> Figure:
             **look,
         )
     if table["reference"].notna().any():
-        look = {"color": "grey", "fillstyle": "none", "linestyle": ":", "linewidth": 0.8}
+        look = {"color": GREY, "fillstyle": "none", "linestyle": ":", "linewidth": 0.8}
         ax.plot([], [], marker="o", markersize=6.5, label="in the paper", **look)
     ax.axhline(0.0, color="black", linewidth=1.5, gid="series:exact", label="exact, no draws")
     ax.set_xscale("log")

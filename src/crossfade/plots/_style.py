@@ -1,10 +1,12 @@
-"""One style for all figures: sizes, panels, legends, ticks, and points that say what they are.
+"""One style for all figures: sizes, panels, legends, ticks, files, points that say what they are.
 
-Letters, lines and spines are those of ``crossfade.mplstyle``, which other figures can use, too.
+A figure is as wide as one or two columns of a journal. Letters, lines and spines are those of
+``crossfade.mplstyle``, which other figures can use, too.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cache
@@ -19,14 +21,32 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Widths of one and of two columns of a printed page, in inches.
-ONE_COLUMN, TWO_COLUMNS = 3.5, 7.2
+#: Widths of one and of two columns of a journal, 88 and 180 mm, in inches.
+ONE_COLUMN, TWO_COLUMNS = 88.0 / 25.4, 180.0 / 25.4
+#: Lines that a panel of one column has room for.
+_FEW_LINES = 6
 #: Sizes of letters, in points: labels and titles; ticks and legends.
 LETTERS, SMALL_LETTERS = 8.0, 7.0
+#: What is no method: letters in it can be read on white.
+GREY = "#666666"
 #: Markers that are lines, and would vanish without an edge.
 LINE_MARKERS = "x+|1234"
 #: How values of the paper are drawn.
 PAPER: dict[str, Any] = {"marker": "o", "fillstyle": "none", "markersize": 7, "linestyle": "none"}
+#: Dots per inch of pictures; nothing in a file may depend on when it was written.
+_DPI = 300
+_UNDATED: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+    "png": {},
+}
+_SETTINGS: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "crossfade",
+    "pdf.fonttype": 42,
+    # Names of methods are no formulas.
+    "text.parse_math": False,
+}
 #: In the id of points: between their method and what they say, and between two of them.
 _OWNER, _NEXT = "\u241f", "\u241e"
 
@@ -62,6 +82,33 @@ def _sheet() -> dict[Any, Any]:
         return dict(matplotlib.rc_params_from_file(path, use_default_template=False))
 
 
+def width_for(n_lines: int) -> float:
+    """Width of a panel in which so many lines can be told apart."""
+    return ONE_COLUMN if n_lines <= _FEW_LINES else TWO_COLUMNS
+
+
+def for_files() -> AbstractContextManager[None]:
+    """Context in which figures are drawn and written that end up in files."""
+    import matplotlib
+
+    settings: Any = _SETTINGS
+    return matplotlib.rc_context(settings)
+
+
+def render(figure: Figure, image_format: str) -> bytes:
+    """Content of a picture file, the same whenever it is made."""
+    content = io.BytesIO()
+    with for_files():
+        figure.savefig(
+            content,
+            format=image_format,
+            dpi=_DPI,
+            transparent=image_format == "svg",
+            metadata=_UNDATED[image_format],
+        )
+    return content.getvalue()
+
+
 def legend_below(figure: Figure, *axes: Axes) -> None:
     """Legend under the panels, each label once, in as many columns as fit; the figure grows."""
     unique: dict[str, Any] = {}
@@ -71,7 +118,7 @@ def legend_below(figure: Figure, *axes: Axes) -> None:
     if not unique:
         return
     # A letter is half as wide as high; handle and gaps take another half inch.
-    column = 0.52 * SMALL_LETTERS / 72.0 * max(map(len, unique)) + 0.45
+    column = 0.52 * SMALL_LETTERS / 72.0 * max(map(len, unique)) + 0.5
     n_columns = int(np.clip(figure.get_figwidth() // column, 1, len(unique)))
     n_rows = -(-len(unique) // n_columns)
     figure.set_figheight(figure.get_figheight() + 0.16 * n_rows + 0.1)
@@ -81,21 +128,30 @@ def legend_below(figure: Figure, *axes: Axes) -> None:
 
 
 def chance_line(ax: Axes, chance: float, *, upright: bool = False) -> None:
-    """Dotted line at the accuracy of guessing, with its name; upright where accuracy is x."""
-    look: dict[str, Any] = {"color": "grey", "linestyle": ":", "linewidth": 0.9, "zorder": 0}
-    name: dict[str, Any] = {"color": "grey", "size": SMALL_LETTERS - 1.0}
+    """Dotted line at the accuracy of guessing, with its name; upright where accuracy is x.
+
+    The name is at the right end, or at the left, if a line that is drawn already ends there.
+    """
+    look: dict[str, Any] = {"color": GREY, "linestyle": ":", "linewidth": 0.9, "zorder": 0}
+    name: dict[str, Any] = {"color": GREY, "size": SMALL_LETTERS - 1.0, "va": "bottom"}
     if upright:
         ax.axvline(chance, gid="chance", **look)
         at = ax.get_xaxis_transform()
-        ax.text(chance, 1.0, "chance", transform=at, ha="center", va="bottom", **name)
-    else:
-        ax.axhline(chance, gid="chance", **look)
-        at = ax.get_yaxis_transform()
-        ax.text(1.0, chance, "chance", transform=at, ha="right", va="bottom", **name)
+        ax.text(chance, 1.0, "chance", transform=at, ha="center", **name)
+        return
+    lines = [np.asarray(line.get_ydata(), dtype=np.float64) for line in ax.get_lines()]
+    ax.axhline(chance, gid="chance", **look)
+    above = (np.array([one[-1] for one in lines if one.size]) - chance) / np.ptp(ax.get_ylim())
+    ends_there = bool(((above > -0.02) & (above < 0.1)).any())
+    x, side = (0.02, "left") if ends_there else (1.0, "right")
+    ax.text(x, chance, "chance", transform=ax.get_yaxis_transform(), ha=side, **name)
 
 
 def log_axis(ax: Axes, x: Sequence[float], labels: Sequence[str], width: float) -> None:
-    """Logarithmic axis, `width` inches wide, with a label at each x; where two would touch, one."""
+    """Logarithmic axis, `width` inches wide, with a label at each x; where two would touch, one.
+
+    The first and the last always have theirs.
+    """
     at, names = np.asarray(x, dtype=np.float64), list(labels)
     margin = max(1.35, (at[-1] / at[0]) ** 0.07) if at.size > 1 else 2.0
     ax.set_xscale("log")
@@ -103,10 +159,17 @@ def log_axis(ax: Axes, x: Sequence[float], labels: Sequence[str], width: float) 
     ends = np.log([at[0] / margin, at[-1] * margin])
     places = 72.0 * width * (np.log(at) - ends[0]) / (ends[1] - ends[0])
     # Half the width of each label, in points, and half a gap.
-    room = np.array([0.3 * SMALL_LETTERS * len(name) + 1.5 for name in names])
-    kept: list[int] = []
-    for place in range(at.size):
-        if not kept or places[place] - places[kept[-1]] >= room[place] + room[kept[-1]]:
+    room = np.array([0.3 * SMALL_LETTERS * len(name) + 1.0 for name in names])
+
+    def touch(one: int, other: int) -> bool:
+        return bool(abs(places[one] - places[other]) < room[one] + room[other])
+
+    kept = [0]
+    for place in range(1, at.size):
+        if place == at.size - 1:
+            kept = [one for one in kept if not one or not touch(one, place)]
+            kept.append(place)
+        elif not touch(kept[-1], place):
             kept.append(place)
     ax.set_xticks(at[kept], [names[place] for place in kept])
     ax.set_xticks([one for place, one in enumerate(at) if place not in kept], minor=True)

@@ -11,9 +11,14 @@ classifier; Psi says how well mu is known (10), and the scatter T how people dif
 `_task_prior`, `_learn` `TaskPrior`: the sums, from tasks, directions or a summary; merging by +
 `_mixture`             `MixturePrior`: people of several kinds, by EM on the sphere (`_vmf_mixture`)
 `_multiclass`          `MulticlassPrior`: one prior for each pair of classes
-`_release`             differential privacy for the sums
+`_release`             differential privacy for people: `_gaussian` says how much noise it takes,
+                       `_ledger` counts what was spent
+`_parts`               whose tasks these are: people with several sessions, tasks that come twice
+`_person`, `_sessions` how far apart sessions of one person are; a prior for their next one
 `_archive`, `_card`    files, and cards that say what is in them
 `_compatibility`       does a prior suit windows, or another prior?
+`_units`               can windows be in the units of a prior?
+`_transform`           a transformer that was fitted on the crowd, and goes with the prior
 `_vmf`                 concentrations and densities
 ====================== =============================================================================
 
@@ -23,6 +28,7 @@ its noise.
 """
 
 from crossfade.prior._crowd import Crowd
+from crossfade.prior._ledger import Ledger
 from crossfade.prior._mixture import MixturePrior
 from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._release import Release
@@ -38,6 +44,7 @@ from crossfade.prior._vmf import (
 
 __all__ = [
     "Crowd",
+    "Ledger",
     "MixturePrior",
     "MulticlassPrior",
     "Release",

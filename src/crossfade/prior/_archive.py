@@ -13,11 +13,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 
-from crossfade._atomic import write_whole
+from crossfade._files import json_of, read_whole, write_whole
 from crossfade.prior._card import cards_of, field_faults
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ class Archived(ABC):
 
     #: What else the file said that the prior came from, which is written again.
     _metadata = MappingProxyType[str, Any]({})
+    #: The first file that the prior was read from or saved to, beside which its ledger is.
+    _file = cast("Path | None", None)
 
     @abstractmethod
     def _file_fields(self) -> Fields:
@@ -62,6 +64,8 @@ class Archived(ABC):
             Where to; by custom it ends in ``.npz``.
         """
         write_whole(path, content_of(self))
+        if self._file is None:
+            object.__setattr__(self, "_file", Path(path).resolve())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -77,7 +81,11 @@ class Archived(ABC):
         TaskPrior, MixturePrior or MulticlassPrior
             The prior, equal to the one that was saved.
         """
-        return _read(path, cls)
+        from crossfade.prior._transform import say_left_out
+
+        prior = _read(path, cls)
+        say_left_out(prior)
+        return prior
 
 
 P = TypeVar("P", bound=Archived)
@@ -93,8 +101,9 @@ _FORMATS = {
 }
 _KINDS = tuple(_FORMATS.values())
 _MEMBER = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*\.npy")
-#: By how much unpacking may enlarge a file. Ours are not compressed.
-_LARGEST_RATIO = 10
+#: Bytes of a file, as with 11,000 features, and by how much unpacking may enlarge it. Ours are not
+#: compressed.
+_LARGEST, _LARGEST_RATIO = 16 << 30, 10
 
 
 def content_of(prior: Archived) -> bytes:
@@ -106,7 +115,7 @@ def content_of(prior: Archived) -> bytes:
 
 def _read(path: str | os.PathLike[str], kind: type[P]) -> P:
     """Read a prior; refuse what is none of this kind, was altered, or is of a newer version."""
-    header, arrays = unpack(path, Path(path).read_bytes(), _kind(kind))
+    header, arrays = unpack(path, read_whole(path, _LARGEST), _kind(kind))
     metadata = header.pop("metadata", {})
     try:
         if not isinstance(metadata, dict):
@@ -118,6 +127,7 @@ def _read(path: str | os.PathLike[str], kind: type[P]) -> P:
             f"{path} holds no valid prior: {why} Ask for a file that {_kind(kind)}.save wrote."
         ) from reason
     object.__setattr__(prior, "_metadata", metadata)
+    object.__setattr__(prior, "_file", Path(path).resolve())
     return prior
 
 
@@ -180,7 +190,7 @@ def _upgraded(path: object, header: Fields, arrays: Fields) -> tuple[Fields, Fie
 
 def card_faults(path: str | os.PathLike[str], prior: TaskPrior) -> list[str]:
     """What is wrong with the cards in a file: every byte of them must follow from its numbers."""
-    header, stored = unpack(path, Path(path).read_bytes(), "TaskPrior")
+    header, stored = unpack(path, read_whole(path, _LARGEST), "TaskPrior")
     version = header["version"]
     written = cards_of(prior) if version > 1 else {}
     faults = []
@@ -242,8 +252,8 @@ def unpack(path: object, content: bytes, kind: str) -> tuple[Fields, Fields]:
     text = arrays.pop("header").tobytes().decode(errors="replace")
     checksum = arrays.pop("sha256").tobytes()
     try:
-        header = json.loads(text)
-    except (ValueError, RecursionError) as reason:
+        header = json_of(text.encode())
+    except ValueError as reason:
         raise ValueError(f"{path} was altered: its header cannot be read.") from reason
     found = header.get("format") if isinstance(header, dict) else None
     if not isinstance(found, str) or found not in _FORMATS:

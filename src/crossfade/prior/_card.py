@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossfade._files import json_of
+
 if TYPE_CHECKING:
     from crossfade.prior._mixture import MixturePrior
+    from crossfade.prior._sessions import Person
     from crossfade.prior._task_prior import TaskPrior
 
 #: What the card has a place for; whatever else is said follows in the order of its keys.
@@ -51,11 +54,15 @@ def data_of(prior: TaskPrior) -> dict[str, Any]:
     agrees = not prior.cancels and prior.resultant_length >= 1e-12
     direction = prior.mean_direction if agrees else np.full(prior.n_features, np.nan)
     means = prior.class_means
+    person = None if means is None else means.person
     centred = ", centred person by person" if means is not None and means.centred else ""
+    bound = f" clipped to {means.clip:g}" if means is not None and means.clip is not None else ""
     return {
         "n_tasks": prior.n_tasks,
+        **({} if prior.people is None else {"n_people": prior.n_people}),
         "n_features": prior.n_features,
         "classes": None if prior.classes is None else list(prior.classes),
+        **({} if prior.class_names is None else {"class_names": list(prior.class_names)}),
         "agreement": None if hidden else _short(prior.trusted_length),
         "concentration": None if hidden else _short(prior.concentration),
         "scale": _origin_of_scale(prior),
@@ -71,9 +78,16 @@ def data_of(prior: TaskPrior) -> dict[str, Any]:
             "likeness of neighbouring samples": prior.autocorrelation is not None,
             "noise of the directions": prior.direction_noise is not None,
             **({} if prior.directions is None else {"the direction of every single task": True}),
-            **({} if means is None else {f"sums of class means{centred}": True}),
+            **({} if means is None else {f"sums of class means{bound}{centred}": True}),
             **({} if prior.replay is None else {"what forecasts were worth": True}),
+            **({} if prior.people is None else {"sums that count people": True}),
+            **({} if prior.parts is None else {"digests of the tasks' data": True}),
+            **({} if prior.sessions is None else {"how sessions of one person differ": True}),
+            **({} if person is None else {"the class means of one person": True}),
         },
+        **({} if prior.transform is None else {"transform": _transform_text(prior)}),
+        **({} if prior.recipe is None else {"recipe": str(prior.recipe)}),
+        **({} if prior.parts is None else {"n_digests": len(prior.parts)}),
         "privacy": privacy_of(prior),
         **{key: prior.about.get(key) for key in _PLACES},
         "more": {key: prior.about[key] for key in sorted(prior.about) if key not in _PLACES},
@@ -105,16 +119,26 @@ def privacy_of(prior: TaskPrior) -> dict[str, Any]:
     }
 
 
+def _called(classes: Sequence[Any], names: Sequence[str] | None) -> list[str]:
+    """Classes as people read them: "rest" (0), or 0 where there are no names."""
+    if names is None:
+        return [repr(label) for label in classes]
+    return [
+        repr(name) if name == label else f"{name!r} ({label!r})"
+        for name, label in zip(names, classes, strict=True)
+    ]
+
+
 def text_of(data: dict[str, Any]) -> str:
     """Card in Markdown."""
     classes = "not given"
     if data["classes"] is not None:
-        first, second = data["classes"]
-        classes = f"{first!r} and {second!r}; directions point to the second"
+        first, second = _called(data["classes"], data.get("class_names"))
+        classes = f"{first} and {second}; directions point to the second"
     holds = data["holds"]
     parts = data.get("components", [])
     rows = {
-        "tasks": f"{data['n_tasks']}",
+        "tasks": f"{data['n_tasks']}{_of_people(data.get('n_people'))}",
         **({"components": f"{len(parts)}, of {_listed(parts)} tasks"} if parts else {}),
         "classes": classes,
         **_agreement_text(data),
@@ -122,17 +146,18 @@ def text_of(data: dict[str, Any]) -> str:
         "date": data["date"] or "not said",
         "units": data["units"] or "not said",
         "scale": data["scale"],
+        **{name: data[name] for name in ("recipe", "transform") if name in data},
         "holds": ", ".join(part for part in holds if holds[part]),
         "left out": ", ".join(part for part in holds if not holds[part]) or "nothing",
-        "privacy": _privacy_text(data["privacy"]),
+        "privacy": privacy_text(data["privacy"]) + _digests_text(data.get("n_digests")),
         **data["more"],
     }
     lines = [
         f"# Prior of {_many(data['n_tasks'], 'task')}, {_many(data['n_features'], 'feature')}",
         "",
-        *_table(("what", "value"), rows.items()),
+        *table_of(("what", "value"), rows.items()),
         "",
-        *_table(
+        *table_of(
             ("feature", "divided by", "mean direction"),
             (
                 (one["name"], f"{one['scale']:g}", _signed(one["mean_direction"]))
@@ -161,8 +186,8 @@ def cards_of(prior: TaskPrior | MixturePrior) -> dict[str, Any]:
 def field_faults(stored: bytes, computed: dict[str, Any]) -> list[str]:
     """In what a card in JSON that was altered differs."""
     try:
-        found = json.loads(stored)
-    except (ValueError, RecursionError):
+        found = json_of(stored)
+    except ValueError:
         found = None
     if not isinstance(found, dict):
         return ["The card in JSON cannot be read."]
@@ -171,6 +196,15 @@ def field_faults(stored: bytes, computed: dict[str, Any]) -> list[str]:
     if not differ:
         return ["The card in JSON is not written as Crossfade writes it."]
     return [f"The card's {key!r} is not what the numbers say." for key in differ]
+
+
+def _transform_text(prior: TaskPrior) -> str:
+    kept = prior.transform
+    assert kept is not None
+    names = "" if kept.feature_names is None else f": {', '.join(kept.feature_names[:_LISTED])}"
+    more = ", ..." if kept.feature_names is not None and kept.n_features > _LISTED else ""
+    whose = "fitted on these tasks" if kept.learnt else "given beforehand"
+    return f"{kept.called}, {whose}, of {_many(kept.n_features, 'raw feature')}{names}{more}"
 
 
 def _origin_of_scale(prior: TaskPrior) -> str:
@@ -190,7 +224,7 @@ def _agreement_text(data: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _privacy_text(privacy: dict[str, Any]) -> str:
+def privacy_text(privacy: dict[str, Any]) -> str:
     if privacy["kind"] == "single directions":
         return "none: it holds the direction of every single task"
     if privacy["kind"] == "sums of components":
@@ -207,7 +241,20 @@ def _privacy_text(privacy: dict[str, Any]) -> str:
     return text if privacy["scale_covered"] else f"{text}; the scale is not covered"
 
 
-def _table(head: tuple[str, ...], rows: Any) -> list[str]:
+def _digests_text(n_digests: int | None) -> str:
+    if n_digests is None:
+        return ""
+    many = _many(n_digests, "digest")
+    return f"; {many} of tasks' data: who has somebody's windows can tell whether they are in it"
+
+
+def _of_people(n_people: int | None) -> str:
+    return (
+        "" if n_people is None else f", of {_many(n_people, 'person').replace('persons', 'people')}"
+    )
+
+
+def table_of(head: tuple[str, ...], rows: Any) -> list[str]:
     # A bar would end the cell.
     cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -232,32 +279,60 @@ def _many(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
+def _earlier(person: Person) -> str:
+    """From how many sessions somebody is known."""
+    many = (
+        f"{person.n_sessions} earlier sessions" if person.n_sessions > 1 else "an earlier session"
+    )
+    if not person.guessed:
+        return many
+    return (
+        f"{many}; nobody of the crowd has two, so that it is a guess how far sessions differ: a "
+        "tenth of what people differ by"
+    )
+
+
 def describe(prior: TaskPrior) -> str:
     """Summarise a prior in plain text."""
     holds = data_of(prior)["holds"]
     kept = [part for part in holds if holds[part]]
     classes = "not given"
     if prior.classes is not None:
-        classes = f"{prior.classes[0]!r} and {prior.classes[1]!r} (directions point to the second)"
+        first, second = _called(prior.classes, prior.class_names)
+        classes = f"{first} and {second} (directions point to the second)"
     agreement, concentration = f"{prior.trusted_length:.3f}", f"{prior.concentration:.3g}"
     if prior.release is not None and prior.cancels:
         agreement = concentration = "hidden by noise"
     lines = [
-        f"Prior of {prior.n_tasks} task{'s' if prior.n_tasks > 1 else ''}, "
+        f"Prior of {prior.n_tasks} task{'s' if prior.n_tasks > 1 else ''}"
+        f"{_of_people(None if prior.people is None else prior.n_people)}, "
         f"{prior.n_features} feature{'s' if prior.n_features > 1 else ''}",
         f"  classes        {classes}",
         f"  agreement R    {agreement}  (1: all alike, 0: they cancel out)",
         f"  concentration  {concentration}",
         f"  holds          {', '.join(kept)}",
     ]
+    if prior.recipe is not None:
+        lines.append(f"  recipe         {prior.recipe}")
+    if prior.transform is not None:
+        lines.append(f"  transform      {_transform_text(prior)}")
+    elif "transform" in prior.about:
+        lines.append(f"  transform      {prior.about['transform']}")
+    person = None if prior.class_means is None else prior.class_means.person
+    if person is not None:
+        lines.append(f"  for one person {_earlier(person)}")
+    public = prior.release is not None
     if prior.class_means is None:
-        lines.append("  lacks          class means: no answer before the first label")
+        why = ", which have no bound unless a prior is built with clip" if public else ""
+        lines.append(f"  lacks          class means{why}: no answer before the first label")
     if prior.replay is None:
-        lines.append("  lacks          a replay: forecasts are those of theory alone")
+        why = ", in which everybody's record depends on all others" if public else ""
+        lines.append(f"  lacks          a replay{why}: forecasts are those of theory alone")
     if prior.release is not None:
         lines.append(f"  privacy        {prior.release}")
     if prior.cancels:
-        lines.append("  warning        the directions cancel out: no mean direction to rely on")
+        what = "the noise hides the directions" if public else "the directions cancel out"
+        lines.append(f"  warning        {what}: no mean direction to rely on")
         return "\n".join(lines)
     names = prior.feature_names or [f"feature {place}" for place in range(prior.n_features)]
     order = np.argsort(-np.abs(prior.mean_direction), kind="stable")[:5]

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import invert, oas, shrunk_dense
 from crossfade.fisher._task_moments import RUNS, Block, off_by
+from crossfade.prior._bounded import bounded, check_clip, filled
+from crossfade.prior._sessions import Person
 
 #: Eigenvalues below this proportion of the largest are directions in which nothing varies.
 _LEAST = 1e-8
@@ -37,7 +40,12 @@ CROWD_DOF, _FEWEST = 20.0, 8
 #: A core is worth the trouble below this proportion of all directions.
 _WORTH = 0.6
 #: What the laws of a batch of people have in common.
-_SHARED = ("centred", "core", "n_outside", "dof")
+_SHARED = ("centred", "core", "n_outside", "dof", "own_scatter", "own_dof")
+#: What is added up, and of it what differs from one of a batch of people to the next.
+_BATCHED = ("mean_sum", "outer_sum", "within_sum", "run_sums")
+_SUMS = (*_BATCHED, "n_people", "n_within", "run_counts", "alike_sum")
+#: Largest number in the sums of a file: means are in deviations, and products of sums are numbers.
+_LARGEST = 1e40
 #: Least and most degrees of freedom that the crowd's covariance may be worth.
 _DOF = (1.0, 1e4)
 
@@ -79,6 +87,12 @@ class ClassMeans:
     centred : bool
         Whether every person's features were centred on all their windows, so that the centre of the
         classes says nothing.
+    clip : float or None
+        Largest length of anybody's class means: what a person adds has a bound, and sessions of one
+        group count as one person; None where tasks add what they have.
+    person : Person or None
+        What is known of the one person for whom the prior was made, see
+        :meth:`TaskPrior.for_person`.
     """
 
     n_people: float
@@ -90,31 +104,46 @@ class ClassMeans:
     run_sums: Array
     alike_sum: float = 0.0
     centred: bool = False
+    clip: float | None = None
+    person: Person | None = None
 
     @classmethod
     def of_each(
-        cls, whole: ClassMoments, rows: Sequence[Array], scale: Array, alike: float
+        cls,
+        whole: ClassMoments,
+        rows: Sequence[Array],
+        scale: Array,
+        alike: float,
+        clip: float | None = None,
     ) -> ClassMeans:
         """What each of some tasks gives to the sums, with a batch axis for the tasks."""
         means = (whole.means / scale).reshape(len(whole.means), -1)
         units, able = scale[:, None] * scale, float(np.all(whole.left > 0.0))
-        within = whole.dense_scatter() / (units * np.asarray(whole.dof)[..., None, None])
+        within = whole.known().dense_scatter() / (units * np.asarray(whole.dof)[..., None, None])
         longest = max(part.shape[1] for part in rows)
+        counts = (longest > RUNS).astype(np.float64)
+        within, runs = able * within, off_by(rows) / units
+        if clip is not None:
+            if not able:
+                within = within + np.eye(scale.size)
+            means, within, runs = bounded(means, within, filled(runs, longest), clip)
+            able, counts = 1.0, np.ones(RUNS.size)
         return cls(
             1.0,
             means,
             means[:, :, None] * means[:, None, :],
             able,
-            able * within,
-            (longest > RUNS).astype(np.float64),
-            off_by(rows) / units,
+            within,
+            counts,
+            runs,
             # A median over people: one of them hardly moves it.
             alike,
+            clip=clip,
         )
 
     @classmethod
     def of_blocks(cls, blocks: Sequence[Block], scale: Array, *, centred: bool) -> ClassMeans:
-        """Sums over the tasks of blocks."""
+        """Sums over the tasks of blocks, whatever these add."""
         units = scale[:, None] * scale
         means = np.concatenate(
             [(one.whole.means / scale).reshape(len(one.places), -1) for one in blocks]
@@ -123,13 +152,19 @@ class ClassMeans:
         runs, counts = np.zeros((RUNS.size, *units.shape)), np.zeros(RUNS.size)
         for block in blocks:
             if np.all(block.whole.left > 0.0):
-                scatter = block.whole.scatter
+                scatter = block.whole.known().scatter
                 rows = scatter.reshape(-1, scale.size)
                 total = rows.T @ rows if block.whole.rooted else scatter.sum(0)
                 within += total / np.asarray(block.whole.dof)
                 n_within += len(block.places)
             runs += block.run_sums
             counts += len(block.places) * (max(block.sizes) > RUNS)
+        if np.abs(means).max() ** 2 * len(means) > _LARGEST:
+            raise ValueError(
+                f"Class means are {np.abs(means).max():.3g} deviations from zero, too far to tell "
+                "anything apart. Subtract a constant from the features, or build the prior with "
+                "class_means=False."
+            )
         sums = cls(
             float(len(means)),
             means.sum(0),
@@ -140,7 +175,37 @@ class ClassMeans:
             runs / units,
             centred=centred,
         )
-        return replace(sums, alike_sum=len(means) * np.log(_crowd_dof(blocks, scale, sums)))
+        return sums._with_dof(blocks, scale)
+
+    @classmethod
+    def of_people(
+        cls, blocks: Sequence[Block], scale: Array, shares: Array, clip: float, *, centred: bool
+    ) -> ClassMeans:
+        """Sums over people, none of whom adds more than `clip` allows; a task counts its share."""
+        parts = []
+        for block in blocks:
+            each = cls.of_each(block.whole, block.rows, scale, 0.0, clip)
+            share = shares[block.places]
+            over: dict[str, Any] = {
+                name: np.tensordot(share, getattr(each, name), 1) for name in _BATCHED
+            }
+            parts.append(replace(each.times(float(share.sum())), **over, centred=centred))
+        # Parts of people add up to whole ones, but for rounding.
+        whole = float(round(shares.sum()))
+        counted: dict[str, Any] = {
+            "n_people": whole,
+            "n_within": whole,
+            "run_counts": np.full(RUNS.size, whole),
+        }
+        return replace(reduce(add, parts), **counted)._with_dof(blocks, scale)
+
+    def _with_dof(self, blocks: Sequence[Block], scale: Array) -> ClassMeans:
+        """The same with what the covariance of these people is worth."""
+        return replace(self, alike_sum=self.n_people * np.log(_crowd_dof(blocks, scale, self)))
+
+    def times(self, share: float) -> ClassMeans:
+        """What a part of a person adds."""
+        return replace(self, **{name: share * getattr(self, name) for name in _SUMS})
 
     @property
     def n_features(self) -> int:
@@ -160,6 +225,12 @@ class ClassMeans:
                 "person and the other has not: their class means are different things. Build both "
                 "alike, or leave the class means out: prior.without('class_means')."
             )
+        if self.clip != other.clip:
+            raise PriorMismatchError(
+                "Priors cannot be merged whose class means have different bounds: "
+                f"clip={self.clip} and clip={other.clip}. Build both with the same clip (`prior "
+                "build --clip R`), or leave the class means out: prior.without('class_means')."
+            )
         return self._with(other, 1.0)
 
     def __eq__(self, other: object) -> bool:
@@ -169,8 +240,6 @@ class ClassMeans:
             for one in fields(self)
         )
 
-    __hash__ = None  # type: ignore[assignment]
-
     def reversed(self) -> ClassMeans:
         """The same with the classes in reverse order."""
         d, n_classes = self.n_features, self.n_classes
@@ -179,19 +248,22 @@ class ClassMeans:
             self,
             mean_sum=self.mean_sum[..., order],
             outer_sum=self.outer_sum[..., order[:, None], order],
+            person=None if self.person is None else self.person.reversed(),
         )
 
     def fields(self) -> dict[str, Any]:
         """What a file holds of the sums."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        person = None if self.person is None else self.person.fields()
+        return {one.name: getattr(self, one.name) for one in fields(self)} | {"person": person}
 
     @classmethod
     def of_file(cls, values: Any, n_features: int, n_people: int) -> ClassMeans:
         """Sums from the fields of a file, every number of them checked."""
         if not isinstance(values, dict):
             raise TypeError(f"class_means must be an object; got {type(values).__name__}.")
-        names = [one.name for one in fields(cls)]
-        known = {name: values[name] for name in names}
+        known = {name: values[name] for name in (*_SUMS, "centred")}
+        # Before there were bounds, nothing said that there was none.
+        known["clip"] = check_clip(values.get("clip"))
         d, size = n_features, np.size(known["mean_sum"])
         shapes = {
             "mean_sum": (size,),
@@ -201,22 +273,34 @@ class ClassMeans:
             "run_sums": (RUNS.size, d, d),
         }
         for name, shape in shapes.items():
-            known[name] = check_finite(name, known[name], len(shape))
+            known[name] = check_finite(name, known[name], len(shape), largest=_LARGEST)
             if known[name].shape != shape:
                 raise ValueError(f"{name} must be of shape {shape}; got {known[name].shape}.")
         if size % d or size < 2 * d:
             raise ValueError(f"mean_sum has {size} numbers, which are not means of {d} features.")
-        known["alike_sum"] = check_number("alike_sum", known["alike_sum"], 0.0)
         for name in ("n_people", "n_within"):
             known[name] = check_number(name, known[name], 0.0, float(n_people))
+            if 0.0 < known[name] < 1.0:
+                raise ValueError(f"{name} must be a number of people; got {known[name]:g}.")
+        most = 1.001 * np.log(_DOF[1]) * known["n_people"]
+        known["alike_sum"] = check_number("alike_sum", known["alike_sum"], 0.0, float(most))
         if not isinstance(known["centred"], bool):
             raise TypeError(f"centred must be true or false; got {known['centred']!r}.")
         if known["n_people"] < 1.0 or known["run_counts"].min() < 0.0:
             raise ValueError("class_means must be those of one person or more.")
+        if known["clip"] is not None:
+            length = float(np.linalg.norm(known["mean_sum"])) / known["n_people"]
+            if length > known["clip"] * (1.0 + 1e-6):
+                raise ValueError(
+                    f"class_means are {length:.6g} long, and clip allows {known['clip']:g}."
+                )
         matrices = [known["outer_sum"], known["within_sum"], *known["run_sums"]]
         for matrix in matrices:
             check_covariance("class_means", matrix, len(matrix))
             check_spectrum("class_means", np.linalg.eigvalsh(matrix))
+        person = values.get("person")
+        if person is not None:
+            known["person"] = Person.of_file(person, d, size)
         return cls(**known)
 
     def __sub__(self, other: ClassMeans) -> ClassMeans:
@@ -224,14 +308,14 @@ class ClassMeans:
         return self._with(other, -1.0)
 
     def _with(self, other: ClassMeans, sign: float) -> ClassMeans:
-        names = [one.name for one in fields(self) if one.name != "centred"]
-        sums = {name: getattr(self, name) + sign * getattr(other, name) for name in names}
-        return ClassMeans(**sums, centred=self.centred)
+        sums = {name: getattr(self, name) + sign * getattr(other, name) for name in _SUMS}
+        return ClassMeans(**sums, centred=self.centred, clip=self.clip)
 
     @cached_property
     def population(self) -> Population:
-        """Law of the class means of a new person."""
-        return Population.from_sums(self)
+        """Law of the class means of a new person, or of the one for whom the prior was made."""
+        law = Population.from_sums(self)
+        return law if self.person is None else law.of_person(self.person)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,6 +343,8 @@ class Population:
         How many such coordinates are not listed.
     dof : float
         Degrees of freedom that the crowd's covariance is worth beside a person's own.
+    own_scatter, own_dof : ndarray of shape (rank, rank) or None, and float
+        Sum of squares within the classes of earlier sessions of the person, if there were any.
     """
 
     whiten: Array
@@ -271,21 +357,19 @@ class Population:
     core: int
     n_outside: int = 0
     dof: float = 20.0
+    own_scatter: Array | None = None
+    own_dof: float = 0.0
 
     @classmethod
     def from_sums(cls, sums: ClassMeans) -> Population:
         """Law from sums over people."""
-        n_classes, d, n_people = sums.n_classes, sums.n_features, float(sums.n_people)
+        n_classes, n_people = sums.n_classes, float(sums.n_people)
         whiten, unwhiten, varying = _whitening(sums.within_sum, sums.n_within)
         rank = whiten.shape[-1]
         size = varying.sum(-1)
         # Means and their second moments in the coordinates c, h, whitened.
-        turn = np.concatenate([np.ones((n_classes, 1)), contrasts(n_classes)], 1) / n_classes
-        mean = turn.T @ (sums.mean_sum.reshape(*sums.mean_sum.shape[:-1], n_classes, d) / n_people)
-        mean = mean @ whiten
-        outer = sums.outer_sum.reshape(*sums.outer_sum.shape[:-2], n_classes, d, n_classes, d)
-        outer = np.einsum("ka,...kplq,lb->...apbq", turn, outer / n_people, turn, optimize=True)
-        outer = np.einsum("...pr,...apbq,...qs->...arbs", whiten, outer, whiten, optimize=True)
+        mean = _in_theta(sums.mean_sum / n_people, whiten)
+        outer = outer_in_theta(sums.outer_sum / n_people, whiten)
         covariance = outer - mean[..., :, :, None, None] * mean[..., None, None, :, :]
         core = rank
         if varying.all():
@@ -306,7 +390,7 @@ class Population:
                 * np.ones((*mean.shape[:-2], 1, 1, 1, 1))
             )
         else:
-            covariance = _shrunk_blocks(
+            covariance = shrunk_blocks(
                 covariance * (n_people / (n_people - 1.0)), n_people, varying
             )
         # The mean is known from so many people only.
@@ -317,6 +401,19 @@ class Population:
             runs = traces / (np.asarray(size)[..., None] * sums.run_counts)
         runs = np.where(sums.run_counts > 0, runs, np.nan)
         return cls(whiten, unwhiten, size, mean, covariance, runs, sums.centred, core, dof=dof)
+
+    def of_person(self, person: Person) -> Population:
+        """The same crowd, with the law of one person's next session."""
+        whiten = self.whiten
+        return replace(
+            self,
+            mean=_in_theta(person.mean, whiten),
+            covariance=outer_in_theta(person.covariance, whiten),
+            # What is known of one person is no multiple of the identity anywhere.
+            core=whiten.shape[-1],
+            own_scatter=whiten.T @ person.scatter @ whiten,
+            own_dof=person.dof,
+        )
 
     @property
     def n_classes(self) -> int:
@@ -397,6 +494,31 @@ class Population:
         return np.asarray(np.exp(between - (where - inside)))
 
 
+def _turn(n_classes: int) -> Array:
+    """Columns (K, K) that take class means to the centre c and the contrasts h."""
+    design = np.concatenate([np.ones((n_classes, 1)), contrasts(n_classes)], 1)
+    return design / n_classes
+
+
+def _in_theta(means: Array, whiten: Array) -> Array:
+    """Class means (..., K d), one after the other, as theta (..., K, rank)."""
+    d = whiten.shape[-2]
+    rows = means.reshape(*means.shape[:-1], means.shape[-1] // d, d)
+    theta: Array = _turn(rows.shape[-2]).T @ rows @ whiten
+    return theta
+
+
+def outer_in_theta(outer: Array, whiten: Array) -> Array:
+    """Matrices (..., K d, K d) of class means as those of theta, (..., K, rank, K, rank)."""
+    d = whiten.shape[-2]
+    n_classes = outer.shape[-1] // d
+    turn, blocks = _turn(n_classes), outer.reshape(*outer.shape[:-2], n_classes, d, n_classes, d)
+    turned = np.einsum("ka,...kplq,lb->...apbq", turn, blocks, turn, optimize=True)
+    return np.asarray(
+        np.einsum("...pr,...apbq,...qs->...arbs", whiten, turned, whiten, optimize=True)
+    )
+
+
 def _crowd_dof(blocks: Sequence[Block], scale: Array, sums: ClassMeans) -> float:
     """Degrees of freedom that the crowd's covariance is worth beside a person's own (equation 55).
 
@@ -432,6 +554,8 @@ def _whitening(within_sum: Array, n_within: float) -> tuple[Array, Array, Any]:
         eye = np.broadcast_to(np.eye(d), within_sum.shape)
         return eye, eye, np.ones(within_sum.shape[:-1], bool)
     values, basis = np.linalg.eigh(within_sum / n_within)
+    # Where nothing varies at all, units stay what they are.
+    values = np.where(values[..., -1:] > 0.0, values, 1.0)
     varying = values > _LEAST * values[..., -1:]
     # Eigenvalues ascend: columns that no one of a batch needs come first.
     first = int((~varying).reshape(-1, d).all(0).sum())
@@ -450,7 +574,7 @@ def _core(mean: Array, covariance: Array) -> tuple[Array, int]:
     return np.ascontiguousarray(basis), int(some.sum())
 
 
-def _shrunk_blocks(covariance: Array, n_people: float, varying: Any) -> Array:
+def shrunk_blocks(covariance: Array, n_people: float, varying: Any) -> Array:
     """Covariance B (..., K, p, K, p) of theta (equation 52): blocks of c and of h shrunk.
 
     OAS shrinks the blocks on the diagonal. The block X between centre and contrasts is multiplied

@@ -1,4 +1,4 @@
-"""Does a prior suit windows, or another prior? Features, classes and units compared."""
+"""Does a prior suit windows, or another prior? Features and classes compared."""
 
 from __future__ import annotations
 
@@ -6,25 +6,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import chdtri
 
 from crossfade._typing import Array
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._moments import ClassMoments
+from crossfade.tasks._recipe import Recipe, common_recipe, recipe_misfits
 from crossfade.tasks._task import Task
 
 if TYPE_CHECKING:
     from crossfade.prior._task_prior import TaskPrior
 
-#: How far the spread of a feature may lie from the prior's before its units are in doubt.
-_FACTOR = 10.0
-#: How seldom the spread of so few windows alone exceeds what is added to that.
-_SELDOM = 1e-4
-
 
 def misfits(prior: TaskPrior, tasks: Sequence[Task]) -> list[str]:
     """Reasons why a prior and windows do not belong together."""
-    wrong = name_misfits(prior.feature_names, prior.n_features, _names(tasks[0]), "the prior")
+    wrong = name_misfits(prior.feature_names_in, prior.n_features_in, _names(tasks[0]), "the prior")
+    recipe = common_recipe([task.recipe for task in tasks])
+    wrong += recipe_misfits(recipe, prior.recipe)
     found = np.unique(np.concatenate([task.classes for task in tasks])).tolist()
     if prior.classes is not None:
         strangers = [label for label in found if label not in prior.classes]
@@ -49,30 +46,16 @@ def name_misfits(
     if missing:
         wrong.append(f"Features of {whose} are missing: {_some(missing)}.")
     if unknown:
-        wrong.append(f"Features that {whose} does not know: {_some(unknown)}.")
+        wrong.append(
+            f"Features that {whose} does not know: {_some(unknown)}. Leave them out, in a command "
+            "with --drop, or choose the features with --columns."
+        )
     if not wrong and list(found) != list(wanted):
         mine, theirs = next(pair for pair in zip(found, wanted, strict=True) if pair[0] != pair[1])
         wrong.append(
             f"The features are in another order: {mine!r} stands where {whose} has {theirs!r}."
         )
     return wrong
-
-
-def unit_misfits(prior: TaskPrior, tasks: Sequence[Task]) -> list[str]:
-    """Reasons to doubt that features are in the units of a prior, as far as windows can tell."""
-    freedom = max(len(np.asarray(task.y)) - len(task.classes) for task in tasks)
-    if freedom < 1:
-        return []
-    ratio = spread_of(tasks) / prior.feature_scale
-    low, high = (chdtri(freedom, tail) / freedom for tail in (1.0 - _SELDOM, _SELDOM))
-    names = _names(tasks[0])
-    return [
-        f"Feature {names[place]!r} varies {ratio[place]:.3g} times as much as in the prior. "
-        "Check its units."
-        for place in np.flatnonzero(
-            (ratio < np.sqrt(low) / _FACTOR) | (ratio > np.sqrt(high) * _FACTOR)
-        )
-    ]
 
 
 def _names(task: Task) -> tuple[str, ...]:
@@ -123,12 +106,32 @@ def check_same_space(mine: TaskPrior, theirs: TaskPrior) -> None:
     if not np.array_equal(mine.feature_scale, theirs.feature_scale):
         raise PriorMismatchError(
             "Priors of different feature scales cannot be merged: directions would be in "
-            "different units. Build both with the same feature_scale."
+            "different units. Build both with the same feature_scale, or `prior build --scale "
+            "FILE`."
         )
-    for name in ("feature_names", "classes"):
+    if mine.transform != theirs.transform:
+        raise PriorMismatchError(
+            "Priors of different transforms cannot be merged: directions would be of different "
+            "features. Build the second with that of the first: TaskPrior.from_tasks(tasks, "
+            "feature_scale=first.feature_scale, transform=first.transform)."
+        )
+    refuse_recipes(mine.recipe, theirs.recipe)
+    for name in ("feature_names", "classes", "class_names"):
         own, other = getattr(mine, name), getattr(theirs, name)
         if own is not None and other is not None and own != other:
             raise PriorMismatchError(
                 f"Priors of different {name.replace('_', ' ')} cannot be merged: {own} and "
                 f"{other}. Rename those of one site before its prior is built."
             )
+
+
+def refuse_recipes(mine: Recipe | None, theirs: Recipe | None) -> None:
+    """Refuse to merge priors whose features were made in different ways, where that is known."""
+    if mine is None or theirs is None:
+        return
+    wrong = mine.difference(theirs, "the features of one", "those of the other")
+    if wrong is not None:
+        raise PriorMismatchError(
+            f"Priors of different recipes cannot be merged: {wrong}. Make the features of one site "
+            "again by the other's recipe."
+        )

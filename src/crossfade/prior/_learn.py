@@ -19,9 +19,13 @@ from crossfade._typing import Array
 from crossfade._validate import check_classes, check_names
 from crossfade.exceptions import NoDirectionError
 from crossfade.fisher._discriminant import resolve_scale
+from crossfade.fisher._linear import refuse_units
 from crossfade.fisher._task_moments import Block, TaskMoments, unit_directions
+from crossfade.prior._bounded import check_clip
 from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._compatibility import typical_deviation
+from crossfade.prior._parts import People, shares_of
+from crossfade.prior._sessions import Sessions
 from crossfade.tasks._task import Task, TaskSet
 
 
@@ -36,13 +40,21 @@ def learn_sums(
     feature_names: Sequence[str] | None = None,
     class_means: bool = True,
     centred: str | None = "auto",
+    clip: float | None = None,
+    groups: Sequence[str | None] | None = None,
     called: Callable[[int], str] = "Task {}".format,
 ) -> dict[str, Any]:
-    """Fields of a `TaskPrior`; `called` names a task that has no direction."""
+    """Fields of a `TaskPrior`; `called` names a task that has no direction.
+
+    Tasks of one of the `groups` are sessions of one person; None is a person for every task.
+    """
     check_centred(centred)
+    groups = [None] * moments.n_tasks if groups is None else groups
+    clip = check_clip(clip, class_means and not isotropic)
     n_features = moments.blocks[0].whole.n_features
     given = resolve_scale(feature_scale, n_features)
     scale = _typical_scale(moments) if given is None else given
+    refuse_units(moments.gather(lambda one: one.whole.largest), scale, called)
 
     def halves(block: Block) -> Array:
         if block.halves is None:
@@ -56,6 +68,9 @@ def learn_sums(
             f"{called(place)} has no direction: its classes do not differ in any feature. "
             "Leave it out."
         )
+    means = None
+    if class_means and not isotropic and not _is_a_row(moments):
+        means = sums_of_means(moments, scale, centred, clip, shares_of(groups))
     return {
         "n_tasks": len(directions),
         "direction_sum": directions.sum(0),
@@ -69,10 +84,20 @@ def learn_sums(
         "autocorrelation": _average_correlation(moments),
         "direction_noise": direction_noise(*moments.gather(halves).swapaxes(0, 1)),
         "directions": directions if keep_directions else None,
-        "class_means": sums_of_means(moments, scale, centred)
-        if class_means and not isotropic and not _is_a_row(moments)
-        else None,
+        "people": People.of(groups, directions),
+        "class_means": means,
+        "sessions": None if means is None else _differences(moments, scale, groups),
     }
+
+
+def _differences(
+    moments: TaskMoments, scale: Array, groups: Sequence[str | None]
+) -> Sessions | None:
+    """How far apart sessions of one person are, if anybody has two."""
+    return Sessions.of(
+        groups,
+        moments.gather(lambda one: (one.whole.means / scale).reshape(len(one.places), -1)),
+    )
 
 
 def check_centred(centred: object) -> None:
@@ -89,8 +114,25 @@ def _is_a_row(moments: TaskMoments) -> bool:
     return moments.n_tasks == 1 and min(moments.blocks[0].sizes) < 2
 
 
-def sums_of_means(moments: TaskMoments, scale: Array, centred: str | None) -> ClassMeans:
-    """Sums of class means; "auto" looks whether the mean of every task is zero."""
+def sums_of_means(
+    moments: TaskMoments,
+    scale: Array,
+    centred: str | None,
+    clip: float | None = None,
+    shares: Array | None = None,
+) -> ClassMeans | None:
+    """Sums of class means; "auto" looks whether the mean of every task is zero.
+
+    None where windows of a class do not vary in any feature: there would be no units for a law.
+    With a clip nobody looks, since one person could change what is found.
+    """
+    if clip is not None:
+        shares = np.ones(moments.n_tasks) if shares is None else shares
+        by_person = centred == "person"
+        return ClassMeans.of_people(moments.blocks, scale, shares, clip, centred=by_person)
+    able = [one.whole for one in moments.blocks if np.all(one.whole.left > 0.0)]
+    if able and not any(one.deviation().any() for one in able):
+        return None
     by_person = centred == "person"
     if centred == "auto":
         whole = moments.gather(

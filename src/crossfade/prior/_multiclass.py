@@ -18,9 +18,10 @@ from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale, sh
 from crossfade.fisher._task_moments import TaskMoments
 from crossfade.prior._archive import Archived
 from crossfade.prior._class_means import ClassMeans
-from crossfade.prior._compatibility import spread_of
+from crossfade.prior._compatibility import refuse_recipes, spread_of
 from crossfade.prior._crowd import Crowd
 from crossfade.prior._learn import learn_sums, sums_of_means
+from crossfade.prior._parts import digests_of_tasks
 from crossfade.prior._replay import Replay
 from crossfade.prior._task_prior import (
     ALL_VERBS,
@@ -31,6 +32,9 @@ from crossfade.prior._task_prior import (
     part_fields,
     parts_of_file,
 )
+from crossfade.prior._transform import Transform, for_file
+from crossfade.prior._units import Units
+from crossfade.tasks._recipe import Recipe, common_recipe
 from crossfade.tasks._task import Task, TaskSet
 
 Pair = tuple[Any, Any]
@@ -118,6 +122,11 @@ class MulticlassPrior(Archived):
                     f"The pair {pair} has other features than the others: {prior.feature_names} "
                     f"and {first.feature_names}. Build all from the same ones."
                 )
+            if prior.transform != first.transform:
+                raise ValueError(
+                    f"The pair {pair} has another transform than the others. Build all with the "
+                    "same one."
+                )
         means = self.class_means
         if means is not None and (means.n_classes, means.n_features) != (
             len(classes),
@@ -140,6 +149,7 @@ class MulticlassPrior(Archived):
         class_means: bool = True,
         replay: bool = True,
         centred: str | None = "auto",
+        transform: Any = None,
     ) -> Self:
         """Prior from tasks of many classes: one discriminant for each task and pair.
 
@@ -159,7 +169,7 @@ class MulticlassPrior(Archived):
             Keep the sums of the directions only.
         keep_directions : bool, default=False
             Keep the direction of every single task too, see :meth:`TaskPrior.from_projections`.
-        class_means, replay, centred : optional
+        class_means, replay, centred, transform : optional
             As in :meth:`TaskPrior.from_tasks`; `replay` for every pair of classes, and for the
             hierarchical blend of all.
 
@@ -176,9 +186,9 @@ class MulticlassPrior(Archived):
         classes = _sorted_labels(set().union(*held))
         for task, mine in zip(sources, held, strict=True):
             if len(mine) < 2:
+                found = f"one class only, {next(iter(mine))!r}" if mine else "no samples"
                 raise ValueError(
-                    f"{task!r} has one class only, {next(iter(mine))!r}; a source needs samples of "
-                    "two or more. Leave it out."
+                    f"{task!r} has {found}; a source needs samples of two or more. Leave it out."
                 )
             lacking = [name for name in classes if name not in mine]
             if strategy == "one-vs-rest" and lacking:
@@ -186,6 +196,12 @@ class MulticlassPrior(Archived):
                     f"{task!r} has no sample of class {lacking[0]!r}, so that its rest is another "
                     "one. Leave it out, or use strategy='pairwise'."
                 )
+        digests = digests_of_tasks(sources)
+        recipe = sources.recipe
+        kept = None
+        if transform is not None:
+            kept = Transform.fit(transform, sources)
+            sources = TaskSet(kept.of_tasks(sources))
         scale = resolve_scale(feature_scale, np.shape(sources[0].X)[1])
         if scale is None and len(classes) > 2:
             scale = spread_of(sources)
@@ -202,9 +218,9 @@ class MulticlassPrior(Archived):
         priors = {}
         for pair, able in zip(pairs, moments, strict=True):
             if able.n_tasks:
-                names = [
-                    repr(task)
-                    for task, mine in zip(sources, held, strict=True)
+                places = [
+                    place
+                    for place, mine in enumerate(held)
                     if pair[0] is None or mine.issuperset(pair)
                 ]
                 fields = learn_sums(
@@ -217,9 +233,15 @@ class MulticlassPrior(Archived):
                     centred=centred,
                     classes=(False, True) if pair[0] is None else pair,
                     feature_names=sources.feature_names,
-                    called=names.__getitem__,
+                    groups=[sources[place].group for place in places],
+                    called=[repr(sources[place]) for place in places].__getitem__,
                 )
-                fields["scale_learnt"] = isinstance(feature_scale, str)
+                fields |= {
+                    "scale_learnt": isinstance(feature_scale, str),
+                    "transform": kept,
+                    "parts": digests[places],
+                    "recipe": recipe,
+                }
                 played = (
                     (ALL_VERBS if two else PAIR_VERBS) if replay and pair[0] is not None else ()
                 )
@@ -242,7 +264,7 @@ class MulticlassPrior(Archived):
         # A prior does not know blends; only here its people try them.
         from crossfade.blend._replay import replay_means
 
-        return replace(prior, replay=replay_means(whole, prior) or None)
+        return replace(prior, replay=replay_means(whole, prior))
 
     def __add__(self, other: MulticlassPrior) -> MulticlassPrior:
         """Prior of the tasks of both; a pair that only one of the two has is kept as it is.
@@ -269,6 +291,7 @@ class MulticlassPrior(Archived):
                 "Priors of different classes cannot be merged, since their rests differ: "
                 f"{self.classes} and {other.classes}. Use strategy='pairwise'."
             )
+        refuse_recipes(self.recipe, other.recipe)
         merged = dict(self.priors)
         for pair, theirs in other.priors.items():
             merged[pair] = merged[pair] + theirs if pair in merged else theirs
@@ -346,6 +369,38 @@ class MulticlassPrior(Archived):
         """What features are divided by before anything else."""
         return self._any.feature_scale
 
+    @property
+    def transform(self) -> Transform | None:
+        """What takes raw windows to the features of the prior."""
+        return self._any.transform
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """How the features were made; None where that is not known of every pair."""
+        return common_recipe([one.recipe for one in self.priors.values()])
+
+    @property
+    def n_features_in(self) -> int:
+        """Number of features of the windows that a blend takes."""
+        return self._any.n_features_in
+
+    @property
+    def feature_names_in(self) -> tuple[str, ...] | None:
+        """Names of the features of the windows that a blend takes."""
+        return self._any.feature_names_in
+
+    @cached_property
+    def units(self) -> Units | None:
+        """What the prior knows of the units of its features, if anything."""
+        pair = self._any
+        return Units.of(
+            pair.feature_scale,
+            pair.within_covariance,
+            pair.scale_learnt,
+            self.class_means,
+            pair.n_tasks,
+        )
+
     def __repr__(self) -> str:
         return (
             f"MulticlassPrior({self.strategy!r}, n_classes={len(self.classes)}, "
@@ -366,6 +421,14 @@ class MulticlassPrior(Archived):
 
     def _file_fields(self) -> dict[str, Any]:
         """What a file holds of the prior."""
+        first = for_file(self._any, stacklevel=5)
+        if first is not self._any:
+            said = {"transform": first.about["transform"]}
+            priors = {
+                pair: replace(one, transform=None, about={**one.about, **said})
+                for pair, one in self.priors.items()
+            }
+            return replace(self, priors=priors)._file_fields()
         return {
             "strategy": self.strategy,
             "classes": self.classes,
@@ -383,6 +446,8 @@ class MulticlassPrior(Archived):
             tuple(pair): TaskPrior._of_file_fields(fields["priors"][str(place)])
             for place, pair in enumerate(fields["pairs"])
         }
+        if not priors:
+            raise ValueError("pairs must be those of two classes or more; got none.")
         first = next(iter(priors.values()))
         n_tasks = sum(prior.n_tasks for prior in priors.values())
         parts = parts_of_file(fields, first.n_features, n_tasks)

@@ -1,4 +1,8 @@
-"""Differential privacy for the sums of a prior, with noise drawn by OpenDP (equations 29 to 31)."""
+"""Differential privacy for the people of a prior (equations 29 to 31).
+
+OpenDP draws the noise, exactly and from a secure source; how much of it a budget needs is
+`_gaussian`'s to say.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +10,38 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossfade._typing import Array
 from crossfade._validate import check_number
+from crossfade.prior._bounded import MOVED, in_units, repaired_means
+from crossfade.prior._class_means import CROWD_DOF
 from crossfade.prior._crowd import trusted_mean
+from crossfade.prior._gaussian import separation
 
 if TYPE_CHECKING:
     from crossfade.prior._task_prior import TaskPrior
 
-#: Beyond this a release protects nobody, and OpenDP's accounting overflows.
+#: Beyond this a release protects nobody.
 _LARGEST_EPSILON = 1000.0
 _TINY = 1e-300
 
 
 @dataclass(frozen=True)
 class Release:
-    """Budget of a released prior: what holds if one of its tasks is replaced by any other.
+    """Budget of a released prior: what holds if one person is replaced by any other.
 
     Attributes
     ----------
     epsilon, delta : float
-        The release is (epsilon, delta)-differentially private; the number of tasks is public.
+        The release is (epsilon, delta)-differentially private; the number of people is public.
     noise : float
         Standard deviation of the normal noise in every coordinate of the sums.
     scale_covered : bool
-        Whether the guarantee is whole: the feature scale was not learnt from the same tasks.
+        Whether the guarantee is whole: neither the feature scale nor a transform was learnt from
+        the same tasks.
     """
 
     epsilon: float
@@ -73,7 +80,7 @@ def check_budget(epsilon: object, delta: object) -> tuple[float, float]:
     if not 0.0 < budget[1] < 1.0:
         raise ValueError(
             f"delta must be above 0 and below 1; got {delta!r}. Take far less than one over the "
-            "number of tasks, such as 1e-5."
+            "number of people, such as 1e-5."
         )
     return budget
 
@@ -92,14 +99,16 @@ def check_flag(name: str, value: object) -> None:
         raise TypeError(f"{name} must be True or False; got {value!r}.")
 
 
-def check_release(release: object, scale_learnt: object) -> Release | None:
-    """How a prior was released, from a mapping too, as files hold it; None for exact sums."""
-    check_flag("scale_learnt", scale_learnt)
+def check_release(release: object, learnt: bool) -> Release | None:
+    """How a prior was released, from a mapping too, as files hold it; None for exact sums.
+
+    `learnt` says whether scale or transform come from the same tasks.
+    """
     if isinstance(release, Mapping):
         release = Release(**release)
     if release is not None and not isinstance(release, Release):
         raise TypeError(f"release must be a Release or None; got {type(release).__name__}.")
-    if release is not None and release.scale_covered is scale_learnt:
+    if release is not None and release.scale_covered is learnt:
         raise ValueError("A release covers the feature scale if, and only if, it was not learnt.")
     return release
 
@@ -125,7 +134,11 @@ def released_fields(prior: TaskPrior, epsilon: float, delta: float) -> dict[str,
             "that was built from the tasks or their directions."
         )
     epsilon, delta = check_budget(epsilon, delta)
-    noise = noise_scale(sensitivity(prior.n_tasks, prior.isotropic), epsilon, delta)
+    people, means = prior._by_person, prior.class_means
+    # Without a bound on what a person adds, no noise covers it.
+    means = None if means is None or means.clip is None else means
+    moved = sensitivity(people.n_people, prior.isotropic, means is not None)
+    noise = noise_scale(moved, epsilon, delta)
     if prior.scale_learnt:
         warnings.warn(
             "The feature scale of this prior was learnt from its own tasks and is published as it "
@@ -134,59 +147,65 @@ def released_fields(prior: TaskPrior, epsilon: float, delta: float) -> dict[str,
             UserWarning,
             stacklevel=3,
         )
-    direction_sum, outer_sum = noisy_sums(prior.direction_sum, prior.outer_sum, noise)
-    direction_sum, outer_sum = repaired(direction_sum, outer_sum, prior.n_tasks, noise)
-    public = ("n_tasks", "feature_scale", "classes", "feature_names", "about", "scale_learnt")
+    if prior.transform is not None and prior.transform.learnt:
+        warnings.warn(
+            "The transform of this prior was fitted to its own tasks and is published as it is: "
+            "the guarantee covers the directions, not the transform. Build it with that of a prior "
+            "of other people, from_tasks(tasks, transform=other.transform).",
+            UserWarning,
+            stacklevel=3,
+        )
+    exact = [people.direction_sum, *([] if people.outer_sum is None else [people.outer_sum])]
+    added = noisy([*exact, *([] if means is None else in_units(means))], noise)
+    outer = None if people.outer_sum is None else added[1]
+    direction_sum, outer_sum = repaired(added[0], outer, people.n_people, noise)
+    if means is not None:
+        means = repaired_means(means, added[len(exact) :], noise, CROWD_DOF)
+    public = ("feature_scale", "classes", "feature_names", "about", "scale_learnt")
     return {
-        **{name: getattr(prior, name) for name in public},
+        **{name: getattr(prior, name) for name in (*public, "class_names", "transform", "recipe")},
+        "n_tasks": people.n_people,
         "direction_sum": direction_sum,
         "outer_sum": outer_sum,
-        "release": Release(epsilon, delta, noise, not prior.scale_learnt),
+        "class_means": means,
+        "release": Release(epsilon, delta, noise, not prior._learns_units),
     }
 
 
-def sensitivity(n_tasks: int, isotropic: bool) -> float:
-    """Distance by which the sums can move if one task is replaced (equation 29)."""
+def sensitivity(n_people: int, isotropic: bool, class_means: bool = False) -> float:
+    """Distance by which the sums can move if one person is replaced (equations 29 and 62)."""
+    square = (4.0 if isotropic else 4.5) + (MOVED if class_means else 0.0)
     # Directions are unit vectors to 1e-6, and each sum of floats is off by J^2 roundings at most.
     slack = (1.0 + 1e-6) ** 2
-    return math.sqrt(4.0 if isotropic else 4.5) * slack + 4.0 * n_tasks**2 * 2.0**-53
+    n_sums = 6.0 if class_means else 2.0
+    return math.sqrt(square) * slack + 2.0 * n_sums * n_people**2 * 2.0**-53
 
 
-@lru_cache(maxsize=128)
 def noise_scale(distance: float, epsilon: float, delta: float) -> float:
-    """Least standard deviation for which OpenDP vouches for the budget (equation 30)."""
-    dp = _opendp()
-
-    def private(scale: float) -> Any:
-        approximate = dp.c.make_zCDP_to_approxDP(_gaussian(scale))
-        return dp.c.make_fix_delta(approximate, delta)
-
-    try:
-        return float(dp.binary_search_param(private, distance, (epsilon, delta), T=float))
-    except dp.OpenDPException as reason:
-        raise ValueError(
-            f"OpenDP finds no noise for epsilon={epsilon:g} and delta={delta:g}. Take larger ones."
-        ) from reason
+    """Least standard deviation that keeps the budget (equation 30)."""
+    return distance / separation(epsilon, delta)
 
 
-def noisy_sums(
-    direction_sum: Array, outer_sum: Array | None, noise: float
-) -> tuple[Array, Array | None]:
-    """Sums with normal noise of OpenDP's secure source in every coordinate.
+def noisy(sums: list[Array], noise: float) -> list[Array]:
+    """Vectors and symmetric matrices with normal noise of OpenDP's secure source, drawn at once.
 
-    Outer products are symmetric: their upper triangle is released, what lies off the diagonal
-    times the root of two, so that Euclidean and Frobenius norm are the same.
+    Of a matrix the upper triangle is released, what lies off the diagonal times the root of two, so
+    that Euclidean and Frobenius norm are the same.
     """
-    size = direction_sum.size
-    upper = np.triu_indices(size)
-    weight = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
-    kept = np.empty(0) if outer_sum is None else outer_sum[upper] * weight
-    noisy = np.array(_gaussian(noise)(np.concatenate([direction_sum, kept]).tolist()))
-    if outer_sum is None:
-        return noisy, None
-    outer = np.empty((size, size))
-    outer[upper] = outer.T[upper] = noisy[size:] / weight
-    return noisy[:size], outer
+    upper = [np.triu_indices(len(one)) for one in sums]
+    weights = [np.where(rows == columns, 1.0, math.sqrt(2.0)) for rows, columns in upper]
+    flat = [
+        one if one.ndim == 1 else one[places] * weight
+        for one, places, weight in zip(sums, upper, weights, strict=True)
+    ]
+    moved = np.array(_gaussian(noise)(np.concatenate(flat).tolist()))
+    parts = np.split(moved, np.cumsum([one.size for one in flat])[:-1])
+    for number, (one, places, weight) in enumerate(zip(sums, upper, weights, strict=True)):
+        if one.ndim == 2:
+            matrix = np.empty(one.shape)
+            matrix[places] = matrix.T[places] = parts[number] / weight
+            parts[number] = matrix
+    return parts
 
 
 def repaired(

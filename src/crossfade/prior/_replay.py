@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from crossfade._typing import Array
 
@@ -23,6 +23,8 @@ LADDER = np.array([0, 1, 2, 3, 5, 8, 13, 21, 34])
 SPARE = 4
 #: Fewest people from whom anything is learnt; forecasts and accuracies are clipped to these.
 FEWEST, CLIP = 5, (0.02, 0.98)
+#: How many times as much as the crowd a person may have to gain.
+_MOST_TIMES = 3.0
 #: What sums a record has: of 1, z, a, z^2, z a and a^2.
 _N_SUMS = 6
 
@@ -75,8 +77,6 @@ class Replay:
         """Whether both hold the same numbers, to the bit."""
         return isinstance(other, Replay) and np.array_equal(self.sums, other.sums)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __add__(self, other: Replay) -> Replay:
         """Record of the people of both."""
         return Replay(self.sums + other.sums)
@@ -127,6 +127,47 @@ class Replay:
         mean = a + slope * (probit - z)
         variance = spread * (1.0 + 1.0 / count) + (probit - z) ** 2 * error
         return mean, np.sqrt(variance), np.maximum(count - 2.0, 1.0)
+
+    def gain(self, accuracy: Array, n: Array, later: Array) -> Array:
+        """Accuracy (...) that `later` instead of n windows of each class are expected to add (62).
+
+        Everybody's probit follows the crowd's curve abar; how far it has still to go depends on the
+        raw forecast, by the difference of the slopes at the last rung and here. What both slopes
+        have in common was not kept, so that its error is taken for that of independent ones: an
+        upper bound, so that people are told apart where the record is sure of it. Beyond the last
+        rung the curve goes on as it ended.
+        """
+        probit = ndtri(np.clip(accuracy, *CLIP))
+        rungs = np.log(np.maximum(LADDER[self.able], 0.5))
+        n, later = (np.broadcast_to(one, probit.shape) for one in (n, later))
+        here, last = _between(rungs, n), _between(rungs, np.full(probit.shape, LADDER[-1]))
+        z, a, slope, spread, error, count = (_bilinear(part, here, here) for part in self._lines)
+        _, end, steep, noise, _, least = (_bilinear(part, here, last) for part in self._lines)
+        step = self._curve(later) - self._curve(n)
+        # The variance of z among those who played both.
+        sums = self.sums[np.ix_(self.able, self.able)]
+        mean = sums[..., 1] / sums[..., 0]
+        s_zz = _bilinear(sums[..., 3] / sums[..., 0] - mean**2, here, last)
+        turn = steep - slope
+        doubt = (spread + noise) / (least * np.maximum(s_zz, 1e-12))
+        turn = turn * np.maximum(1.0 - doubt / np.maximum(turn**2, 1e-300), 0.0)
+        left = end - a
+        share = 1.0 + turn * (probit - z) / np.where(left > 1e-6, left, np.inf)
+        m = a + slope * (probit - z)
+        scale = np.sqrt(1.0 + spread * (1.0 + 1.0 / count) + (probit - z) ** 2 * error)
+        more = np.maximum(step, 0.0) * np.clip(share, 0.0, _MOST_TIMES)
+        return np.asarray(ndtr((m + more) / scale) - ndtr(m / scale))
+
+    def _curve(self, n: Array) -> Array:
+        """Mean probit abar of those with n windows of each class; beyond the ladder, a line."""
+        rungs = np.log(np.maximum(LADDER[self.able], 0.5))
+        means = np.diagonal(self._lines[1])
+        where = np.log(np.maximum(n, 0.5))
+        curve = np.interp(where, rungs, means)
+        if rungs.size > 1:
+            slope = max((means[-1] - means[-2]) / (rungs[-1] - rungs[-2]), 0.0)
+            curve = curve + slope * np.maximum(where - rungs[-1], 0.0)
+        return np.asarray(curve)
 
 
 def usable(records: Mapping[str, Replay] | None, verb: str) -> Replay | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -24,16 +26,29 @@ from crossfade._validate import (
     check_scale,
     check_spectrum,
 )
-from crossfade.exceptions import NoDirectionError
+from crossfade.exceptions import MissingPartWarning, NoDirectionError, PriorMismatchError
 from crossfade.fisher._discriminant import FisherDiscriminant, shrinkage_of
+from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import Spectrum, from_dense, oas
 from crossfade.fisher._task_moments import N_LAGS, TaskMoments, cut_off
 from crossfade.prior._archive import Archived
 from crossfade.prior._card import cards_of, check_about, data_of, describe, joined_about, text_of
 from crossfade.prior._class_means import ClassMeans
-from crossfade.prior._compatibility import check_same_space
+from crossfade.prior._compatibility import check_same_space, misfits
 from crossfade.prior._crowd import PSI_FORMS, Crowd
 from crossfade.prior._learn import check_sources, learn_sums
+from crossfade.prior._ledger import Ledger, ledger_of, warn_uncounted
+from crossfade.prior._parts import (
+    Digests,
+    People,
+    check_parts,
+    digests_of_rows,
+    digests_of_tasks,
+    refuse_shared,
+    shares_of,
+    together,
+)
+from crossfade.prior._person import person_of
 from crossfade.prior._release import (
     Release,
     check_flag,
@@ -42,13 +57,19 @@ from crossfade.prior._release import (
     released_fields,
 )
 from crossfade.prior._replay import Replay
+from crossfade.prior._sessions import Sessions
 from crossfade.prior._summary import sum_of_summary
-from crossfade.tasks._task import Task
+from crossfade.prior._transform import Transform, for_file
+from crossfade.prior._units import Units
+from crossfade.tasks._recipe import Recipe, common_recipe
+from crossfade.tasks._task import Task, TaskSet, check_class_names
 
+#: More people than there are; sums of so many are exact.
+_MOST_TASKS = 10**12
 #: Averages over tasks: merging weighs them by the number of tasks.
 _AVERAGES = ("within_covariance", "half_gap", "autocorrelation", "direction_noise")
 #: What a prior may hold beside the sum of its directions.
-_PARTS = ("outer_sum", *_AVERAGES, "directions", "class_means", "replay")
+_PARTS = ("outer_sum", *_AVERAGES, "directions", "parts", "sessions", "class_means", "replay")
 #: Blends whose forecasts are replayed.
 PAIR_VERBS = ("convex", "posterior")
 ALL_VERBS = (*PAIR_VERBS, "hierarchical")
@@ -100,6 +121,21 @@ class TaskPrior(Archived):
     replay : mapping of str to Replay, or None
         For each blend what its forecasts were worth when every source played the newcomer to the
         others: it makes the forecast for one person true.
+    transform : Transform or None
+        What takes raw windows to the features of this prior, which a blend applies by itself; None
+        where these are the raw ones.
+    class_names : tuple of str or None
+        What people read in the place of the two classes, in their order.
+    people : People or None
+        Sums in which a person with several sessions counts once, for a release; None where every
+        task is a person.
+    parts : ndarray of shape (n_known, 16) or None
+        Digests of the data of the tasks, so that none is counted twice; a released prior has none.
+    recipe : Recipe or None
+        How the features were made from recordings; None where that is not known of every task.
+    sessions : Sessions or None
+        How far apart the sessions of one person are, for :meth:`for_person`; None where nobody has
+        two.
 
     See Also
     --------
@@ -121,7 +157,7 @@ class TaskPrior(Archived):
     >>> prior = TaskPrior.from_projections(W, normalize=True)
     >>> prior
     TaskPrior(n_tasks=20, n_features=4, resultant_length=0.844)
-    >>> (prior + prior).n_tasks
+    >>> (prior + TaskPrior.from_projections(-W, normalize=True)).n_tasks
     40
     """
 
@@ -142,16 +178,32 @@ class TaskPrior(Archived):
     summarised: bool = False
     class_means: ClassMeans | None = None
     replay: Mapping[str, Replay] | None = None
+    transform: Transform | None = None
+    class_names: tuple[str, str] | None = None
+    people: People | None = None
+    #: Who its tasks are is no number of the prior.
+    parts: Digests | None = field(default=None, compare=False)
+    recipe: Recipe | None = None
+    sessions: Sessions | None = None
     #: Proportions of the crowds in the tasks; here there is one crowd.
     shares = None
 
     def __post_init__(self) -> None:
         n_features = np.size(self.direction_sum)
-        object.__setattr__(self, "n_tasks", check_integer("n_tasks", self.n_tasks, 1))
+        object.__setattr__(self, "n_tasks", check_integer("n_tasks", self.n_tasks, 1, _MOST_TASKS))
         object.__setattr__(self, "classes", check_classes(self.classes))
+        object.__setattr__(self, "class_names", _check_class_names(self.class_names, self.classes))
         object.__setattr__(self, "feature_names", check_names(self.feature_names, n_features))
         object.__setattr__(self, "about", check_about(self.about))
-        object.__setattr__(self, "release", check_release(self.release, self.scale_learnt))
+        check_flag("scale_learnt", self.scale_learnt)
+        if self.transform is not None and not isinstance(self.transform, Transform):
+            raise TypeError(
+                f"transform must be that of another prior, or None; got {self.transform!r}. "
+                "TaskPrior.from_tasks fits one."
+            )
+        if self.recipe is not None and not isinstance(self.recipe, Recipe):
+            raise TypeError(f"recipe must be a Recipe or None; got {type(self.recipe).__name__}.")
+        object.__setattr__(self, "release", check_release(self.release, self._learns_units))
         check_flag("summarised", self.summarised)
         for name, shape, optional in (
             ("direction_sum", (n_features,), False),
@@ -171,7 +223,7 @@ class TaskPrior(Archived):
             object.__setattr__(self, name, frozen(array.copy()))
         check_scale(self.feature_scale, n_features)
         if self.direction_noise is not None:
-            check_number("direction_noise", self.direction_noise, 0.0)
+            check_number("direction_noise", self.direction_noise, 0.0, 4.0)
         slack = 1e-5 * self.n_tasks
         if np.linalg.norm(self.direction_sum) > self.n_tasks + slack:
             raise ValueError(
@@ -186,6 +238,9 @@ class TaskPrior(Archived):
             check_belonging(self.directions, self.direction_sum, slack)
         if self.replay is not None:
             object.__setattr__(self, "replay", MappingProxyType(dict(self.replay)))
+        if self.people is not None and self.isotropic:
+            object.__setattr__(self, "people", replace(self.people, outer_sum=None))
+        object.__setattr__(self, "parts", check_parts(self.parts, self.n_tasks))
 
     # -- building ---------------------------------------------------------------------------
 
@@ -237,6 +292,7 @@ class TaskPrior(Archived):
             classes=check_classes(classes),
             feature_names=check_names(feature_names, directions.shape[1]),
             directions=directions if keep_directions else None,
+            parts=digests_of_rows(directions),
         )
 
     @classmethod
@@ -251,6 +307,8 @@ class TaskPrior(Archived):
         class_means: bool = True,
         replay: bool = True,
         centred: str | None = "auto",
+        clip: float | None = None,
+        transform: Any = None,
     ) -> Self:
         """Prior from tasks: one discriminant each, in common units.
 
@@ -278,7 +336,16 @@ class TaskPrior(Archived):
             forecast for one person is true; an isotropic prior never does.
         centred : {"auto", "person"} or None, default="auto"
             "person" says that the features of every person were centred on all their windows: the
-            middle of the classes then tells nothing. "auto" looks whether they were.
+            middle of the classes then tells nothing. "auto" looks whether they were; with a `clip`
+            it is None.
+        clip : float or None, default=None
+            Largest length of anybody's class means, in units of the feature scale: what is longer
+            is shortened, so that :meth:`released` can protect class means too. Choose it
+            beforehand, not from these tasks. Sessions of one group then count as one person.
+        transform : transformer, Transform or None, default=None
+            A scikit-learn transformer, of which a copy is fitted to the windows of all tasks
+            together and kept with the prior: a blend takes raw windows and applies it. Or that of
+            another prior, ``other.transform``, as it is, so that both can be merged.
 
         Returns
         -------
@@ -288,6 +355,12 @@ class TaskPrior(Archived):
         sources = list(tasks)
         shrinkage = shrinkage_of(discriminant)
         names = check_sources(sources)
+        recipe = common_recipe([task.recipe for task in sources])
+        parts = digests_of_tasks(sources)
+        kept = None
+        if transform is not None:
+            kept = Transform.fit(transform, sources)
+            sources, names = kept.of_tasks(sources), kept.names_out
         classes = sources[0].classes
         samples = [
             (np.asarray(task.X), (np.asarray(task.y) == classes[1]).astype(np.intp))
@@ -304,10 +377,19 @@ class TaskPrior(Archived):
             feature_names=names,
             class_means=class_means,
             centred=centred,
+            clip=clip,
+            groups=(groups := [task.group for task in sources]),
             called=lambda place: repr(sources[place]),
         )
         played = ALL_VERBS if replay else ()
-        return cls._replayed(fields, moments, played, keep_directions=keep_directions)
+        fields |= {"transform": kept, "parts": parts, "recipe": recipe}
+        if isinstance(tasks, TaskSet) and tasks.class_names:
+            fields["class_names"] = tuple(
+                tasks.class_names.get(label, str(label)) for label in classes.tolist()
+            )
+        return cls._replayed(
+            fields, moments, played, keep_directions=keep_directions, groups=groups
+        )
 
     @classmethod
     def from_moments(
@@ -321,6 +403,8 @@ class TaskPrior(Archived):
         class_means: bool = True,
         replay: bool | Sequence[str] = True,
         centred: str | None = "auto",
+        clip: float | None = None,
+        groups: Sequence[str | None] | None = None,
         classes: Sequence[Any] | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> Self:
@@ -337,8 +421,11 @@ class TaskPrior(Archived):
         replay : bool or sequence of str, default=True
             As in :meth:`from_tasks`; or of which blends, "convex", "posterior" and "hierarchical",
             the forecasts are wanted.
-        centred : {"auto", "person"} or None, default="auto"
+        centred, clip : optional
             As in :meth:`from_tasks`.
+        groups : sequence of str or None, default=None
+            Person of each task: those of one group are sessions of one person, who counts once in a
+            release. None, for a task or for all, is a person of its own.
         classes, feature_names : optional
             As in :meth:`from_projections`.
 
@@ -355,11 +442,15 @@ class TaskPrior(Archived):
             keep_directions=True,
             class_means=class_means,
             centred=centred,
+            clip=clip,
+            groups=groups,
             classes=classes,
             feature_names=feature_names,
         )
         played = (ALL_VERBS if replay else ()) if isinstance(replay, bool) else tuple(replay)
-        return cls._replayed(fields, moments, played, keep_directions=keep_directions)
+        return cls._replayed(
+            fields, moments, played, keep_directions=keep_directions, groups=groups
+        )
 
     @classmethod
     def _replayed(
@@ -369,6 +460,7 @@ class TaskPrior(Archived):
         verbs: Sequence[str],
         *,
         keep_directions: bool,
+        groups: Sequence[str | None] | None = None,
     ) -> Self:
         """Prior with the records of its own people; `fields` have the directions of all."""
         directions = fields["directions"]
@@ -378,7 +470,8 @@ class TaskPrior(Archived):
         # A prior does not know blends; only here its people try them.
         from crossfade.blend._replay import replay
 
-        return replace(prior, replay=replay(moments, prior, directions, verbs) or None)
+        shares = None if groups is None else shares_of(groups)
+        return replace(prior, replay=replay(moments, prior, directions, verbs, shares) or None)
 
     @classmethod
     def from_summary(
@@ -417,7 +510,9 @@ class TaskPrior(Archived):
             An isotropic prior whose :meth:`standard_error` in that form is `psi`; one task says
             nothing of its spread, and its `psi` is not kept. It cannot be released.
         """
-        direction_sum = sum_of_summary(mu, psi, check_integer("n_tasks", n_tasks, 1), form)
+        direction_sum = sum_of_summary(
+            mu, psi, check_integer("n_tasks", n_tasks, 1, _MOST_TASKS), form
+        )
         return cls(
             n_tasks=n_tasks,
             direction_sum=direction_sum,
@@ -446,7 +541,11 @@ class TaskPrior(Archived):
             The prior of all tasks.
         """
         refuse_released(self)
+        refuse_person(self)
         directions = check_directions(projections, self.n_features, normalize=normalize)
+        more = digests_of_rows(directions)
+        refuse_shared(self.parts, more)
+        added = People(len(directions), directions.sum(0), directions.T @ directions)
         outer = None if self.outer_sum is None else self.outer_sum + directions.T @ directions
         return replace(
             self,
@@ -460,6 +559,9 @@ class TaskPrior(Archived):
             directions=joined(self.directions, directions),
             class_means=None,
             replay=None,
+            sessions=None,
+            people=None if self.people is None else self.people + added,
+            parts=together(self.parts, more),
         )
 
     def __add__(self, other: TaskPrior) -> TaskPrior:
@@ -473,12 +575,14 @@ class TaskPrior(Archived):
         Returns
         -------
         TaskPrior
-            The merged prior. What only one of the two keeps is given up.
+            The merged prior. What only one of the two keeps is given up, its `recipe` too.
         """
         if not isinstance(other, TaskPrior):
             return NotImplemented
         refuse_released(self, other)
+        refuse_person(self, other)
         check_same_space(self, other)
+        refuse_shared(self.parts, other.parts)
         total = self.n_tasks + other.n_tasks
         outer = None
         if self.outer_sum is not None and other.outer_sum is not None:
@@ -490,6 +594,7 @@ class TaskPrior(Archived):
             if mine is not None and theirs is not None:
                 averages[name] = (self.n_tasks * mine + other.n_tasks * theirs) / total
         means = both_means(self.class_means, other.class_means)
+        _say_given_up(self, other)
         records = both_records(self.replay, other.replay)
         return replace(
             self,
@@ -497,6 +602,7 @@ class TaskPrior(Archived):
             direction_sum=self.direction_sum + other.direction_sum,
             outer_sum=outer,
             classes=self.classes if self.classes is not None else other.classes,
+            class_names=self.class_names or other.class_names,
             feature_names=self.feature_names or other.feature_names,
             **averages,
             about=joined_about(self.about, other.about),
@@ -505,7 +611,74 @@ class TaskPrior(Archived):
             directions=joined(self.directions, other.directions),
             class_means=means,
             replay=records if means is not None else _of_directions(records),
+            # The same map, and learnt from people of the merged prior if of either's.
+            transform=max(self.transform, other.transform, key=_is_learnt),
+            people=None
+            if self.people is None and other.people is None
+            else self._by_person + other._by_person,
+            parts=together(self.parts, other.parts),
+            recipe=common_recipe([self.recipe, other.recipe]),
+            sessions=None if means is None else _both_sessions(self.sessions, other.sessions),
         )
+
+    def for_person(self, earlier: Task | Iterable[Task]) -> Self:
+        """The same person tomorrow: a prior tightened around their own earlier session.
+
+        The class means of a person's next session are those of the person plus an effect of the
+        session, of which the crowd knows how large it is where some of its people (`group`) have
+        two sessions or more; else it is taken to be a tenth of what people differ by, which is a
+        guess. :class:`HierarchicalBlendClassifier` and :class:`LiveCalibration` use it; what
+        other blends know, directions, is the crowd's as before.
+
+        Parameters
+        ----------
+        earlier : Task or iterable of Task
+            Labelled windows of the person from an earlier session, or of several, one task each,
+            with the prior's features and classes.
+
+        Returns
+        -------
+        TaskPrior
+            A prior for this person and nobody else. It holds what the earlier sessions say of
+            their class means and can be neither merged, updated nor released.
+
+        Examples
+        --------
+        >>> from crossfade import HierarchicalBlendClassifier, TaskPrior
+        >>> from crossfade.datasets import make_matb_like
+        >>> sessions = make_matb_like(n_participants=20)
+        >>> yesterday, today, others = sessions[0], sessions[1], sessions[2:]
+        >>> prior = TaskPrior.from_tasks(others, replay=False).for_person(yesterday)
+        >>> HierarchicalBlendClassifier(prior).start().score(today.X, today.y) > 0.6
+        True
+        """
+        means, tasks = self.class_means, [earlier] if isinstance(earlier, Task) else list(earlier)
+        if means is None:
+            raise ValueError(
+                "This prior holds no class means, which an earlier session would tell more about. "
+                "Build it with TaskPrior.from_tasks."
+            )
+        refuse_person(self)
+        if not tasks:
+            raise ValueError("for_person needs an earlier session of the person; got none.")
+        for task in tasks:
+            wrong = misfits(self, [task])
+            if wrong:
+                raise PriorMismatchError(f"{task!r} does not fit the prior. {' '.join(wrong)}")
+        if self.transform is not None:
+            tasks = self.transform.of_tasks(tasks)
+        classes = tasks[0].classes if self.classes is None else np.array(self.classes)
+        moments = [
+            ClassMoments.of(np.asarray(task.X), np.searchsorted(classes, task.y), n_classes=2)
+            for task in tasks
+        ]
+        return self._for_moments(moments)
+
+    def _for_moments(self, earlier: Sequence[ClassMoments]) -> Self:
+        """Prior for the person whose earlier sessions have these moments."""
+        means: Any = self.class_means
+        person = person_of(means.population, self.sessions, earlier, self.feature_scale)
+        return replace(self, class_means=replace(means, person=person))
 
     def without(self, *parts: str) -> Self:
         """A copy that shares less.
@@ -523,8 +696,11 @@ class TaskPrior(Archived):
         for part in parts:
             check_choice("part", part, tuple(_PARTS))
         left_out: dict[str, Any] = dict.fromkeys(parts)
-        if "class_means" in parts and "replay" not in parts:
-            left_out["replay"] = _of_directions(self.replay)
+        if "class_means" in parts:
+            # Without these, nobody can ask how sessions differ.
+            left_out["sessions"] = None
+            if "replay" not in parts:
+                left_out["replay"] = _of_directions(self.replay)
         return replace(self, **left_out)
 
     @property
@@ -546,7 +722,12 @@ class TaskPrior(Archived):
             half_gap=None if self.half_gap is None else -self.half_gap,
             directions=None if self.directions is None else -self.directions,
             class_means=None if self.class_means is None else self.class_means.reversed(),
+            sessions=None if self.sessions is None else self.sessions.reversed(),
+            people=None
+            if self.people is None
+            else replace(self.people, direction_sum=-self.people.direction_sum),
             classes=None,
+            class_names=None,
         )
 
     # -- reading ----------------------------------------------------------------------------
@@ -572,6 +753,44 @@ class TaskPrior(Archived):
     def n_features(self) -> int:
         """Number of features."""
         return self.direction_sum.size
+
+    @cached_property
+    def n_features_in(self) -> int:
+        """Number of features of the windows that a blend takes: before the transform, if any."""
+        return self.n_features if self.transform is None else self.transform.n_features
+
+    @cached_property
+    def feature_names_in(self) -> tuple[str, ...] | None:
+        """Names of the features of the windows that a blend takes."""
+        return self.feature_names if self.transform is None else self.transform.feature_names
+
+    @property
+    def _learns_units(self) -> bool:
+        """Whether the feature scale or the transform was learnt from these tasks."""
+        return self.scale_learnt or _is_learnt(self.transform)
+
+    @cached_property
+    def units(self) -> Units | None:
+        """What the prior knows of the units of its features, if anything."""
+        return Units.of(
+            self.feature_scale,
+            self.within_covariance,
+            self.scale_learnt,
+            self.class_means,
+            self.n_tasks,
+        )
+
+    @property
+    def n_people(self) -> int:
+        """Number of people; sessions of one group are one person."""
+        return self.n_tasks if self.people is None else self.people.n_people
+
+    @property
+    def _by_person(self) -> People:
+        """The sums in which a person counts once, whatever the number of their sessions."""
+        if self.people is not None:
+            return self.people
+        return People(self.n_tasks, self.direction_sum, self.outer_sum)
 
     @property
     def isotropic(self) -> bool:
@@ -673,27 +892,45 @@ class TaskPrior(Archived):
 
     # -- sharing ----------------------------------------------------------------------------
 
-    def released(self, epsilon: float, delta: float) -> TaskPrior:
-        """Differentially private copy: replacing any one task hardly changes what it may be.
+    def released(
+        self,
+        epsilon: float,
+        delta: float,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+    ) -> TaskPrior:
+        """Differentially private copy: replacing any one person hardly changes what it may be.
 
-        OpenDP adds normal noise to the sums (``docs/privacy.md``). The copy knows its noise and
-        trusts itself less; averages and single directions, which have no bound, are left out, and
-        a prior from :meth:`from_summary`, which one task can move too far, is refused. Enables
-        OpenDP's "contrib" features, for the whole process.
+        OpenDP adds normal noise to the sums (``docs/privacy.md``). Sessions of one group are one
+        person, and the copy counts people. It knows its noise and trusts itself less; averages and
+        single directions, which have no bound, are left out, and a prior from
+        :meth:`from_summary`, which one task can move too far, is refused. Enables OpenDP's
+        "contrib" features, for the whole process.
 
         Parameters
         ----------
         epsilon : float
             Budget: how far the odds of any outcome may differ, as the logarithm of their ratio.
         delta : float
-            Probability beyond that; far below one over the number of tasks.
+            Probability beyond that; far below one over the number of people.
+        ledger : Ledger, str, path-like or None, default=None
+            Where the release is written down before it is returned; it is refused where that would
+            exceed the ledger's budget. None is ``prior.ledger.json`` beside the file ``prior.npz``
+            from which the prior was read or to which it was saved. A prior without a file has none,
+            and warns.
 
         Returns
         -------
         TaskPrior
             A prior with a `release`, which can be neither merged, updated nor released again.
         """
-        return type(self)(**released_fields(self, epsilon, delta))
+        refuse_person(self)
+        public = type(self)(**released_fields(self, epsilon, delta))
+        book = ledger_of(self, ledger)
+        if book is None:
+            warn_uncounted()
+        else:
+            book._enter(self, public)
+        return public
 
     def annotated(self, **about: str) -> Self:
         """The same prior with more said about it, for its card and for whoever loads it.
@@ -734,8 +971,10 @@ class TaskPrior(Archived):
         """Whether both hold the same numbers, to the bit."""
         if not isinstance(other, TaskPrior):
             return NotImplemented
-        for name in self.__dataclass_fields__:
+        for name, one in self.__dataclass_fields__.items():
             mine, theirs = getattr(self, name), getattr(other, name)
+            if not one.compare:
+                continue
             if (mine is None) != (theirs is None) or not np.array_equal(mine, theirs):
                 return False
         return True
@@ -748,10 +987,19 @@ class TaskPrior(Archived):
 
     def _file_fields(self) -> dict[str, Any]:
         """What a file holds of the prior."""
+        prior = for_file(self, stacklevel=5)
+        if prior is not self:
+            return prior._file_fields()
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         release = None if self.release is None else asdict(self.release)
-        parts = {"about": dict(self.about), "release": release} | part_fields(self)
-        return fields | parts | cards_of(self)
+        kept = None if self.transform is None else self.transform.fields()
+        people = None if self.people is None else self.people.fields()
+        said = {"about": dict(self.about), "release": release}
+        recipe = None if self.recipe is None else self.recipe.to_dict()
+        sessions = None if self.sessions is None else self.sessions.fields()
+        parts = said | {"transform": kept, "people": people, "recipe": recipe}
+        parts |= {"sessions": sessions}
+        return fields | parts | part_fields(self) | cards_of(self)
 
     @classmethod
     def _of_file_fields(cls, fields: dict[str, Any]) -> Self:
@@ -760,13 +1008,38 @@ class TaskPrior(Archived):
             raise TypeError(f"its fields must be an object; got {type(fields).__name__}.")
         known: dict[str, Any] = {name: fields.get(name) for name in cls.__dataclass_fields__}
         needed = {name: fields[name] for name in ("direction_sum", "feature_scale")}
-        prior = cls(**known | needed | {"class_means": None, "replay": None})
+        names, n_features = fields.get("feature_names"), np.size(fields["direction_sum"])
+        kept = Transform.of_file(
+            fields.get("transform"), n_features, check_names(names, n_features)
+        )
+        said = fields.get("recipe")
+        recipe = None if said is None else Recipe.from_dict(said)
+        parts = {"class_means": None, "replay": None, "people": None, "sessions": None}
+        prior = cls(**known | needed | parts | {"transform": kept, "recipe": recipe})
         for name in ("outer_sum", "within_covariance"):
             matrix = getattr(prior, name)
             if matrix is not None:
                 check_covariance(name, matrix, prior.n_features)
                 check_spectrum(name, np.linalg.eigvalsh(matrix))
-        return replace(prior, **parts_of_file(fields, prior.n_features, prior.n_tasks))
+        found = parts_of_file(fields, prior.n_features, prior.n_tasks)
+        counted = fields.get("people")
+        if counted is not None:
+            found["people"] = People.of_file(counted, prior.n_features, prior.n_tasks)
+        apart = fields.get("sessions")
+        if apart is not None:
+            found["sessions"] = Sessions.of_file(apart, prior.n_features, prior.n_tasks)
+        return replace(prior, **found)
+
+
+def refuse_person(*priors: TaskPrior) -> None:
+    """Refuse priors that were made for one person."""
+    for prior in priors:
+        if prior.class_means is not None and prior.class_means.person is not None:
+            raise ValueError(
+                "This prior was made for one person by for_person, and knows their earlier "
+                "sessions: it can be neither merged, updated, released nor made for a person "
+                "again. Take the crowd's prior, and give for_person all sessions at once."
+            )
 
 
 def check_belonging(directions: Array, direction_sum: Array, slack: float) -> None:
@@ -801,11 +1074,48 @@ def parts_of_file(fields: dict[str, Any], n_features: int, n_tasks: int) -> dict
     }
 
 
+def _check_class_names(names: Any, classes: tuple[Any, Any] | None) -> tuple[str, str] | None:
+    """What people read in the place of two classes."""
+    if names is None:
+        return None
+    known = tuple(names)
+    if len(known) != 2 or classes is None or not all(isinstance(one, str) for one in known):
+        raise ValueError(f"class_names must be the names of the two classes; got {names!r}.")
+    check_class_names(dict(zip(classes, known, strict=True)))
+    return known
+
+
+def _is_learnt(transform: Transform | None) -> bool:
+    return transform is not None and transform.learnt
+
+
 def _of_directions(records: Mapping[str, Replay] | None) -> dict[str, Replay] | None:
     """Records of the blends that need no class means."""
     if records is None:
         return None
     return {verb: one for verb, one in records.items() if verb in PAIR_VERBS} or None
+
+
+def _say_given_up(mine: TaskPrior, theirs: TaskPrior) -> None:
+    """Warn of what only one of two priors has, and their sum can therefore not keep."""
+    parts = {"class_means": "class means", "replay": "what forecasts were worth (replay)"}
+    lost = [
+        text
+        for part, text in parts.items()
+        if (getattr(mine, part) is None) != (getattr(theirs, part) is None)
+    ]
+    if lost:
+        warnings.warn(
+            f"Only one of the two priors holds {' and '.join(lost)}: the merged prior does without."
+            " Build both with TaskPrior.from_tasks or `crossfade prior build` to keep it.",
+            MissingPartWarning,
+            stacklevel=3,
+        )
+
+
+def _both_sessions(mine: Sessions | None, theirs: Sessions | None) -> Sessions | None:
+    """How far apart sessions are in two priors; nobody came twice where there is none."""
+    return mine or theirs if mine is None or theirs is None else mine + theirs
 
 
 def both_means(mine: ClassMeans | None, theirs: ClassMeans | None) -> ClassMeans | None:

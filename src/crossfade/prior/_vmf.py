@@ -15,6 +15,10 @@ Array = NDArray[np.float64]
 
 #: Concentrations beyond this are a point mass for every practical purpose.
 _POINT_MASS = 1e8
+#: Below this one term of every series is exact.
+_UNIFORM = 1e-100
+#: Most features for which orders of Bessel functions are whole numbers.
+_MOST_FEATURES = 10**15
 #: Order from which the uniform expansion of the Bessel function has ten digits and more.
 _LARGE_ORDER = 40.0
 #: Concentrations between which a table is made, and its number of knots.
@@ -96,7 +100,7 @@ def concentrations(resultant_lengths: Array, n_features: int) -> Array:
         if d == 1:
             return np.arctanh(r)
         kappa: Array = r * (d - r * r) / (1.0 - r * r)
-    solvable = (kappa > 0.0) & (kappa <= _POINT_MASS)
+    solvable = (kappa > _UNIFORM) & (kappa <= _POINT_MASS)
     if not solvable.any():
         return kappa
     r, found = r[solvable], kappa[solvable]
@@ -145,7 +149,11 @@ def corrected_concentration(
     """
     r = check_finite("resultant_length", resultant_length, 0)
     n = check_finite("n_tasks", n_tasks, 0)
-    d = check_integer("n_features", n_features, 1)
+    d = check_integer("n_features", n_features, 1, _MOST_FEATURES)
+    if r.ndim and n.ndim and r.shape != n.shape:
+        raise ValueError(
+            f"resultant_length and n_tasks must have the same shape; got {r.shape} and {n.shape}."
+        )
     if np.any(r < 0.0) or np.any(r > 1.0):
         raise ValueError(f"resultant_length must lie from 0 to 1; got {resultant_length!r}.")
     more = np.maximum(n - 1.0, 0.0)
@@ -184,7 +192,7 @@ def log_normalizer(concentration: ArrayLike, n_features: int) -> Array:
     np.float64(4.0)
     """
     kappa = check_finite("concentration", concentration, 0)
-    d = check_integer("n_features", n_features, 1)
+    d = check_integer("n_features", n_features, 1, _MOST_FEATURES)
     if np.any(kappa < 0.0) or np.any(kappa > _POINT_MASS):
         raise ValueError(
             f"concentration must lie from 0 to {_POINT_MASS:g}; got {concentration!r}."
@@ -286,9 +294,9 @@ def mean_resultant_length(concentration: float, n_features: int) -> float:
     0.6337
     """
     kappa = check_number("concentration", concentration, 0.0)
-    d = check_integer("n_features", n_features, 1)
-    if kappa == 0.0:
-        return 0.0
+    d = check_integer("n_features", n_features, 1, _MOST_FEATURES)
+    if kappa <= _UNIFORM:
+        return kappa / d
     if kappa > _POINT_MASS:
         return max(0.0, 1.0 - (d - 1) / (2.0 * kappa))
     return float(_bessel_ratio(np.array([kappa]), d)[0][0])
@@ -313,4 +321,4 @@ def _bessel_ratio(kappa: Array, d: int) -> tuple[Array, Array]:
 
 def _check(resultant_length: float, n_features: int) -> tuple[float, int]:
     r = check_number("resultant_length", resultant_length, 0.0, 1.0)
-    return r, check_integer("n_features", n_features, 1)
+    return r, check_integer("n_features", n_features, 1, _MOST_FEATURES)

@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
+import numpy as np
 import pandas as pd
 
 from crossfade import plots
 from crossfade.plots._methods import MethodLook, method_of, spoken
-from crossfade.plots._style import LINE_MARKERS, tip_id, told_by
-from crossfade.report._findings import Findings
+from crossfade.plots._style import LINE_MARKERS, for_files, render, tip_id, told_by
+from crossfade.report._findings import DRAWN, Findings, tells_labels
 from crossfade.report._text import number
 from crossfade.study._budgets import budget_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Nothing in a file may depend on when it was written.
-_UNDATED: dict[str, dict[str, Any]] = {
-    "svg": {"Date": None},
-    "pdf": {"CreationDate": None},
-    "png": {},
-}
-_SETTINGS = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "crossfade",
-    "pdf.fonttype": 42,
-    # Names of methods are no formulas.
-    "text.parse_math": False,
-}
 #: What XML cannot hold, though a name may.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _REFERENCE = re.compile(r"(?<=url\(#)\w+|(?<=^#)\w+")
 _FONT = re.compile(r"font-family:[^;]*;? *")
+_OPACITY = re.compile(r"(?<!-)opacity: ([\d.]+)")
+_NUMBER = re.compile(r"-?\d+\.\d+|-0\b")
+#: Attributes that hold places.
+_PLACES = ("d", "x", "y", "transform", "points", "width", "height")
 
 
 class Drawing(NamedTuple):
@@ -51,18 +41,9 @@ class Drawing(NamedTuple):
     on_page: Figure | None = None
 
 
-@contextmanager
-def _settings() -> Iterator[None]:
-    import matplotlib
-
-    settings: Any = _SETTINGS
-    with matplotlib.rc_context(settings):
-        yield
-
-
 def draw(findings: Findings, paper: pd.DataFrame | None) -> list[Drawing]:
     """All figures that a study allows for, in the order of the report."""
-    with _settings():
+    with for_files():
         return [*_of_methods(findings, paper), *_of_directions(findings)]
 
 
@@ -70,42 +51,58 @@ def _of_methods(findings: Findings, paper: pd.DataFrame | None) -> Iterator[Draw
     tables, rivals = findings.tables, findings.rivals
     if rivals is None:
         return
-    rows = findings.rows[findings.rows["balanced_accuracy"].notna()]
+    rows = tables["participants"]
+    rows = rows[rows["balanced_accuracy"].notna()]
     # Twins would lie on one another.
     apart = rows[rows["method"].isin(findings.compared)]
-    if findings.tables["needed"]["n_people"].any():
-        reach, share = findings.reach, f"{100.0 * findings.share:.3g} %"
+    seeing = any(method_of(name).given for name in findings.compared)
+    dashed = " Dashed lines: methods that see test windows." * seeing
+    if tables["needed"]["n_people"].any():
+        options: dict[str, Any] = {"n_classes": findings.n_classes}
         yield Drawing(
             "needed",
-            f"Left: people who reach a balanced accuracy of {reach:g}; the dashed line is at "
-            f"{share}. Right: windows until {share} of people reach it, with 95 % intervals over "
-            "people; an arrow to the right: more than were tried.",
+            _needed_text(findings) + dashed,
             findings.headline,
-            plots.needed(apart, reach, findings.share, n_classes=findings.n_classes),
+            plots.needed(apart, findings.reach, findings.share, **options),
+            plots.needed(apart, findings.reach, findings.share, legend=False, **options),
         )
     smallest = min(findings.budgets)
     summary = tables["summary"]
     least = summary[summary["budget"] == smallest].set_index("method")["mean"]
     means = ", ".join(f"{method_of(str(name)).label} {number(one)}" for name, one in least.items())
-    options: dict[str, Any] = {"reference": paper, "chance": 1.0 / findings.n_classes}
+    chance = 1.0 / findings.n_classes
+    options = {"reference": paper, "chance": chance}
     yield Drawing(
         "accuracy",
         "Mean balanced accuracy of each method against what is labelled."
-        + " Right of the line: unequal numbers." * _has_unequal(findings),
+        + " Right of the line: unequal numbers." * _has_unequal(findings)
+        + dashed,
         f"With {findings.budgets[smallest]}: {means}.",
         plots.accuracy_by_budget(apart, **options),
         # On the page, the buttons are the legend.
         plots.accuracy_by_budget(apart, legend=False, **options),
     )
+    if len(tables.get("crowd", ())):
+        by_sources = findings.result.by_sources
+        by_sources = by_sources[by_sources["method"].isin(findings.compared)]
+        yield Drawing(
+            "crowd",
+            "Mean balanced accuracy against the people in the crowd, with 95 % intervals over "
+            "people. Dots: what ten more would bring by the fitted curve; that was not measured.",
+            "The table has the numbers.",
+            plots.accuracy_by_sources(by_sources, chance=chance),
+            plots.accuracy_by_sources(by_sources, chance=chance, legend=False),
+        )
     if len(tables["forecast"]):
         yield Drawing(
             "forecast",
             "Left: accuracy reached by calibrations with like forecasts, of five people or more, "
-            "with its standard error over people. Right: error of one forecast; dashed: that of a "
-            "constant, the mean accuracy of the other people.",
+            "with its standard error over people; on the grey diagonal, forecast and outcome "
+            "agree. Right: error of one forecast; dots and open markers: that of a constant, the "
+            "mean accuracy of the other people.",
             "The tables have the numbers.",
-            plots.forecast(rows),
-            plots.forecast(rows, legend=False),
+            plots.forecast(findings.result),
+            plots.forecast(findings.result, legend=False),
         )
     method = spoken(rivals.method)
     compared = tables["comparison"]
@@ -115,29 +112,57 @@ def _of_methods(findings: Findings, paper: pd.DataFrame | None) -> Iterator[Draw
             yield Drawing(
                 f"differences-{slug(against)}",
                 f"Gain of each of the {findings.nouns}: balanced accuracy of {method} minus that "
-                f"of {spoken(against)}.",
+                f"of {spoken(against)}. Right of the dashed line, {method} is better.",
                 "One histogram for each budget.",
                 plots.differences(rows, rivals.method, against),
             )
     for against in rivals.against:
         part = tables["labels_saved"].query("against == @against and accuracy == accuracy")
-        if len(part):
+        if tells_labels(part).any():
             yield Drawing(
                 f"labels-saved-{slug(against)}",
-                f"Labelled windows that {method} needs for the accuracy of "
-                f"{spoken(against)}. A dash: its smallest budget is enough, and fewer "
-                "windows were not tried.",
+                f"Labelled windows for the same accuracy. Open: those of {spoken(against)}. "
+                f"Filled: those that {method} needs, with their 95 % interval. A dash: its "
+                "smallest budget is enough, and fewer windows were not tried.",
                 "The table has the numbers.",
                 plots.labels_saved(part),
+                plots.labels_saved(part, legend=False),
             )
     chosen = with_alpha(tables["participants"])
     if chosen:
         yield Drawing(
             "alphas",
-            f"Mean alpha of each of the {findings.nouns}.",
+            f"Mean alpha of each of the {findings.nouns}, one panel for each budget. A black bar "
+            f"is the median.{_sample(findings)}",
             f"For {', '.join(method_of(name).label for name in chosen)}, at each budget.",
-            plots.alphas(rows, chosen),
+            plots.alphas(findings.drawn, chosen),
         )
+
+
+def _needed_text(findings: Findings) -> str:
+    """What the figure of windows needed shows; without answers it has one panel."""
+    share = f"{100.0 * findings.share:.3g} %"
+    table = findings.tables["needed"]
+    table = table[table["method"].isin(findings.compared)]
+    people = (
+        f"hare of people who reach a balanced accuracy of {findings.reach:g}; the dashed grey "
+        f"line is at {share}."
+    )
+    if not findings.reached:
+        return f"S{people}"
+    text = f"Left: s{people} Right: windows until {share} of people reach it, with 95 % intervals"
+    text += " over people."
+    if not np.isfinite(table["total"]).all():
+        text += " “More” is more than were tried."
+    if (table["bound"] == "<=").any():
+        text += " An arrow to the left: fewer were not tried."
+    return text
+
+
+def _sample(findings: Findings) -> str:
+    """That not all are drawn, where they are not."""
+    n_all = len(findings.participants)
+    return f" {DRAWN} of {n_all:,} are drawn, chosen at random." if findings.many else ""
 
 
 def _has_unequal(findings: Findings) -> bool:
@@ -148,7 +173,7 @@ def _of_directions(findings: Findings) -> Iterator[Drawing]:
     table = findings.tables["directions"]
     if table.empty:
         return
-    text = f"Directions of the discriminants of {findings.count(len(findings.participants))}."
+    text = f"Directions of the discriminants of {findings.count(len(table))}.{_sample(findings)}"
     if "explained" in table.attrs:
         text += " In brackets: the share of the squared affinities that a component explains."
     more = "Directions that point the same way are near each other."
@@ -166,20 +191,6 @@ def with_alpha(means: pd.DataFrame) -> list[str]:
     fixed = found.transform(lambda alpha: alpha.eq(0.0).all() or alpha.eq(1.0).all())
     chosen = means.loc[fixed.index][~fixed.astype(bool)].dropna(subset="alpha")
     return list(dict.fromkeys(chosen["method"]))
-
-
-def render(figure: Figure, image_format: str) -> bytes:
-    """Content of a picture file, the same whenever it is made."""
-    content = io.BytesIO()
-    with _settings():
-        figure.savefig(
-            content,
-            format=image_format,
-            dpi=300,
-            transparent=image_format == "svg",
-            metadata=_UNDATED[image_format],
-        )
-    return content.getvalue()
 
 
 def marker(look: MethodLook) -> str:
@@ -234,6 +245,10 @@ def inline(drawing: Drawing) -> str:
                 # Letters are the page's own.
                 value = _FONT.sub("", value)
                 element.set(name, _REFERENCE.sub(rf"{drawing.name}-\g<0>", value))
+            elif name in _PLACES:
+                value = _rounded(value)
+                if not value.startswith("rotate(0 "):
+                    element.set(name, value)
             else:
                 element.set(name, value)
         if not (element.text or "").strip():
@@ -256,17 +271,34 @@ def _local(name: str) -> str:
     return name.rpartition("}")[2]
 
 
+def _rounded(places: str) -> str:
+    """Places with two decimals, of a hundredth of a point, and single spaces."""
+    short = _NUMBER.sub(
+        lambda found: f"{float(found[0]) + 0.0:.2f}".rstrip("0").rstrip("."), places
+    )
+    return " ".join(short.replace("-0 ", "0 ").split())
+
+
 def _spread_tips(element: ElementTree.Element) -> None:
-    """Give each of the points that are drawn as one artist its own text."""
+    """Give each of the points that are drawn as one artist its own text; their look is one."""
     gid = element.get("id", "")
     if not gid.startswith("tip:"):
         return
     owner, texts = told_by(gid)
     points = [part for part in element.iter() if _local(part.tag) == "use"]
-    if len(points) == len(texts):
-        del element.attrib["id"]
-        for point, text in zip(points, texts, strict=True):
-            point.set("id", tip_id(text, owner=owner))
+    if len(points) != len(texts):
+        return
+    del element.attrib["id"]
+    if owner:
+        element.set("id", f"series:{owner}")
+    for point, text in zip(points, texts, strict=True):
+        point.set("id", tip_id(text))
+    if len({point.get("style") for point in points}) == 1:
+        # Opacity of a group would hide which points lie on one another.
+        look = points[0].attrib.get("style", "")
+        element.set("style", _OPACITY.sub(r"fill-opacity: \1; stroke-opacity: \1", look))
+        for point in points:
+            point.attrib.pop("style", None)
 
 
 def _told_by_id(value: str, prefix: str, used: set[str]) -> dict[str, str]:

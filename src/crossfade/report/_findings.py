@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,15 +12,15 @@ import pandas as pd
 from crossfade.plots import embed_directions
 from crossfade.plots._budget_axis import in_order
 from crossfade.plots._methods import spoken, without_twins
-from crossfade.study import StudyResult, verdict
+from crossfade.study import StudyResult
 from crossfade.study._budgets import budget_of, budget_text, leaves_test_windows
+from crossfade.study._crowd_gain import crowd_curve, crowd_gain
 from crossfade.study._needed import NEEDED
-from crossfade.study._resampling import cells, check_rows
-from crossfade.study._verdict import lead
+from crossfade.study._resampling import cells
 from crossfade.study._verdict import rivals as rivals_among
+from crossfade.study._verdict import sentences
 from crossfade.study.statistics import (
     SAVED,
-    by_task,
     compare,
     forecast_errors,
     labels_saved,
@@ -28,11 +29,12 @@ from crossfade.study.statistics import (
 )
 from crossfade.tasks import Task, TaskSet
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 #: What a method is compared with: of each line the first that is there.
 _USUAL = (("lda",), ("target-shrunk", "target"))
+
+#: People up to whom the page has all of them in itself, and who are drawn one by one where there
+#: are more: each is a point of several figures, and directions are compared with each other.
+MANY, DRAWN = 1000, 300
 
 
 class Rivals(NamedTuple):
@@ -46,62 +48,75 @@ class Rivals(NamedTuple):
 class Findings:
     """What a report says, before it is written anywhere.
 
-    `rows` are those of the study; `tasks` has all tasks by name, whether they took part or not;
+    `result` is the study's; `tasks` has all tasks by name, whether they took part or not;
     `reach` is the accuracy that a `share` of people is to reach; `headline` says how many windows
-    that takes; `rivals` is None if no method has an accuracy; `tables` are `needed`, `summary`,
-    `forecast`, `reliability`, `probabilities`, `comparison`, `labels_saved`, `participants`,
-    `directions`, `left_out` and `failures`.
+    that takes, and `statistics` how sure that is; `rivals` is None if no method has an accuracy;
+    `tables` are `needed`, `summary`, `forecast`, `reliability`, `probabilities`, `comparison`,
+    `labels_saved`, `participants`, `directions`, `left_out` and `failures`, and `crowd` and
+    `crowd_gain` where smaller crowds were tried; `class_names` is what people read in the place of
+    labels, and `notes` what may mislead in the table.
     """
 
-    rows: pd.DataFrame
+    result: StudyResult
     tasks: dict[str, Task]
     reach: float
     share: float
     headline: str
-    verdict: str
+    statistics: tuple[str, ...]
     rivals: Rivals | None
     tables: dict[str, pd.DataFrame]
+    class_names: Mapping[Any, str]
+    notes: tuple[str, ...]
 
     @classmethod
     def of(
-        cls, result: StudyResult, tasks: Iterable[Task], reach: float = 0.75, share: float = 0.8
+        cls,
+        result: StudyResult,
+        tasks: Iterable[Task],
+        reach: float = 0.75,
+        share: float = 0.8,
+        notes: Sequence[str] = (),
     ) -> Findings:
         """Findings of a study that was run on these tasks."""
-        rows = check_rows(result.rows)
+        means = result.means
         named = {
             task.name if task.name is not None else f"task {place + 1}": task
             for place, task in enumerate(TaskSet(tasks))
         }
-        missing = [name for name in dict.fromkeys(rows["task"]) if name not in named]
+        missing = [name for name in dict.fromkeys(means["task"]) if name not in named]
         if missing:
             raise ValueError(
                 f"The study has rows of {len(missing)} tasks that are not among the tasks, such as "
                 f"{missing[0]!r}. Pass the tasks that it was run on."
             )
-        rivals = _rivals_of(rows)
-        means = by_task(rows)
+        rivals = _rivals_of(means)
+        taking_part = list(dict.fromkeys(means["task"]))
         tables = {
             "needed": _needed(result, reach, share),
-            "summary": summarise(rows),
-            "forecast": forecast_errors(rows),
-            "reliability": reliability(rows),
-            "probabilities": _probabilities(rows),
-            "comparison": _comparison(rows, rivals),
-            "labels_saved": _labels_saved(rows, rivals),
+            "summary": summarise(means),
+            "forecast": forecast_errors(result),
+            "reliability": reliability(result),
+            "probabilities": _probabilities(means),
+            "comparison": _comparison(means, rivals),
+            "labels_saved": _labels_saved(means, rivals),
             "participants": means,
-            "directions": _directions(_taking_part(means, named)),
-            "left_out": _left_out(rows, named),
+            "directions": _directions(_taking_part(means, named, _some(taking_part))),
+            "left_out": _left_out(means, named),
             "failures": result.failures,
         }
-        whole = verdict(result, reach, share)
-        first = next(iter(lead(result, reach, share)), whole)
-        return cls(result.rows, named, reach, share, first, whole, rivals, tables)
+        if len(result.by_sources):
+            tables["crowd"] = crowd_curve(result.by_sources)
+            tables["crowd_gain"] = crowd_gain(result.by_sources)
+        headline, *statistics = sentences(result, reach, share)
+        names = tasks.class_names if isinstance(tasks, TaskSet) else {}
+        about = (rivals, tables, names, tuple(notes))
+        return cls(result, named, reach, share, headline, tuple(statistics), *about)
 
     @property
     def answer(self) -> str:
         """Who is more accurate with the fewest windows: one sentence, and the number in another."""
         if self.rivals is None:
-            return self.verdict
+            return self.headline
         means = self.tables["participants"]
         found = means[means["balanced_accuracy"].notna()]
         own = found[found["method"] == self.rivals.method]
@@ -143,6 +158,11 @@ class Findings:
         return list(dict.fromkeys(self.tables["summary"]["method"]))
 
     @property
+    def reached(self) -> bool:
+        """Whether with some method enough people reach the accuracy that they are to reach."""
+        return bool(np.isfinite(self.tables["needed"]["total"].astype(float)).any())
+
+    @property
     def compared(self) -> list[str]:
         """The methods but for those whose accuracy is that of another."""
         return without_twins(self.methods)
@@ -161,6 +181,18 @@ class Findings:
     def n_classes(self) -> int:
         """Classes of the study; targets have all of them."""
         return max(len(task.classes) for task in self.participants)
+
+    @property
+    def many(self) -> bool:
+        """Whether there are too many people to show all of them on the page."""
+        return len(self.participants) > MANY
+
+    @property
+    def drawn(self) -> pd.DataFrame:
+        """Means of those who are drawn one by one: all, or of many a few hundred at random."""
+        means = self.tables["participants"]
+        names = _some(list(dict.fromkeys(means["task"])))
+        return means[means["task"].isin(names)]
 
     @property
     def nouns(self) -> str:
@@ -184,9 +216,19 @@ def _answer(line: pd.Series, name: str, against: str, count: str) -> str:
     return f"{name} is about as accurate as {against}"
 
 
-def _taking_part(means: pd.DataFrame, tasks: dict[str, Task]) -> TaskSet:
-    there = set(means["task"])
+def _taking_part(
+    means: pd.DataFrame, tasks: dict[str, Task], some: set[str] | None = None
+) -> TaskSet:
+    """Tasks that have rows; only some of them, where it is said which."""
+    there = set(means["task"]) if some is None else some
     return TaskSet(replace(task, name=name) for name, task in tasks.items() if name in there)
+
+
+def _some(names: list[str]) -> set[str]:
+    """All names, or of many a few hundred at random, always the same."""
+    if len(names) <= MANY:
+        return set(names)
+    return set(np.random.default_rng(0).choice(names, DRAWN, replace=False).tolist())
 
 
 def _directions(tasks: TaskSet) -> pd.DataFrame:
@@ -196,8 +238,8 @@ def _directions(tasks: TaskSet) -> pd.DataFrame:
     return embed_directions(tasks)
 
 
-def _rivals_of(rows: pd.DataFrame) -> Rivals | None:
-    found = list(dict.fromkeys(rows.loc[rows["balanced_accuracy"].notna(), "method"]))
+def _rivals_of(means: pd.DataFrame) -> Rivals | None:
+    found = list(dict.fromkeys(means.loc[means["balanced_accuracy"].notna(), "method"]))
     if not found:
         return None
     method, usual = rivals_among(found)
@@ -208,15 +250,15 @@ def _rivals_of(rows: pd.DataFrame) -> Rivals | None:
 
 def _needed(result: StudyResult, reach: float, share: float) -> pd.DataFrame:
     """Windows that a new person needs; empty where no budget has as many of each class."""
-    if all(isinstance(budget_of(one), tuple) for one in set(result.rows["budget"])):
+    if all(isinstance(budget_of(one), tuple) for one in set(result.means["budget"])):
         return pd.DataFrame(columns=NEEDED)
     return result.needed(reach, share)
 
 
-def _probabilities(rows: pd.DataFrame) -> pd.DataFrame:
+def _probabilities(means: pd.DataFrame) -> pd.DataFrame:
     """How good the probabilities are, for methods that have some: means over tasks."""
     lines = []
-    for method, budget, part in cells(by_task(rows)):
+    for method, budget, part in cells(means):
         own = part[part["log_loss"].notna() | part["brier"].notna()]
         if len(own):
             scores = own[["log_loss", "brier"]].mean()
@@ -225,25 +267,27 @@ def _probabilities(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=columns)
 
 
-def _comparison(rows: pd.DataFrame, rivals: Rivals | None) -> pd.DataFrame:
+def _comparison(means: pd.DataFrame, rivals: Rivals | None) -> pd.DataFrame:
     against = rivals.against if rivals else ()
-    parts = [compare(rows, name) for name in against]
+    parts = [compare(means, name) for name in against]
     return (
-        pd.concat(parts, ignore_index=True) if parts else compare(rows, rows["method"].iloc[0], [])
+        pd.concat(parts, ignore_index=True)
+        if parts
+        else compare(means, means["method"].iloc[0], [])
     )
 
 
-def _labels_saved(rows: pd.DataFrame, rivals: Rivals | None) -> pd.DataFrame:
+def _labels_saved(means: pd.DataFrame, rivals: Rivals | None) -> pd.DataFrame:
     if rivals is None or not rivals.against:
         return pd.DataFrame(columns=SAVED)
-    parts = [labels_saved(rows, rivals.method, name) for name in rivals.against]
+    parts = [labels_saved(means, rivals.method, name) for name in rivals.against]
     return pd.concat(parts, ignore_index=True)
 
 
-def _left_out(rows: pd.DataFrame, tasks: dict[str, Task]) -> pd.DataFrame:
+def _left_out(means: pd.DataFrame, tasks: dict[str, Task]) -> pd.DataFrame:
     """Tasks that have no rows of some budget, and why."""
-    budgets = sorted(set(rows["budget"]))
-    there = rows.groupby("task")["budget"].unique().to_dict()
+    budgets = sorted(set(means["budget"]))
+    there = means.groupby("task")["budget"].unique().to_dict()
     n_classes = max(len(task.classes) for task in tasks.values())
     lines = []
     for name, task in tasks.items():
@@ -264,3 +308,8 @@ def _reason(counts: list[int], budget: float) -> str:
     if not leaves_test_windows(budget_of(budget), counts):
         return "no window of each class left to test on"
     return "not in the rows: its classes do not differ in any feature, or it was not run"
+
+
+def tells_labels(table: pd.DataFrame) -> pd.Series[bool]:
+    """Which lines say how many labels are saved: not those where fewer would have to be tried."""
+    return table["saved"].notna() & ((table["bound"] != "<=") | (table["saved"] >= 0.05))

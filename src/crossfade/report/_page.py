@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import platform
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -14,9 +13,10 @@ import pandas as pd
 
 from crossfade._version import __version__
 from crossfade.plots._methods import looks, method_of, spoken
+from crossfade.report import _tables
 from crossfade.report._figures import Drawing, inline, marker, slug, with_alpha
 from crossfade.report._findings import Findings
-from crossfade.report._text import NOTHING, Table, needed_table, number, saved_table, table_of
+from crossfade.report._text import class_text, number, table_of
 
 #: What each table holds, by the name of its file.
 CONTENTS = {
@@ -31,11 +31,15 @@ CONTENTS = {
     "directions": "place of each task in the figure of directions, and its cluster",
     "left_out": "tasks that are left out, and why",
     "failures": "splits that failed, and why",
+    "crowd": "accuracy of each method and budget by the people in the crowd",
+    "crowd_gain": "what more people in the crowd would bring",
 }
 _SPLITS = {
     "consecutive": "Labelled windows are consecutive and start at random.",
     "chronological": "Labelled windows are the first in time, as in a real session.",
     "random": "Labelled windows are drawn at random.",
+    "next-session": "Labelled windows are consecutive and start at random, in later sessions of "
+    "people who have been there before.",
 }
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")
 
@@ -64,23 +68,30 @@ def page(
     package = files("crossfade.report")
     figures = {one.name: {"svg": Markup(inline(one)), "text": one.text} for one in drawings}
     n_splits = int(findings.tables["participants"]["n_splits"].max())
-    failures, n_failed = _failed(findings)
+    failures, n_failed = _tables.failed(findings)
+    far = [f"{name}.csv" for name in _tables.LONG] if findings.many else []
     return templates.get_template("page.html.j2").render(
         style=Markup(package.joinpath("page.css").read_text("utf-8")),
         script=Markup(package.joinpath("page.js").read_text("utf-8")),
         # No name in the data may end the element that holds them.
-        data=Markup(json.dumps(dict(tables), ensure_ascii=False).replace("<", "\\u003c")),
+        data=Markup(
+            _tables.script_text({name: text for name, text in tables.items() if name not in far})
+        ),
+        far=far,
+        people=Markup(_tables.script_text(_tables.people_index(findings))) if findings.many else "",
         version=__version__,
         title=title,
         headline=_kept_together(findings.headline),
-        verdict=_kept_together(findings.verdict.removeprefix(findings.headline).strip()),
+        statistics=[_kept_together(text) for text in findings.statistics],
         answer=findings.answer,
         reach=f"{findings.reach:g}",
         share=f"{100.0 * findings.share:.3g}",
-        needed=_needed(findings),
+        needed=_tables.needed(findings),
+        reached=findings.reached,
         never=_never(findings),
         oracles=_oracles(findings),
         twins=_twins(findings),
+        notes=findings.notes,
         facts=_facts(findings, n_splits),
         run=_run(findings, n_splits, about, rows_name),
         nouns=findings.nouns,
@@ -93,7 +104,7 @@ def page(
         has_paper=_has_paper(findings, printed),
         has_seeing=any(method_of(name).given for name in findings.methods),
         legend={
-            name: {"label": look.label, "marker": Markup(marker(look))}
+            name: {"label": look.label, "marker": Markup(marker(look)), "given": look.given}
             for name, look in looks(findings.compared if "accuracy" in figures else []).items()
         },
         figures={
@@ -102,25 +113,28 @@ def page(
             "alphas": figures.get("alphas"),
             "forecast": figures.get("forecast"),
             "vectors": figures.get("projection-vectors"),
+            "crowd": figures.get("crowd"),
         },
-        accuracies=_accuracies(findings, printed),
+        accuracies=_tables.accuracies(findings, printed),
         gains=_gains(findings, figures),
         spoken=spoken(findings.rivals.method) if findings.rivals else "",
-        participants=_participants(findings),
-        saved=_saved(findings),
+        participants=_tables.participants(findings),
+        crowd=_crowd(findings),
+        crowd_table=_tables.crowd(findings),
+        saved=_tables.saved(findings),
         with_alpha=with_alpha(findings.tables["participants"]),
-        forecasts=_forecasts(findings),
-        forecast=_forecast(findings),
+        one_forecast=_one_forecast(findings),
+        forecast=_tables.forecast(findings),
         reliability=table_of(findings.tables["reliability"], "Forecasts grouped by their value"),
-        probabilities=_probabilities(findings),
-        left_out=_left_out(findings),
+        probabilities=_tables.probabilities(findings),
+        left_out=_tables.left_out(findings),
         failed=failures,
         n_failed=n_failed,
         split_kind=_SPLITS.get(str(about.get("splits")), ""),
         methods={_with_name(name): method_of(name).text for name in findings.methods},
         software=_software(),
         rows_name=rows_name,
-        contents=CONTENTS,
+        contents={name: what for name, what in CONTENTS.items() if name in findings.tables},
     )
 
 
@@ -145,7 +159,7 @@ def _facts(findings: Findings, n_splits: int) -> list[str]:
 def _run(
     findings: Findings, n_splits: int, about: Mapping[str, object], rows_name: str
 ) -> dict[str, str]:
-    """What was run, by name; `about` may call the classes and add more."""
+    """What was run, by name; `about` may add more."""
     means = findings.tables["participants"]
     tasks = findings.participants
     n_groups = means["group"].nunique()
@@ -156,17 +170,14 @@ def _run(
     names = tasks.feature_names or ()
     shown = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
     windows = means.groupby("budget")["n_labelled"].agg(["min", "max"])
-    called = about.get("classes")
-    classes = called if isinstance(called, Mapping) else {}
     of_each = [
-        f"{n:,} of {classes.get(label, f'class {label}')}"
+        f"{n:,} of {class_text(findings.class_names, label)}"
         for label, n in zip(labels.tolist(), counts, strict=True)
     ]
     known = {
         findings.nouns: f"{len(tasks)}"
         + ("" if n_groups == len(tasks) else f" of {n_groups} participants"),
-        "windows": f"{sizes.sum():,}, {spread} of each of the {findings.nouns}; "
-        + ", ".join(of_each),
+        "windows": f"{sizes.sum():,}; {spread} per {findings.nouns[:-1]}; {', '.join(of_each)}",
         "features": f"{n_features}" + (f": {shown}" if shown else ""),
         "methods": ", ".join(method_of(name).label for name in findings.methods),
         "labelled": "; ".join(
@@ -174,14 +185,10 @@ def _run(
             for budget, label in findings.budgets.items()
         ),
         "splits": f"{n_splits} of each task and budget",
-        "rows": f"{len(findings.rows):,}, in {rows_name}",
+        "rows": f"{means['n_splits'].sum():,}, in {rows_name}",
         "version": f"Crossfade {__version__}",
     }
-    more = {
-        str(name): str(value)
-        for name, value in about.items()
-        if value is not None and not (name == "classes" and classes)
-    }
+    more = {str(name): str(value) for name, value in about.items() if value is not None}
     if "splits" in more:
         more["splits"] = f"{known['splits']}, {more['splits']}"
     return {name.capitalize(): text for name, text in (known | more).items()}
@@ -195,56 +202,6 @@ def _has_paper(findings: Findings, printed: pd.DataFrame) -> bool:
     ours = findings.tables["summary"][["method", "budget"]]
     names = ["classifier", "proportion"]
     return bool(len(ours.merge(printed, left_on=["method", "budget"], right_on=names)))
-
-
-def _accuracies(findings: Findings, printed: pd.DataFrame) -> Table:
-    summary = findings.tables["summary"]
-    found = {(one["method"], one["budget"]): one for one in summary.to_dict("records")}
-    values = printed.set_index(["classifier", "proportion"])["value"].to_dict()
-    # Methods that see test windows do not compete, nor do means over fewer tasks.
-    seeing = set(findings.methods) - set(_fair(findings))
-    fair = summary[~summary["method"].isin(seeing) & (summary["n_left_out"] == 0)]
-    highest = fair.groupby("budget")["mean"].max().round(3).to_dict()
-    lines, best = [], set()
-    for place, method in enumerate(_bounds_last(findings.compared)):
-        look = method_of(method)
-        cells = ["\n".join(filter(None, (look.label, look.given)))]
-        for column, budget in enumerate(findings.budgets, 1):
-            one = found.get((method, budget))
-            cells.append(NOTHING if one is None else _accuracy(one, values.get((method, budget))))
-            if one is None or method in seeing or one["n_left_out"]:
-                continue
-            if round(one["mean"], 3) == highest.get(budget):
-                best.add((place, column))
-        lines.append(cells)
-    return Table(
-        ["method", *findings.budgets.values()],
-        lines,
-        "Mean balanced accuracy of each method and budget",
-        [True] + [False] * len(findings.budgets),
-        best=frozenset(best),
-    )
-
-
-def _fair(findings: Findings) -> list[str]:
-    """Methods that may win: they see neither test windows nor their labels."""
-    return [name for name in findings.methods if not method_of(name).given]
-
-
-def _bounds_last(names: Sequence[str]) -> list[str]:
-    """Methods in order, those that see more than they may at the end, next to each other."""
-    return sorted(names, key=lambda name: bool(method_of(name).given))
-
-
-def _needed(findings: Findings) -> Table | None:
-    table = findings.tables["needed"]
-    if not table["n_people"].any():
-        return None
-    names = _bounds_last(findings.compared)
-    in_order = table.set_index("method").reindex(
-        [one for one in names if one in set(table["method"])]
-    )
-    return needed_table(in_order.reset_index(), names, _fair(findings))
 
 
 def _never(findings: Findings) -> str:
@@ -284,168 +241,73 @@ def _twins(findings: Findings) -> str:
     return f"{labels} predicts the same labels as without calibration." if names else ""
 
 
-def _forecast(findings: Findings) -> Table:
-    """How true single forecasts are; the rest of the table is in its file."""
-    columns = ["method", "budget", "rms", "constant_rms", "coverage_68", "coverage_90", "forecast"]
-    columns += ["outcome", "bias", "correlation", "n_splits"]
-    table = findings.tables["forecast"][columns]
-    # Before the first label all forecasts are a constant of the others, which goes against them.
-    table = table.assign(correlation=table["correlation"].where(table["budget"] > 0.0))
-    return table_of(table, "How true one forecast is")
-
-
-def _probabilities(findings: Findings) -> Table | None:
-    """Log loss of each method and budget, and below it the Brier score."""
-    table = findings.tables["probabilities"]
-    if table.empty:
-        return None
-    found = {(one["method"], one["budget"]): one for one in table.to_dict("records")}
-    fair = set(_fair(findings))
-    most = table.groupby("budget")["n_tasks"].max().to_dict()
-    least: dict[float, float] = {}
-    for (method, budget), one in found.items():
-        if method in fair and one["n_tasks"] == most[budget] and np.isfinite(one["log_loss"]):
-            least[budget] = min(least.get(budget, np.inf), round(one["log_loss"], 3))
-    lines, best = [], set()
-    # LDA and its twin differ here.
-    names = [name for name in _bounds_last(findings.methods) if name in set(table["method"])]
-    for place, method in enumerate(names):
-        cells = [method_of(method).label]
-        for column, budget in enumerate(findings.budgets, 1):
-            if (method, budget) not in found:
-                cells.append(NOTHING)
-                continue
-            one = found[method, budget]
-            cells.append(f"{number(one['log_loss'])}\nBrier {number(one['brier'])}")
-            competes = method in fair and one["n_tasks"] == most[budget]
-            if competes and round(one["log_loss"], 3) == least.get(budget):
-                best.add((place, column))
-        lines.append(cells)
-    heads = ["method", *findings.budgets.values()]
-    caption = "Log loss, and below it the Brier score"
-    return Table(
-        heads, lines, caption, [True] + [False] * len(findings.budgets), best=frozenset(best)
-    )
-
-
-def _accuracy(one: Mapping[Hashable, Any], printed: float | None) -> str:
-    """Mean, and below it what it is of, if not of what the others are."""
-    parts = [number(one["mean"])]
-    if np.isfinite(one["low"]):
-        parts.append(f"{one['low']:.2f}–{one['high']:.2f}")
-    n_tasks, n_failed = one["n_tasks"], one["n_failed"]
-    if one["n_left_out"]:
-        parts.append(f"{n_tasks} of {n_tasks + one['n_left_out']} tasks" if n_tasks else "failed")
-    elif n_failed:
-        parts.append(f"{n_failed} split{'s' * (n_failed > 1)} failed")
-    if printed is not None:
-        parts.append(f"paper {printed:.3f}")
-    return "\n".join(parts)
-
-
 def _gains(findings: Findings, figures: Mapping[str, Any]) -> list[dict[str, Any]]:
     """For each rival: names, figures, and the table of differences."""
-    rivals, table = findings.rivals, findings.tables["comparison"]
+    rivals = findings.rivals
     if rivals is None:
         return []
-    columns = ["budget", "n_labelled", "wins", "ties", "losses", "mean_difference", "low", "high"]
-    columns += ["min_difference", "max_difference", "p_value", "p_holm"]
-    method, gains = method_of(rivals.method).label, []
-    for name in rivals.against:
-        against = method_of(name).label
-        own = (table["method"] == rivals.method) & (table["against"] == name)
-        # A budget at which no task has both says nothing.
-        shown = table.loc[own & (table["n_tasks"] > 0), columns]
-        gains.append(
-            {
-                "method": method,
-                "against": against,
-                "spoken": f"{spoken(rivals.method)} minus {spoken(name)}",
-                "figure": figures.get(f"differences-{slug(name)}"),
-                "saved": figures.get(f"labels-saved-{slug(name)}"),
-                "table": table_of(shown, f"Gain in balanced accuracy of {method} over {against}"),
-            }
-        )
-    return gains
+    return [
+        {
+            "method": method_of(rivals.method).label,
+            "against": method_of(name).label,
+            "spoken": f"{spoken(rivals.method)} minus {spoken(name)}",
+            "figure": figures.get(f"differences-{slug(name)}"),
+            "saved": figures.get(f"labels-saved-{slug(name)}"),
+            "table": _tables.gain(findings, name),
+        }
+        for name in rivals.against
+    ]
 
 
-def _participants(findings: Findings) -> Table:
-    means, rivals = findings.tables["participants"], findings.rivals
-    accuracies: dict[tuple[str, float], dict[str, float]] = {}
-    facts: dict[tuple[str, float], tuple[str, float]] = {}
-    for one in means.to_dict("records"):
-        key = (one["task"], one["budget"])
-        facts[key] = (one["group"], one["n_labelled"])
-        accuracies.setdefault(key, {})[one["method"]] = one["balanced_accuracy"]
-    grouped = findings.nouns == "tasks"
-    words = [findings.nouns[:-1], "labelled", *(["group"] if grouped else [])]
-    numbers = ["windows", *(method_of(name).label for name in findings.compared)]
-    lines = []
-    for (task, budget), found in accuracies.items():
-        group, n_labelled = facts[task, budget]
-        line = [task, findings.budgets[budget], *([group] if grouped else [])]
-        line += [number(n_labelled, 0)]
-        line += [number(found.get(name, np.nan)) for name in findings.compared]
-        if rivals is not None and rivals.against:
-            both = (found.get(name, np.nan) for name in (rivals.method, rivals.against[0]))
-            line.append(number(next(both) - next(both), signed=True))
-        lines.append(line)
-    if rivals is not None and rivals.against:
-        numbers.append("gain")
-    are_text = [True] * len(words) + [False] * len(numbers)
-    caption = f"Balanced accuracy of each of the {findings.nouns}"
-    return Table([*words, *numbers], lines, caption, are_text, name="participants")
-
-
-def _saved(findings: Findings) -> Table | None:
-    rivals = findings.rivals
-    return saved_table(findings.tables["labels_saved"], rivals.method) if rivals else None
-
-
-def _forecasts(findings: Findings) -> list[str]:
-    """What one forecast of each method is worth, beside a constant."""
-    table = findings.tables["forecast"]
+def _crowd(findings: Findings) -> list[str]:
+    """What ten more people would bring, in words, for the method that the report is about."""
+    table = findings.tables.get("crowd_gain")
+    if table is None or table.empty:
+        return []
+    method = findings.rivals.method if findings.rivals else ""
+    if method not in set(table["method"]):
+        method = str(table["method"].iloc[0])
     texts = []
-    for method in dict.fromkeys(table["method"]):
-        own = table[table["method"] == method]
-        weights = own["n_splits"] / own["n_splits"].sum()
-        rms, constant = (
-            float(np.sqrt((weights * own[name] ** 2).sum(skipna=False)))
-            for name in ("rms", "constant_rms")
+    for line in table[table["method"] == method].to_dict("records"):
+        interval = ""
+        if np.isfinite(line["low"]):
+            low, high = (number(line[name], signed=True) for name in ("low", "high"))
+            interval = f" (95 % interval {low} to {high})"
+        texts.append(
+            f"{findings.budgets[line['budget']]}: {number(line['accuracy'])} with a crowd of "
+            f"{line['n_sources']}; {line['more']} more people would bring "
+            f"{number(line['gain'], signed=True)}{interval}."
         )
-        bias = round(float((weights * own["bias"]).sum()), 3)
-        off = f"{abs(bias):.3f} too {'high' if bias > 0.0 else 'low'}" if bias else "right"
-        text = f"{method_of(method).label}: one forecast is off by {number(rms)} (root mean square)"
-        if np.isfinite(constant):
-            text += f", a constant by {number(constant)}"
-        text += f"; on average it is {off}."
-        held = [
-            f"{level} % interval holds {100.0 * (weights * own[f'coverage_{level}']).sum():.0f} %"
-            for level in (68, 90)
-            if own[f"coverage_{level}"].notna().all()
-        ]
-        texts.append(f"{text} Its {' and its '.join(held)} of the outcomes." if held else text)
-    return texts
+    return [f"With {spoken(method)}:", *map(_kept_together, texts)]
 
 
-def _left_out(findings: Findings) -> Table | None:
-    frame = findings.tables["left_out"]
-    if frame.empty:
-        return None
-    return table_of(frame.assign(budget=frame["budget"].map(findings.budgets)), "Tasks left out")
-
-
-def _failed(findings: Findings) -> tuple[Table | None, int]:
-    """Failures by method, budget and message, and how many splits failed."""
-    n_failed = int(findings.tables["summary"]["n_failed"].sum())
-    frame = findings.tables["failures"]
-    if not n_failed or frame.empty:
-        return None, n_failed
-    frame = frame.assign(budget=frame["budget"].map(findings.budgets))
-    groups = frame.groupby(["method", "budget", "message"], sort=False)
-    some = groups.agg(n_tasks=("task", "nunique"), n=("n", "sum")).reset_index()
-    columns = ["method", "budget", "n_tasks", "n", "message"]
-    return table_of(some[columns], "Splits that failed"), n_failed
+def _one_forecast(findings: Findings) -> str:
+    """What one forecast is worth beside a constant, for the method that the report is about."""
+    table = findings.tables["forecast"]
+    if table.empty:
+        return ""
+    names = list(dict.fromkeys(table["method"]))
+    method = findings.rivals.method if findings.rivals else ""
+    method = method if method in names else str(names[0])
+    own = table[table["method"] == method]
+    weights = own["n_splits"] / own["n_splits"].sum()
+    rms, constant = (
+        float(np.sqrt((weights * own[name] ** 2).sum(skipna=False)))
+        for name in ("rms", "constant_rms")
+    )
+    bias = round(float((weights * own["bias"]).sum()), 3)
+    off = f"{abs(bias):.3f} too {'high' if bias > 0.0 else 'low'}" if bias else "right"
+    text = f"{method_of(method).label}: one forecast is off by {number(rms)} (root mean square)"
+    if np.isfinite(constant):
+        text += f", a constant by {number(constant)}"
+    text += f"; on average it is {off}."
+    held = [
+        f"{level} % interval holds {100.0 * (weights * own[f'coverage_{level}']).sum():.0f} %"
+        for level in (68, 90)
+        if own[f"coverage_{level}"].notna().all()
+    ]
+    text += f" Its {' and its '.join(held)} of the outcomes." if held else ""
+    return _kept_together(text)
 
 
 def _software() -> str:

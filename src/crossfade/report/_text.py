@@ -1,4 +1,4 @@
-"""Tables as people read them, in Markdown and on the page."""
+"""Numbers, names and tables as people read them, in Markdown and on the page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from crossfade.plots._methods import method_of
 from crossfade.study._budgets import budget_text
-from crossfade.study._verdict import duration
 from crossfade.study.statistics import p_text
 
 if TYPE_CHECKING:
@@ -44,13 +43,25 @@ _HEADS = {
     "forecast": "mean forecast",
     "outcome": "mean outcome",
     "brier": "Brier score",
-    "reached": "reach it at last",
+    "reached": "reach it in the end",
     "total": "in all",
     "n_people": "people",
     "n_never": "never reach it",
+    "n_sources": "people in the crowd",
+    "last": "gained by the last step",
+    "gain": "by ten more",
+    "limit": "with an endless crowd",
 }
-_SIGNED = {"mean_difference", "median_difference", "max_difference", "min_difference", "bias"}
-_WHOLE = {"n_labelled", "wins", "ties", "losses", "smaller_class", "n"}
+_SIGNED = {
+    "last",
+    "gain",
+    "mean_difference",
+    "median_difference",
+    "max_difference",
+    "min_difference",
+    "bias",
+}
+_WHOLE = {"n_labelled", "n_sources", "wins", "ties", "losses", "smaller_class", "n"}
 _PERCENT = {"share_saved", "coverage_68", "coverage_90", "reached", "share"}
 _DIGITS = {
     "windows": 0,
@@ -147,101 +158,6 @@ def _in_markdown(text: str) -> str:
     return " ".join(text.split())
 
 
-def saved_table(frame: pd.DataFrame, method: str) -> Table:
-    """Labels saved by `method`: what each side needs for one accuracy, and the difference."""
-    label = method_of(method).label
-    lines = [
-        [
-            method_of(line["against"]).label,
-            number(line["accuracy"]),
-            number(line["n_labelled"], 0),
-            _needed(line),
-            _saved(line),
-        ]
-        for line in frame.to_dict("records")
-    ]
-    heads = ["compared with", "accuracy", "it needs", f"{label} needs", "windows saved"]
-    caption = f"Labelled windows that {label} saves"
-    return Table(heads, lines, caption, [True, False, False, False, False])
-
-
-def _needed(line: Mapping[Any, Any]) -> str:
-    sign = {"<=": "at most ", ">": "more than "}.get(line["bound"], "")
-    return f"{sign}{number(line['needed'], 0 if sign else 1)}"
-
-
-def _saved(line: Mapping[Any, Any]) -> str:
-    """Windows saved with their share, and below them the interval."""
-    saved, bound = line["saved"], line["bound"]
-    if not np.isfinite(saved):
-        return NOTHING
-    if bound == ">":
-        return "none"
-    if bound == "<=" and saved < 0.05:
-        return "unknown\nfewer were not tried"
-    if saved < 0.05:
-        text = "none"
-    else:
-        at_least = "at least " if bound == "<=" else ""
-        text = f"{at_least}{number(saved, 1)} ({100.0 * line['share_saved']:.0f} %)"
-    # An end of the interval beyond the budgets that were run is not a number.
-    low = number(line["low"], 1) if line["low"] >= 0.05 else "none"
-    if np.isfinite(line["high"]):
-        return f"{text}\n95 % interval {low} to {number(max(line['high'], 0.0), 1)}"
-    return f"{text}\n95 % interval {low} or more"
-
-
-def needed_table(frame: pd.DataFrame, names: Sequence[str], fair: Sequence[str]) -> Table:
-    """Windows that a new person needs, by method; the fewest of those that are `fair` stand out."""
-    frame = frame[frame["method"].isin(names)]
-    # Who lacks people is easily the best.
-    fair = [
-        one["method"]
-        for one in frame.to_dict("records")
-        if one["method"] in fair and not one["n_left_out"]
-    ]
-    has_seconds = bool(frame["seconds"].notna().any())
-    heads = ["method", "windows of each class", "in all", *(["time"] if has_seconds else [])]
-    heads += ["reach it at last", "never reach it", "accuracy is flat from"]
-    fewest = frame.loc[frame["method"].isin(fair), "total"].min()
-    lines, best = [], set()
-    for place, line in enumerate(frame.to_dict("records")):
-        total = line["total"] if np.isfinite(line["total"]) else np.nan
-        cells = [method_of(line["method"]).label, _windows(line), _count(line, total)]
-        if has_seconds:
-            known = np.isfinite(line["seconds"]) and line["seconds"] > 0.0
-            cells.append(duration(line["seconds"]) if known else NOTHING)
-        people = line["n_people"]
-        cells += [
-            f"{100.0 * line['reached']:.0f} %" if people else NOTHING,
-            f"{line['n_never']} of {people}" if people else NOTHING,
-            _flat(line) if people else NOTHING,
-        ]
-        lines.append(cells)
-        if line["method"] in fair and np.isfinite(fewest) and line["total"] == fewest:
-            best.add((place, 1))
-    caption = "Windows that a new person needs, by method"
-    are_text = [True] + [False] * (len(heads) - 1)
-    return Table(heads, lines, caption, are_text, best=frozenset(best))
-
-
-def _windows(line: Mapping[Any, Any]) -> str:
-    """Windows of each class, and below them the interval."""
-    text = _count(line, line["windows"])
-    low, high = line["low"], line["high"]
-    if not np.isfinite(low) or low == high:
-        return text
-    return f"{text}\n95 % interval {low:g} {f'to {high:g}' if np.isfinite(high) else 'or more'}"
-
-
-def _count(line: Mapping[Any, Any], value: float) -> str:
-    if not line["n_people"] or np.isnan(value):
-        return NOTHING
-    if np.isposinf(value):
-        return "not reached"
-    return f"{'at most ' if line['bound'] == '<=' else ''}{value:g}"
-
-
-def _flat(line: Mapping[Any, Any]) -> str:
-    """Windows of each class from where on the mean accuracy does not rise."""
-    return "still rises" if np.isnan(line["flat_from"]) else f"{line['flat_from']:g}"
+def class_text(names: Mapping[Any, str], label: object) -> str:
+    """What people read in the place of a label: its name, the label if it is a word, "class 1"."""
+    return names.get(label) or (label if isinstance(label, str) else f"class {label}")

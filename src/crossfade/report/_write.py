@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossfade._atomic import write_whole
+from crossfade._files import write_whole
 from crossfade._validate import check_choice
 from crossfade.study import StudyResult
 from crossfade.study._published import published
 from crossfade.tasks import Task
+from crossfade.tasks._parquet import write_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,20 +35,22 @@ def write_report(
     about: Mapping[str, object] | None = None,
     reach: float = 0.75,
     share: float = 0.8,
+    notes: Sequence[str] = (),
 ) -> list[Path]:
     """Write all that a study found: rows, tables, figures and ``report.html``.
 
-    The page needs nothing but itself, and Jinja2 to be written. All files but ``rows``, which has
-    the seconds that each split took, are the same whenever they are written; files that are already
-    there are left alone. Without matplotlib there are no figures; without pyarrow the rows are in a
-    CSV file.
+    The page needs nothing but itself, and Jinja2 to be written; above 1,000 people it loads their
+    lines from files beside it, in the folder ``people``, when they are asked for. All files but
+    ``rows``, which has the seconds that each split took, are the same whenever they are written;
+    files that are already there are left alone. Without matplotlib there are no figures; without
+    pyarrow the rows are in a CSV file.
 
     Parameters
     ----------
     result : StudyResult
         What was found.
     tasks : TaskSet or iterable of Task
-        What the study was run on.
+        What the study was run on; classes are called by its ``class_names``.
     folder : str or path-like
         Where to; made if need be.
     title : str or None, default=None
@@ -59,11 +61,12 @@ def write_report(
         Mean balanced accuracies of the paper to show beside ours, with the columns `proportion`,
         `classifier` and `value`.
     about : mapping of str to object, optional
-        What else to say about the run, such as its seed, its kind of splits or its date. `classes`
-        may be a mapping from labels to the names that people read.
+        What else to say about the run, such as its seed, its kind of splits or its date.
     reach, share : float, default=0.75 and 0.8
         The report opens with how many windows a new person needs until this `share` of people
         reaches this balanced accuracy.
+    notes : sequence of str, default=()
+        What a reader must know first, at the head of the page: what may mislead in the table.
 
     Returns
     -------
@@ -86,24 +89,28 @@ def write_report(
     """
     from crossfade.report._findings import Findings
     from crossfade.report._page import CONTENTS, page
+    from crossfade.report._tables import people_files
     from crossfade.report._text import markdown
 
     require_jinja()
     for one in formats:
         check_choice("formats", one, FORMATS)
-    findings = Findings.of(result, tasks, reach, share)
+    findings = Findings.of(result, tasks, reach, share, notes)
     printed = published(paper)
-    files: dict[str, bytes] = dict([_rows(result.rows)])
-    rows_name = next(iter(files))
+    files: dict[str, bytes] = {}
+    rows_name = "rows.csv" if find_spec("pyarrow") is None else "rows.parquet"
     tables = {
         f"{name}.csv": findings.tables[name].to_csv(index=False, float_format="%.6g")
         for name in CONTENTS
+        if name in findings.tables
     }
     files |= {name: text.encode() for name, text in tables.items()}
     files |= {f"{name}.md": markdown(findings.tables[name]).encode() for name in _READ}
+    files |= {name: text.encode() for name, text in people_files(findings).items()}
     drawings = []
     if find_spec("matplotlib") is not None:
-        from crossfade.report._figures import draw, render
+        from crossfade.plots._style import render
+        from crossfade.report._figures import draw
 
         drawings = draw(findings, printed)
         files |= {
@@ -123,22 +130,19 @@ def write_report(
         rows_name=rows_name,
     ).encode()
     out = Path(folder)
+    out.mkdir(parents=True, exist_ok=True)
+    if rows_name == "rows.csv":
+        files = {rows_name: result.rows.to_csv(index=False).encode(), **files}
+    else:
+        write_parquet(out / rows_name, result.parts())
     for name, content in files.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         if not (out / name).is_file() or (out / name).read_bytes() != content:
             write_whole(out / name, content)
-    return [out / name for name in files]
+    return [out / name for name in dict.fromkeys([rows_name, *files])]
 
 
 def require_jinja() -> None:
     """Refuse to write a page without what it is written with."""
     if find_spec("jinja2") is None:
         raise ImportError("The report needs Jinja2. Install crossfade[plots].")
-
-
-def _rows(rows: pd.DataFrame) -> tuple[str, bytes]:
-    if find_spec("pyarrow") is None:
-        return "rows.csv", rows.to_csv(index=False).encode()
-    content = io.BytesIO()
-    rows.to_parquet(content, engine="pyarrow", index=False)
-    return "rows.parquet", content.getvalue()

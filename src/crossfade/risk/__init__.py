@@ -7,7 +7,8 @@ covariances Sigma_omega (room `fisher`) and Psi (room `prior`). The expected ris
 that is normal is P(omega'x < 0) with x of the second class, a quadratic form in normals
 (`expected_risk`, 15 and 16), which the paper averages over draws and we integrate. Of the convex
 blends alpha omega + (1 - alpha) mu, `choose_alpha` finds the one of least expected risk (13 and
-19): the paper's Algorithm 1.
+19): the paper's Algorithm 1. `alpha_of_sum` takes alphas of the paper's class of rules,
+which has the sum of the sources, to these, and back.
 
 Where we depart from the paper: Sigma_omega has the right sign and belongs to a unit vector, Psi is
 tangent to the sphere, the risk is exact, alpha is continuous, and classes may have any proportions.
@@ -15,7 +16,7 @@ What a fitted rule may promise is not its risk at the estimates but its forecast
 (`_forecast`, 25 and 26).
 """
 
-from crossfade.risk._choose import AlphaChoice, blend_directions, choose_alpha
+from crossfade.risk._choose import AlphaChoice, alpha_of_sum, blend_directions, choose_alpha
 from crossfade.risk._error_rate import (
     ExpectedRisk,
     RiskCurve,
@@ -28,6 +29,7 @@ __all__ = [
     "AlphaChoice",
     "ExpectedRisk",
     "RiskCurve",
+    "alpha_of_sum",
     "blend_directions",
     "choose_alpha",
     "conditional_risk",

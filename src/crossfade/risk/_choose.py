@@ -26,7 +26,14 @@ from crossfade.fisher import _spectrum
 from crossfade.fisher._direction import direction_of
 from crossfade.fisher._spectrum import joint_basis
 from crossfade.prior._crowd import PSI_FORMS
-from crossfade.risk._error_rate import METHODS, check_class_prior, threshold
+from crossfade.risk._error_rate import (
+    METHODS,
+    MOST_DRAWS,
+    check_batches,
+    check_class_prior,
+    power_of_two,
+    threshold,
+)
 from crossfade.risk._inversion import integrated_risk
 from crossfade.risk._law import BlendLaw, curve_of, hidden_gap, sampled_curve
 
@@ -37,6 +44,8 @@ if TYPE_CHECKING:
 _COARSE = np.linspace(0.0, 1.0, 21)
 #: Least variance whose inverse, squared, is still a number.
 _SMALLEST = 1e-100
+#: Deviations that half a gap may be long, and one over the fewest.
+_FURTHEST = 1e30
 #: Part of the largest eigenvalue that rounding alone is far from reaching.
 _WELL_CONDITIONED = 1e-9
 #: Risks closer than this differ by rounding.
@@ -92,7 +101,7 @@ def least_risk(
     """Minimise the expected risk over a grid, or over all alphas (equation 19)."""
     check_choice("method", method, METHODS)
     if method == "monte_carlo":
-        n_draws = check_integer("n_draws", n_draws, 2)
+        n_draws = check_integer("n_draws", n_draws, 2, MOST_DRAWS)
         grid = np.linspace(0.0, 1.0, 11) if alphas is None else check_alphas(alphas)
         risks, errors = sampled_curve(law, grid, n_draws, as_generator(random_state))
         return _best(grid, risks, errors)
@@ -187,7 +196,9 @@ def _refined(coarse: AlphaChoice, evaluate: Callable[[Array], tuple[Array, Array
             found = np.where(rough, _at(local, place), found)
             value = np.where(rough, _at(risks, place), value)
         better = value < risk - _TIE
-        alpha, risk = np.where(better, found, alpha), np.where(better, value, risk)
+        # A polynomial through risks that are nearly zero may be negative.
+        alpha = np.where(better, found, alpha)
+        risk = np.where(better, np.maximum(value, 0.0), risk)
         error = np.where(better, np.maximum.reduce(errors, -1), error)
         if not some_rough:
             break
@@ -285,10 +296,10 @@ def choose_alpha(
     sigma = check_covariance("covariance", covariance, prior.n_features)
     counts = check_counts(n_samples)
     check_choice("psi", psi, PSI_FORMS)
-    shrunk = _check_shrinkage(shrinkage)
-    spectrum = _spectrum_of(sigma)
-    if nu.ndim > 1 or sigma.ndim > 2:
-        batch = np.broadcast_shapes(nu.shape[:-1], sigma.shape[:-2])
+    shrunk = np.asarray(_check_shrinkage(shrinkage))
+    batch = check_batches(half_gap=(nu, 1), covariance=(sigma, 2), shrinkage=(shrunk, 0))
+    nu, spectrum = _in_deviations(nu, _spectrum_of(sigma))
+    if batch:
         nu = np.broadcast_to(nu, (*batch, prior.n_features))
     person = direction_of(spectrum, nu, counts, shrunk)
     law = BlendLaw(person, prior.mean_direction, crowd.psi(psi), check_class_prior(class_prior))
@@ -324,6 +335,22 @@ def _spectrum_of(sigma: Array) -> _spectrum.Spectrum:
     return _spectrum.Spectrum(values, basis, floor)
 
 
+def _in_deviations(nu: Array, sigma: _spectrum.Spectrum) -> tuple[Array, _spectrum.Spectrum]:
+    """Half gaps and covariances in units that can be squared; refuses gaps that have no place."""
+    deviation = np.sqrt(sigma.values.max(-1, initial=0.0))
+    ratio = np.abs(nu).max(-1, initial=0.0) / np.where(deviation > 0.0, deviation, 1.0)
+    far = (ratio > _FURTHEST) | ((ratio > 0.0) & (ratio < 1.0 / _FURTHEST))
+    if far.any():
+        raise ValueError(
+            f"half_gap is {ratio[far].flat[0]:.3g} deviations long, and the square of that is "
+            "beyond what a number can hold. Give half_gap and covariance in the same units."
+        )
+    unit = power_of_two(np.asarray(deviation))[..., None]
+    if (unit == 1.0).all():
+        return nu, sigma
+    return nu / unit, sigma.map(sigma.values / unit / unit, sigma.floor)
+
+
 def blend_directions(target: ArrayLike, source: ArrayLike, alpha: ArrayLike) -> Array:
     r"""Convex combination of two unit directions, of unit length again.
 
@@ -351,6 +378,68 @@ def blend_directions(target: ArrayLike, source: ArrayLike, alpha: ArrayLike) -> 
     """
     own = unit("target", check_finite("target", target, 1))
     crowd = unit("source", check_finite("source", source, 1, own.shape[-1]))
-    weight = check_alphas(np.atleast_1d(np.asarray(alpha)), name="alpha").reshape(np.shape(alpha))
+    weight = check_finite("alpha", alpha, 0)
+    check_alphas(weight.reshape(-1), name="alpha")
+    check_batches(target=(own, 1), source=(crowd, 1), alpha=(weight, 0))
     blend = weight[..., None] * own + (1.0 - weight)[..., None] * crowd
     return unit("the blend of opposite directions at this alpha", blend)
+
+
+def alpha_of_sum(
+    alpha: ArrayLike, n_tasks: int, resultant_length: ArrayLike, *, inverse: bool = False
+) -> Array:
+    r"""Weight beside the mean direction that a weight beside the sum of the sources stands for.
+
+    The paper defines its class of blends with the *sum* of the source directions; everything else,
+    here and there, is about their mean direction. The same rules have other weights (equation 66):
+
+    .. math:: \alpha\omega + (1-\alpha)\sum_j\omega^{(j)} \propto
+        \alpha'\omega + (1-\alpha')\mu, \qquad \alpha' = \frac{\alpha}{\alpha + J R\,(1 - \alpha)}
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (...)
+        Weights of the target beside the sum; with `inverse`, beside the mean direction.
+    n_tasks : int
+        Number J of sources.
+    resultant_length : float or array-like of shape (...)
+        Length R of the mean of the sources' unit directions, above 0 and at most 1.
+    inverse : bool, default=False
+        The other way: from the mean direction, as `choose_alpha` has it, to the sum.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Weights of the target in the other form. Both forms have the ends 0 and 1 in common.
+
+    See Also
+    --------
+    choose_alpha : The weight of least expected risk, beside the mean direction.
+    blend_directions : The blend of two directions.
+
+    Examples
+    --------
+    >>> from crossfade import alpha_of_sum
+    >>> float(alpha_of_sum(0.5, n_tasks=35, resultant_length=0.4).round(3))
+    0.067
+    >>> float(alpha_of_sum(1 / 15, n_tasks=35, resultant_length=0.4, inverse=True).round(3))
+    0.5
+    """
+    weight = check_finite("alpha", alpha, 0)
+    check_alphas(weight.reshape(-1), name="alpha")
+    count = check_integer("n_tasks", n_tasks, 1)
+    length = check_finite("resultant_length", resultant_length, 0)
+    # Directions count as unit vectors if their length is one to a millionth.
+    odd = (length <= 0.0) | (length > 1.0 + 1e-6)
+    if odd.any():
+        raise ValueError(
+            "resultant_length must be above 0 and at most 1, the length of a mean of unit vectors; "
+            f"got {length[odd].flat[0]:.6g}. Directions whose mean is zero have no mean direction."
+        )
+    check_batches(alpha=(weight, 0), resultant_length=(length, 0))
+    total = count * length
+    if inverse:
+        other: Array = weight * total / (1.0 - weight + weight * total)
+    else:
+        other = weight / (weight + total * (1.0 - weight))
+    return other

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,12 @@ from crossfade._validate import (
 from crossfade.risk._inversion import integrated_risk
 
 METHODS = ("deterministic", "monte_carlo")
+#: More draws than these would only take memory.
+MOST_DRAWS = 10_000_000
+#: Least probability of a class: one less that is still another number than one.
+_RAREST = 1e-15
+#: Sizes that can be squared, and their squares multiplied, without a thought.
+_LARGE = 1e30
 
 
 class ExpectedRisk(NamedTuple):
@@ -103,6 +109,9 @@ def conditional_risk(
     n_features = omega.shape[-1]
     nu = check_finite("nu", nu, 1, n_features)
     sigma = check_covariance("sigma", sigma, n_features)
+    check_batches(omega=(omega, 1), nu=(nu, 1), sigma=(sigma, 2))
+    omega = omega / power_of_two(np.abs(omega).max(-1, keepdims=True, initial=0.0))
+    nu, sigma = in_range(nu, sigma)
     gap = np.vecdot(omega, nu)
     variance = np.vecdot(omega, np.matvec(sigma, omega))
     if variance.size and variance.min() < 0.0:
@@ -171,13 +180,15 @@ def expected_risk(
     nu = check_finite("nu", nu, 1, n_features)
     sigma = check_covariance("sigma", sigma, n_features)
     check_choice("method", method, METHODS)
+    batch = check_batches(mean=(mean, 1), covariance=(covariance, 2), nu=(nu, 1), sigma=(sigma, 2))
+    mean, covariance = in_range(mean, covariance)
+    nu, sigma = in_range(nu, sigma)
     values, vectors = np.linalg.eigh(covariance)
     factor = vectors * np.sqrt(check_spectrum("covariance", values))[..., None, :]
     check_spectrum("sigma", np.linalg.eigvalsh(sigma))
     prior = check_class_prior(class_prior)
     if method == "monte_carlo":
-        n_draws = check_integer("n_draws", n_draws, 2)
-        batch = np.broadcast_shapes(mean.shape[:-1], factor.shape[:-2])
+        n_draws = check_integer("n_draws", n_draws, 2, MOST_DRAWS)
         normals = as_generator(random_state).standard_normal((n_draws, *batch, n_features))
         draws = mean + np.matvec(factor, normals)
         within = np.vecdot(mean, np.matvec(sigma, mean))
@@ -250,11 +261,19 @@ def risk_curve(
     array([0.213, 0.18 , 0.194])
     """
     alphas = check_alphas(alphas)
+    pairs: dict[str, Any] = {"target": target, "source": source}
+    for name, pair in pairs.items():
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ValueError(f"{name} must be a direction and its covariance; got {pair!r:.60}.")
     omega = check_finite("target[0]", target[0], 1)
     n_features = omega.shape[-1]
     sigma_omega = check_covariance("target[1]", target[1], n_features)
     mu = check_finite("source[0]", source[0], 1, n_features)
     psi = check_covariance("source[1]", source[1], n_features)
+    check_batches(
+        **{"target[0]": (omega, 1), "target[1]": (sigma_omega, 2)},
+        **{"source[0]": (mu, 1), "source[1]": (psi, 2)},
+    )
     own, crowd = alphas[:, None], 1.0 - alphas[:, None]
     means = own * omega[..., None, :] + crowd * mu[..., None, :]
     covariances = (own**2)[..., None] * sigma_omega[..., None, :, :]
@@ -273,6 +292,43 @@ def risk_curve(
     )
 
 
+# -- sizes -----------------------------------------------------------------------------------------
+
+
+def check_batches(**arrays: tuple[Array, int]) -> tuple[int, ...]:
+    """Common leading axes of arrays, each with its number of axes of its own; refuses others."""
+    batches = {name: array.shape[: array.ndim - own] for name, (array, own) in arrays.items()}
+    try:
+        return np.broadcast_shapes(*batches.values())
+    except ValueError as reason:
+        found = ", ".join(f"{name} {batch}" for name, batch in batches.items())
+        raise ValueError(f"The leading axes do not fit together: {found}.") from reason
+
+
+def power_of_two(size: Array) -> Array:
+    """Powers of two next to sizes whose squares may be no numbers any more, and one for others.
+
+    What is divided by one keeps all its bits.
+    """
+    far = (size > _LARGE) | ((size > 0.0) & (size < 1.0 / _LARGE))
+    if not far.any():
+        return np.ones_like(size)
+    return np.where(far, np.exp2(np.floor(np.log2(np.where(far, size, 1.0)))), 1.0)
+
+
+def in_range(vectors: Array, matrices: Array) -> tuple[Array, Array]:
+    """Vectors (..., d) and matrices (..., d, d) in common units in which both can be squared."""
+    size = np.maximum(
+        np.abs(vectors).max(-1, initial=0.0),
+        np.sqrt(np.abs(matrices).max((-2, -1), initial=0.0)),
+    )
+    unit = power_of_two(np.asarray(size))[..., None]
+    if (unit == 1.0).all():
+        return vectors, matrices
+    # The square of the unit may be no number itself.
+    return vectors / unit, matrices / unit[..., None] / unit[..., None]
+
+
 # -- class proportions -----------------------------------------------------------------------------
 
 
@@ -286,6 +342,12 @@ def check_class_prior(class_prior: ArrayLike | None) -> float:
     pair = check_finite("class_prior", class_prior, 0)
     if pair.shape != (2,) or pair.min() <= 0.0 or abs(pair.sum() - 1.0) > 1e-6:
         raise ValueError(f"{remedy}; got {class_prior!r}.")
+    # Half of it: one less a proportion has lost digits, and comes back from files.
+    if pair.min() < 0.5 * _RAREST:
+        raise ValueError(
+            f"{remedy}, neither below {_RAREST:g}; got {class_prior!r}. With a class as rare as "
+            "that there is nothing to tell apart."
+        )
     return float(pair[1] / pair.sum())
 
 
@@ -301,7 +363,7 @@ def threshold(gap: Array, variance: Array | float, class_prior: Array | float) -
     Infinite where there is no gap, so that all answers are the likelier class.
     """
     odds = log_odds(class_prior)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         moved = np.where(gap > 0.0, odds * variance / (2.0 * gap), odds * np.inf)
     return np.where(odds == 0.0, 0.0, moved)
 
@@ -311,7 +373,7 @@ def error_rate(
 ) -> Array:
     """Error rate of a threshold that lies `moved` from the middle (equation 41), of shape (...)."""
     deviation = np.sqrt(np.maximum(variance, 0.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         first, second = (-gap - moved) / deviation, (moved - gap) / deviation
     # No variance and no gap: the rule answers at random.
     first, second = np.where(np.isnan(first), 0.0, first), np.where(np.isnan(second), 0.0, second)

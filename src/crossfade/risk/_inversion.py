@@ -19,6 +19,10 @@ CharacteristicFunction = Callable[[Array], tuple[Array, Array]]
 #: Numerical error above which the nodes of a row are doubled.
 TOLERANCE = 1e-6
 _FEWEST, _MOST = 32, 1024
+#: Deviations from zero beyond which there is no doubt left about a sign.
+_CERTAIN = 1e100
+#: Deviations whose inverse to the fourth power is hardly a number any more.
+_TINY = 1e-60
 #: Deviations beyond which a bilinear form in normals has less than TOLERANCE of its probability.
 _FAR = 36.0
 
@@ -54,11 +58,17 @@ def negative_probability(
         certain = deviation == 0.0
         deviation = np.where(certain, 1.0, deviation)
     nodes, weights, at_zero = _nodes(n_nodes)
-    log_modulus, angle = phi(nodes / deviation[..., None])
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        log_modulus, angle = phi(nodes / deviation[..., None])
+    lost = None
+    if not log_modulus.max(initial=0.0) <= 1.0:
+        # A modulus is at most one: here rounding has left nothing of it.
+        lost = ~((log_modulus <= 1.0) & np.isfinite(angle))
+        log_modulus, angle = np.where(lost, 0.0, log_modulus), np.where(lost, 0.0, angle)
     modulus = np.exp(log_modulus)
     imaginary = _sine(angle)
     imaginary *= modulus
-    score = mean / deviation
+    score = np.clip(mean / deviation, -_CERTAIN, _CERTAIN)
     sums = imaginary @ weights
     sums += score[..., None] * at_zero
     probability = np.minimum(np.maximum(0.5 - sums[..., 0], 0.0), 1.0)
@@ -66,6 +76,8 @@ def negative_probability(
     error = np.abs(sums[..., 1])
     error += modulus[..., -1] / np.pi
     error += 1e-14
+    if lost is not None:
+        error = np.where(lost.any(-1), 1.0, error)
     # Cantelli's inequality decides where phi oscillates too fast for the nodes.
     tail = score * score
     tail += 1.0
@@ -117,7 +129,8 @@ def wrong_probability(
     spread = np.hypot(deviation, 2.0 * np.sqrt(share * (1.0 - share)) * near)
     nodes, weights, at_zero = _nodes(n_nodes)
     at = nodes / np.where(spread > 0.0, spread, 1.0)[..., None]
-    log_modulus, angle = phi(at)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        log_modulus, angle = phi(at)
     turn = at * near[..., None]
     cosine, sine = np.cos(turn), lean[..., None] * np.sin(turn)
     mixed = log_modulus + 0.5 * np.log(cosine * cosine + sine * sine)
@@ -127,7 +140,7 @@ def wrong_probability(
     )
     # Nodes too far apart for the turning count as nothing but error; and where the mixture's
     # modulus is small by chance at the last node, that of phi is not.
-    modulus = np.exp(log_modulus)
+    modulus = np.exp(np.where(log_modulus <= 1.0, log_modulus, 0.0))
     lost = np.abs(turn) * (2.0 * np.pi * at_zero[0]) > 2.0
     error = error + (modulus * lost) @ weights[:, 0] + modulus[..., -1] / np.pi
     error = np.where(spread > 0.0, error, 0.0)
@@ -151,6 +164,8 @@ def by_rows(
 ) -> tuple[Array, Array]:
     """Evaluate rows in chunks, and those that are not yet exact again with twice the nodes."""
     n_rows = max(len(column) for column in columns)
+    if not all(len(column) for column in columns):
+        return np.empty(0), np.empty(0)
     pending: NDArray[np.intp] | None = None
     n_nodes = _FEWEST
     probability = error = np.empty(0)
@@ -224,6 +239,14 @@ def _quadratic_form(
         return log_modulus, t * (centre[:, None] - bend)
 
     deviation = np.sqrt(np.maximum(variance, 0.0) + (p * p).sum(-1) + spread.sum(-1))
+    tiny = (deviation > 0.0) & (deviation < _TINY)
+    if tiny.any():
+        # In units of the deviation, the powers of whose inverse are no numbers.
+        unit = np.where(tiny, deviation, 1.0)
+        one = unit[:, None]
+        p, q, spread = p / one, q / one / one, spread / one / one
+        centre, variance, deviation = centre / unit, variance / unit / unit, deviation / unit
+        unequal = tuple(part / one if place == 0 else part for place, part in enumerate(unequal))
     if not unequal:
         return negative_probability(phi, centre, deviation, n_nodes)
     moved, class_prior = unequal[0][:, 0], unequal[1][:, 0]

@@ -27,6 +27,8 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 #: Least mean of a probability's slope, so that it still says which class is likelier; and how many
 #: deviations away a threshold may lie.
 _FLATTEST, FURTHEST = 1e-9, 1e3
+#: Deviations and scores beyond this are as certain as can be, and their products must be numbers.
+_CERTAIN = 1e100
 
 
 class Outlook(NamedTuple):
@@ -55,7 +57,8 @@ class Outlook(NamedTuple):
         """Accuracy to expect, for a proportion of the second class."""
         if np.all(np.asarray(class_prior) == 0.5):
             return np.asarray(ndtr(self.mean / np.sqrt(1.0 + self.spread**2)))
-        return np.asarray((self._over_nodes(class_prior) * _WEIGHTS).sum(-1))
+        # The weights sum to one but for rounding.
+        return np.asarray(np.minimum((self._over_nodes(class_prior) * _WEIGHTS).sum(-1), 1.0))
 
     def error(self, class_prior: Array | float = 0.5, prior_error: Array | float = 0.0) -> Array:
         """Standard error of the accuracy; `prior_error` is that of the proportion."""
@@ -68,7 +71,8 @@ class Outlook(NamedTuple):
 
     def interval(self, level: float, class_prior: Array | float = 0.5) -> tuple[Array, Array]:
         """Interval that holds the accuracy with a probability of `level`."""
-        reach = stdtrit(self.dof, 0.5 + level / 2.0) * self.spread
+        # At a level of one the interval is everything, however certain the law.
+        reach = stdtrit(self.dof, 0.5 + level / 2.0) * np.maximum(self.spread, 1e-300)
         low, high = self.mean - reach, self.mean + reach
         if np.all(np.asarray(class_prior) == 0.5):
             lower, upper = ndtr(low), ndtr(high)
@@ -80,9 +84,13 @@ class Outlook(NamedTuple):
 
     def log_odds(self, x: Array) -> Array:
         """Log odds of the second class at x deviations from the threshold, classes alike (61)."""
-        mean = np.maximum(self.mean, _FLATTEST)
-        odds: Array = 2.0 * mean * x / np.sqrt(1.0 + np.pi / 2.0 * self.spread**2 * x**2)
-        return odds
+        return tempered_odds(*self.slope, x)
+
+    @property
+    def slope(self) -> tuple[Array, Array]:
+        """Mean and deviation as the log odds have them: a rule still says what is likelier."""
+        spread = np.minimum(self.spread, np.sqrt(_CERTAIN))
+        return np.clip(self.mean, _FLATTEST, _CERTAIN), np.asarray(spread)
 
     def where(self, odds: Array | float) -> Array:
         """Deviations from the threshold at which the log odds are `odds`: the inverse of 61."""
@@ -100,6 +108,13 @@ class Outlook(NamedTuple):
             return np.asarray(ndtr(scores))
         moved = np.asarray(_threshold(self.mean, class_prior))[..., None]
         return np.asarray(1.0 - error_rate(scores, 1.0, moved, np.asarray(class_prior)[..., None]))
+
+
+def tempered_odds(mean: Array, spread: Array, x: Array) -> Array:
+    """Log odds at x deviations from the threshold, for a mean known up to `spread` (61)."""
+    x = np.clip(x, -_CERTAIN, _CERTAIN)
+    odds: Array = 2.0 * mean * x / np.sqrt(1.0 + np.pi / 2.0 * spread**2 * x**2)
+    return odds
 
 
 def shrunk_score(score: Array, spread: Array, contrary: Array, own: Array) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ Of each window, :mod:`~crossfade.signals.eeg` computes band powers, their shares
 both, or the tangent vector of the channels' covariance; :mod:`~crossfade.signals.ecg` finds the
 beats by Hamilton's rules and computes the heart-rate variability. `_extract` does all of this for
 one recording and says what is wrong with it (gaps, flat or clipped channels, an ECG without a
-heartbeat); `_collect` does it for many files in parallel, and returns the table that
+heartbeat). `_online` does it for a running stream, by the same code and with the past alone
+(`_causal`). `_collect` does it for many files in parallel, and returns the table that
 :func:`crossfade.read_tasks` reads: one row for each window, one task for each person or session.
 """

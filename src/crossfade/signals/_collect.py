@@ -21,8 +21,9 @@ import numpy as np
 from crossfade.signals._extract import Extract, Rows
 from crossfade.signals._labels import Segment, UnselectedLabelsError
 from crossfade.signals.recordings import SUFFIXES, Recording, open_recording
-from crossfade.tasks._table import tasks_of
-from crossfade.tasks._task import TaskSet
+from crossfade.tasks._columns import Columns, Table
+from crossfade.tasks._table import split, with_recipe
+from crossfade.tasks._task import TaskSet, names_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +49,9 @@ class Collected(NamedTuple):
             )
         for where, what in self.notes:
             warnings.warn(f"{where}: {what}.", UserWarning, stacklevel=3)
-        return TaskSet(tasks_of(self.frame, missing, "The recordings"))
+        # No check for stray columns: all of these were computed from signals.
+        table = Columns().of(Table(self.frame, "The recordings", 0))
+        return TaskSet(split(table, missing), names_of(self.frame))
 
 
 class _Header(NamedTuple):
@@ -56,6 +59,7 @@ class _Header(NamedTuple):
     ch_names: tuple[str, ...]
     channels: tuple[str, ...]
     names: tuple[str, ...]
+    needed: tuple[str, ...]
     segments: list[Segment]
 
 
@@ -138,7 +142,10 @@ def collect(
         rows = _without_duplicates(rows, failures)
     order = {str(path): place for place, path in enumerate(paths)}
     failures = dict(sorted(failures.items(), key=lambda item: order[item[0]]))
-    return _table([one for _, one in rows], extract.names(channels), extract, failures, notes)
+    made = _table([one for _, one in rows], extract.names(channels), extract, failures, notes)
+    needed = {header.needed for header in headers.values()}
+    recipe = extract.recipe(channels, needed.pop() if len(needed) == 1 else (), rate)
+    return made._replace(frame=with_recipe(made.frame, recipe))
 
 
 def process_files(
@@ -198,7 +205,8 @@ def _header(path: Path, extract: Extract, label: Label, sfreq: float | None) -> 
             f"{extract.min_sfreq:g}."
         )
     names = tuple(extract.names(channels))
-    return _Header(recording.sfreq, recording.ch_names, channels, names, segments)
+    needed = extract.needed(recording, channels)
+    return _Header(recording.sfreq, recording.ch_names, channels, names, needed, segments)
 
 
 def _without_duplicates(
@@ -242,7 +250,8 @@ def _table(
         if len(groups) > 1:
             failures[f"Task {task}"] = f"It is in the groups {', '.join(groups)}; it needs one."
             continue
-        values = extract.finish(np.concatenate([one.values for one in own]))
+        raw = np.concatenate([one.values for one in own])
+        values = extract.finish(raw)
         part = pd.DataFrame(values, columns=list(names))
         counts = [len(one.start) for one in own]
         part.insert(0, "start", np.concatenate([one.start for one in own]))
@@ -250,7 +259,7 @@ def _table(
             part.insert(0, "group", np.repeat([one.segment.group for one in own], counts))
         part.insert(0, "label", np.repeat([plain[one.segment.label] for one in own], counts))
         part.insert(0, "task", task)
-        parts.append(part)
+        parts.append(part[extract.settled(raw)])
         whole = np.split(np.isfinite(values).all(1), np.cumsum(counts)[:-1])
         complete = {one.segment.label for one, some in zip(own, whole, strict=True) if some.any()}
         if not complete:

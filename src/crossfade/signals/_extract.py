@@ -1,8 +1,9 @@
 """Features of the windows of one recording, and what is wrong with its channels.
 
 EEG is referenced, filtered and cut into windows, of which :class:`EEGFeatures` computes band powers
-or covariances; of an ECG, :class:`ECGFeatures` finds the beats in the whole recording and computes
-the heart-rate variability of its windows.
+or covariances, with the whole recording or, as a stream must, with the past alone (`_causal`);
+of an ECG, :class:`ECGFeatures` finds the beats in the whole recording and computes the heart-rate
+variability of its windows.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._validate import check_choice
+from crossfade.signals._causal import N_REFERENCE, CausalCleaner, RunningTangent
 from crossfade.signals._check import Bands, check_bands, check_extra
 from crossfade.signals._hamilton import MIN_SFREQ, check_ecg_rate, find_beats
 from crossfade.signals._labels import Segment
@@ -33,6 +35,7 @@ from crossfade.signals.eeg import (
 )
 from crossfade.signals.recordings import Recording
 from crossfade.signals.windows import Windows, cut_windows
+from crossfade.tasks._recipe import Recipe
 
 Array = NDArray[np.float64]
 
@@ -68,6 +71,7 @@ class EEGFeatures:
     overlap: float = 0.0
     passband: tuple[float, float] | None = (0.5, 30.0)  # in Hz; None: no filter
     reference: str = "average"  # over the channels on the scalp that are not flat; or "none"
+    causal: bool = False  # every step with the past alone
 
     def __post_init__(self) -> None:
         check_choice("features", self.kind, KINDS)
@@ -82,7 +86,8 @@ class EEGFeatures:
         if self.kind == "tangent":
             check_extra("pyriemann", "riemann", "A tangent space")
         if self.passband is not None:
-            check_extra("mne", "eeg", "A band-pass")
+            if not self.causal:
+                check_extra("mne", "eeg", "A band-pass")
             if not 0.0 <= self.passband[0] < self.passband[1]:
                 low, high = self.passband
                 raise ValueError(f"A band-pass must run upwards; got {low:g} to {high:g} Hz.")
@@ -101,6 +106,12 @@ class EEGFeatures:
         """Which channels of a recording give features."""
         return self.channels or recording.scalp()
 
+    def needed(self, recording: Recording, channels: tuple[str, ...]) -> tuple[str, ...]:
+        """Channels to read: those of the features, then all others of the average reference."""
+        around = recording.scalp() if self.reference == "average" else ()
+        own = recording.find(channels)
+        return (*channels, *(name for name in around if recording.find([name])[0] not in own))
+
     def rows(
         self,
         recording: Recording,
@@ -109,35 +120,31 @@ class EEGFeatures:
         sfreq: float,
     ) -> tuple[list[Rows], list[str]]:
         """Rows of each segment that holds a window, and notes; of tangent vectors, covariances."""
-        around = recording.scalp() if self.reference == "average" else ()
-        own = recording.find(channels)
-        others = [name for name in around if recording.find([name])[0] not in own]
-        signal = _read_signal(recording, (*channels, *others), sfreq)
-        data = signal.data
-        if self.reference == "average":
-            data = average_reference(data, ~(signal.flat | signal.missing).all(1))
+        signal = _read_signal(recording, self.needed(recording, channels), sfreq)
+        if self.causal and recording.sfreq != sfreq:
+            raise ValueError(
+                f"It has {recording.sfreq:g} samples a second, others have {sfreq:g}, and causal "
+                "features are not resampled. Make one table for each sampling rate."
+            )
         kept = slice(len(channels))
-        data, missing, flat = data[kept], signal.missing[kept], signal.flat[kept]
+        raw, missing, flat = signal.data[kept], signal.missing[kept], signal.flat[kept]
         notes = list(signal.notes)
-        if self.passband is not None:
-            data = band_pass(data, sfreq, *self.passband)
+        data = self._clean(signal, sfreq)[kept]
         silent = np.zeros(len(channels), int)
 
         def compute(first: int, last: int) -> tuple[Array, Array]:
             windows, start = self._cut(data[:, first:last], sfreq)
-            gaps = self._cut(missing[:, first:last], sfreq).data.any(-1, keepdims=True)
-            still = self._cut(flat[:, first:last], sfreq).data.all(-1, keepdims=True)
-            if (gaps | still).any():
-                windows = np.where(gaps | still, np.nan, windows)
-            if self.kind == "tangent":
-                rows, columns = np.triu_indices(len(channels))
-                return window_covariances(windows)[:, rows, columns], start
-            relative, log = _OF_BANDS[self.kind]
-            power = BandPower(sfreq, self.bands, relative=relative, log=log)
-            values = power.fit(windows).transform(windows)
-            if log:
-                lacking = np.isnan(values.reshape(*windows.shape[:2], -1)).any(-1, keepdims=True)
-                silent[:] += (lacking & ~(gaps | still)).sum((0, 2))
+            gaps = self._cut(missing[:, first:last], sfreq).data.any(-1)
+            if self.causal:
+                before = self._cut(raw[:, first:last], sfreq).data
+                still = (before == before[..., :1]).all(-1)
+            else:
+                still = self._cut(flat[:, first:last], sfreq).data.all(-1)
+            unknown = np.asarray(gaps | still)
+            values = window_values(self.kind, windows, unknown, sfreq, self.bands)
+            if _OF_BANDS.get(self.kind, (False, False))[1]:
+                lacking = np.isnan(values.reshape(*windows.shape[:2], -1)).any(-1)
+                silent[:] += (lacking & ~unknown).sum(0)
             return values, start
 
         rows = _by_segment(segments, data.shape[1], sfreq, self.length, compute, notes)
@@ -150,25 +157,61 @@ class EEGFeatures:
         ]
         return rows, notes
 
+    def _clean(self, signal: _Signal, sfreq: float) -> Array:
+        """Referenced and filtered samples (n_channels, n_samples)."""
+        average = self.reference == "average"
+        if self.causal:
+            raw = np.where(signal.missing, np.nan, signal.data)
+            return CausalCleaner(len(raw), sfreq, self.passband, average)(raw)
+        data = signal.data
+        if average:
+            data = average_reference(data, ~(signal.flat | signal.missing).all(1))
+        return data if self.passband is None else band_pass(data, sfreq, *self.passband)
+
     def _cut(self, data: NDArray[Any], sfreq: float) -> Windows:
-        return cut_windows(data, sfreq, length=self.length, overlap=self.overlap)
+        cut = cut_windows(data, sfreq, length=self.length, overlap=self.overlap)
+        # A stream does not know its end, to which the last window is moved.
+        step = round(self.length * sfreq) - round(self.overlap * sfreq)
+        moved = self.causal and (data.shape[-1] - cut.data.shape[-1]) % step
+        return Windows(cut.data[:-1], cut.start[:-1]) if moved else cut
 
     def finish(self, values: Array) -> Array:
         """Features of all windows of a task: (n_windows, n_values) to (n_windows, n_features)."""
         if self.kind != "tangent":
             return values
-        n_channels = math.isqrt(2 * values.shape[1])
-        rows, columns = np.triu_indices(n_channels)
-        covariances = np.empty((len(values), n_channels, n_channels))
-        covariances[:, rows, columns] = covariances[:, columns, rows] = values
+        covariances = covariances_of(values)
+        if self.causal:
+            return np.stack([*map(RunningTangent(), covariances)])
         return tangent_vectors(covariances)
 
+    def settled(self, values: Array) -> NDArray[np.bool_]:
+        """Windows of a task (n_windows,) that did more than define the mean of those so far."""
+        if not (self.causal and self.kind == "tangent"):
+            return np.ones(len(values), bool)
+        after: NDArray[np.bool_] = np.cumsum(np.isfinite(values).all(1)) > N_REFERENCE
+        return after
+
+    def recipe(self, channels: tuple[str, ...], needed: tuple[str, ...], sfreq: float) -> Recipe:
+        """How these features are made; `needed` is empty where recordings differ in it."""
+        return Recipe(
+            self.kind,
+            sfreq,
+            channels,
+            self.length,
+            self.overlap,
+            self.reference,
+            needed if self.reference == "average" else (),
+            None if self.passband is None else "causal" if self.causal else "zero-phase",
+            self.passband,
+            ()
+            if self.kind == "tangent"
+            else tuple((name, *ends) for name, ends in self._bands.items()),
+            centre=None if self.kind != "tangent" else "past" if self.causal else "session",
+        )
+
     def names(self, channels: tuple[str, ...]) -> list[str]:
-        """Names of the features: ``Fz_theta``, or ``Fz_Cz`` for tangent vectors."""
-        if self.kind == "tangent":
-            rows, columns = np.triu_indices(len(channels))
-            return [f"{channels[i]}_{channels[j]}" for i, j in zip(rows, columns, strict=True)]
-        return [f"{name}_{band}" for name in channels for band in self._bands]
+        """Names of the features; they depend on no sampling rate."""
+        return list(self.recipe(channels, (), 1.0).feature_names)
 
 
 @dataclass(frozen=True)
@@ -192,6 +235,10 @@ class ECGFeatures:
     def channels_of(self, recording: Recording) -> tuple[str, ...]:
         """Which channel of a recording is the ECG."""
         return (self.channel or recording.ecg_channel(),)
+
+    def needed(self, recording: Recording, channels: tuple[str, ...]) -> tuple[str, ...]:
+        """Channels to read: the ECG."""
+        return channels
 
     def rows(
         self,
@@ -236,6 +283,16 @@ class ECGFeatures:
         """Features of all windows of a task: the values as they are."""
         return values
 
+    def settled(self, values: Array) -> NDArray[np.bool_]:
+        """Windows of a task (n_windows,) to keep: all."""
+        return np.ones(len(values), bool)
+
+    def recipe(self, channels: tuple[str, ...], needed: tuple[str, ...], sfreq: float) -> Recipe:
+        """How these features are made."""
+        return Recipe(
+            "beats", sfreq, channels, self.length, self.overlap, beats=tuple(self.features)
+        )
+
     def names(self, channels: tuple[str, ...]) -> list[str]:
         """Names of the features."""
         return list(self.features)
@@ -243,6 +300,32 @@ class ECGFeatures:
 
 #: How to get from a recording to features.
 Extract = EEGFeatures | ECGFeatures
+
+
+def window_values(
+    kind: str, windows: Array, unknown: NDArray[np.bool_], sfreq: float, bands: Bands | None
+) -> Array:
+    """Features of windows (n_windows, n_channels, n_samples), or upper triangles of covariances.
+
+    NaN for the channels that are `unknown` in a window (n_windows, n_channels), or lack samples.
+    """
+    if unknown.any():
+        windows = np.where(unknown[..., None], np.nan, windows)
+    if kind == "tangent":
+        rows, columns = np.triu_indices(windows.shape[1])
+        upper: Array = window_covariances(windows)[:, rows, columns]
+        return upper
+    relative, log = _OF_BANDS[kind]
+    return BandPower(sfreq, bands, relative=relative, log=log).fit(windows).transform(windows)
+
+
+def covariances_of(values: Array) -> Array:
+    """Covariances (n_windows, n_channels, n_channels) from their upper triangles."""
+    n_channels = math.isqrt(2 * values.shape[1])
+    rows, columns = np.triu_indices(n_channels)
+    covariances = np.empty((len(values), n_channels, n_channels))
+    covariances[:, rows, columns] = covariances[:, columns, rows] = values
+    return covariances
 
 
 def _by_segment(

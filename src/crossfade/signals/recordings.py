@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade.signals._check import check_rate
+from crossfade.signals._mat import load_mat
 
 __all__ = ["SUFFIXES", "Annotation", "Recording", "open_recording", "plain_name"]
 
@@ -201,14 +203,32 @@ def open_recording(path: str | os.PathLike[str], *, sfreq: float | None = None) 
     if not where.is_file():
         raise FileNotFoundError(f"There is no file {where}.")
     suffix = where.suffix.lower()
-    if suffix == ".mat":
-        recording = _open_matlab(where, sfreq)
-    else:
-        recording = (_open_xdf if suffix == ".xdf" else _open_mne)(where)
+    with _in_words(where):
+        if suffix == ".mat":
+            recording = _open_matlab(where, sfreq)
+        else:
+            recording = (_open_xdf if suffix == ".xdf" else _open_mne)(where)
     if not recording.ch_names or recording.n_samples == 0:
         raise ValueError("The file holds no samples.")
     check_rate(recording.sfreq)
     return recording
+
+
+class _UnreadableError(ValueError):
+    """A recording that cannot be read, in words of ours."""
+
+
+@contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    """Turn whatever a library raises of a damaged file into one sentence."""
+    try:
+        yield
+    except (_UnreadableError, ImportError):
+        raise
+    except Exception as reason:
+        kind = {".mat": "MATLAB", ".xdf": "XDF"}.get(path.suffix.lower(), path.suffix[1:].upper())
+        why = str(reason).strip().rstrip(".") or type(reason).__name__
+        raise _UnreadableError(f"This is no {kind} file, or it is damaged: {why}.") from reason
 
 
 def _open_mne(path: Path) -> Recording:
@@ -223,7 +243,8 @@ def _open_mne(path: Path) -> Recording:
     volts = np.array([kind not in ("misc", "stim", "resp", "temperature") for kind in kinds])
 
     def load(places: list[int]) -> Array:
-        data: Array = raw.get_data(picks=places, verbose="error")
+        with _in_words(path):
+            data: Array = raw.get_data(picks=places, verbose="error")
         data *= np.where(volts[places], 1e6, 1.0)[:, None]
         return data
 
@@ -259,27 +280,26 @@ def _check_edf(path: Path) -> None:
             sizes = [int(stream.read(8)) for _ in range(n_signals)]
             seconds = float(fixed[244:252])
         except ValueError:
-            raise ValueError("This is no EDF or BDF file, or its header is damaged.") from None
+            raise _UnreadableError(
+                "This is no EDF or BDF file, or its header is damaged."
+            ) from None
     one = width * sum(sizes)
     held = (path.stat().st_size - n_header) // one if one else 0
     # A recorder that was cut off leaves -1: then what is there is all there is.
     if held < n_records or held < 1:
-        raise ValueError(
+        raise _UnreadableError(
             f"The file is cut short: its header says {n_records * seconds:g} s, it holds "
             f"{max(held, 0) * seconds:g} s. Copy it again."
         )
 
 
 def _open_matlab(path: Path, sfreq: float | None) -> Recording:
-    from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
-
     try:
-        content = loadmat(path, squeeze_me=False, chars_as_strings=True)
+        content = load_mat(path, squeeze_me=False, chars_as_strings=True)
     except NotImplementedError:
-        raise ValueError("This is a MATLAB 7.3 file. Save it with save(..., '-v7').") from None
-    except (MatReadError, ValueError, TypeError, OSError, KeyError, IndexError) as reason:
-        raise ValueError(f"This is no MATLAB file, or it is damaged: {reason}.") from reason
+        raise _UnreadableError(
+            "This is a MATLAB 7.3 file. Save it with save(..., '-v7')."
+        ) from None
     tables = {
         name: value
         for name, value in content.items()
@@ -287,7 +307,7 @@ def _open_matlab(path: Path, sfreq: float | None) -> Recording:
     }
     signals = {name: value for name, value in tables.items() if max(value.shape) > 100}
     if len(signals) != 1:
-        raise ValueError(
+        raise _UnreadableError(
             f"A MATLAB file must hold one matrix of samples; this one has {sorted(signals)} among "
             f"{sorted(name for name in content if not name.startswith('__'))}."
         )
@@ -296,7 +316,7 @@ def _open_matlab(path: Path, sfreq: float | None) -> Recording:
     data = np.asarray(samples if samples.shape[0] <= samples.shape[1] else samples.T, np.float64)
     rate = next((float(tables[n].flat[0]) for n in _RATES if n in tables), sfreq)
     if rate is None:
-        raise ValueError(
+        raise _UnreadableError(
             f"The file does not hold its sampling rate (looked for {', '.join(_RATES)}). State it."
         )
     stated = next((content[name] for name in _NAMES if name in content), None)
@@ -317,11 +337,8 @@ def _open_xdf(path: Path) -> Recording:
         raise ImportError("XDF needs pyxdf. Install crossfade[xdf].") from reason
     with open(path, "rb") as stream:
         if stream.read(4) != b"XDF:":
-            raise ValueError("This is no XDF file, or it is damaged.")
-    try:
-        streams, _ = pyxdf.load_xdf(str(path))
-    except Exception as reason:  # pyxdf raises whatever the damage leads to
-        raise ValueError(f"This is no XDF file, or it is damaged: {reason}.") from reason
+            raise _UnreadableError("This is no XDF file, or it is damaged.")
+    streams, _ = pyxdf.load_xdf(str(path))
     sampled = [
         s for s in streams if float(s["info"]["nominal_srate"][0]) > 0 and len(s["time_stamps"])
     ]
@@ -330,7 +347,7 @@ def _open_xdf(path: Path) -> Recording:
     ] or sampled
     if len(signals) != 1:
         found = ", ".join(stream["info"]["name"][0] for stream in signals) or "none"
-        raise ValueError(f"An XDF file must hold one stream of EEG or ECG; found {found}.")
+        raise _UnreadableError(f"An XDF file must hold one stream of EEG or ECG; found {found}.")
     signal = signals[0]
     times = signal["time_stamps"]
     data = np.asarray(signal["time_series"], np.float64).T

@@ -13,6 +13,7 @@ from crossfade.fisher._direction import Direction, direction_of, learn_direction
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import Spectrum
 from crossfade.prior._crowd import Crowd
+from crossfade.risk._error_rate import error_rate
 from crossfade.risk._forecast import forecast
 
 
@@ -44,33 +45,84 @@ def rules_of(
 
     With the covariance known, `target` and `target-shrunk` are the same rule.
     """
-    n_targets, _, n_features = X.shape
     moments = ClassMoments.of(X, label)
-    raw = np.ones(n_features)
-    person = learn_direction(moments, "oas", raw)
-    plain = learn_direction(moments, None, raw, form="minus")
+    person = learn_direction(moments, "oas", np.ones(X.shape[-1]))
     if covariance is not None:
         person = _known(person, covariance, "unit")
-        plain = _known(person, covariance, "minus")
-    printed = convex(
-        plain,
-        crowd,
-        alphas=grid_of(step),
-        psi="authors",
-        method="monte_carlo",
-        n_draws=n_draws,
-        random_state=rng,
+    rules = paper_rules(
+        moments, crowd, rng, covariance=covariance, step=step, n_draws=n_draws, psi="authors"
     )
-    ones, none = np.ones(n_targets), np.full(n_targets, np.nan)
-    rules = {
-        "target": Rules(plain.omega, ones, none),
-        "average-source": Rules(crowd.mean_direction, np.zeros(n_targets), none),
-        "paper": Rules(printed.omega, printed.alpha, none),
-        "target-shrunk": Rules(person.omega, ones, none),
+    alone = rules["target"]
+    rules |= {
+        "target-shrunk": alone._replace(omega=person.omega),
         "convex": _promised(person, convex(person, crowd)),
         "posterior": _promised(person, posterior(person, crowd)),
     }
     return rules, person
+
+
+def paper_rules(
+    moments: ClassMoments,
+    crowd: Crowd,
+    rng: np.random.Generator,
+    *,
+    covariance: Spectrum | None = None,
+    step: float = 0.1,
+    n_draws: int = 100,
+    psi: str | None = None,
+) -> dict[str, Rules]:
+    """The paper's three rules: Algorithm 1 with a form of Psi, or as in its authors' figures.
+
+    A `psi` of None is for the latter, see :func:`risks_as_drawn`.
+    """
+    plain = learn_direction(moments, None, np.ones(moments.means.shape[-1]), form="minus")
+    if covariance is not None:
+        plain = _known(plain, covariance, "minus")
+    grid, n_targets = grid_of(step), len(plain.omega)
+    if psi is None:
+        alpha = grid[risks_as_drawn(plain, crowd, grid, n_draws, rng).argmin(-1)]
+        own = plain.length[..., None] * plain.omega
+        omega = alpha[:, None] * own + (1.0 - alpha)[:, None] * crowd.mean_direction
+    else:
+        blend = convex(
+            plain,
+            crowd,
+            alphas=grid,
+            psi=psi,
+            method="monte_carlo",
+            n_draws=n_draws,
+            random_state=rng,
+        )
+        omega, alpha = blend.omega, blend.alpha
+    none = np.full(n_targets, np.nan)
+    return {
+        "target": Rules(plain.omega, np.ones(n_targets), none),
+        "average-source": Rules(crowd.mean_direction, np.zeros(n_targets), none),
+        "paper": Rules(omega, alpha, none),
+    }
+
+
+def risks_as_drawn(
+    person: Direction, crowd: Crowd, grid: Array, n_draws: int, rng: np.random.Generator
+) -> Array:
+    """Mean risks (n_targets, n_alphas) over draws, by the law that Figures 2 and 3 were made with.
+
+    Equation 67: the person's vector keeps its length, and its covariance is Sigma / n, where the
+    text has the inverse of Sigma. The crowd's is the authors' form of Psi.
+    """
+    own, sigma, nu = person.length[..., None] * person.omega, person.sigma, person.nu
+    root = sigma.root()
+    own_noise = 1.0 / np.sqrt(person.counts.sum(-1))[..., None]
+    crowd_noise = np.sqrt(np.asarray(crowd.psi("authors").identity))[..., None]
+    risks = np.empty((len(own), grid.size))
+    for place, alpha in enumerate(grid):
+        first, second = rng.standard_normal((2, n_draws, *own.shape))
+        target = own + own_noise * root.apply(first)
+        source = crowd.mean_direction + crowd_noise * second
+        omega = alpha * target + (1.0 - alpha) * source
+        variance = np.vecdot(omega, sigma.apply(omega))
+        risks[:, place] = error_rate(np.vecdot(omega, nu), variance, 0.0, 0.5).mean(0)
+    return risks
 
 
 def _promised(person: Direction, blend: Blend) -> Rules:

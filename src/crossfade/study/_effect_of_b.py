@@ -9,16 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from crossfade._validate import check_integer
+from crossfade.datasets._recipes import check_recipe
+from crossfade.fisher._direction import Direction, direction_of
+from crossfade.prior._task_prior import TaskPrior
 from crossfade.risk._choose import least_risk
 from crossfade.risk._law import BlendLaw
+from crossfade.study._batch import Batch
 from crossfade.study._budgets import windows_of_each_class
-from crossfade.study._evaluate import Batch
-from crossfade.study._methods import GRID, as_printed
+from crossfade.study._evaluate import threads
+from crossfade.study._paper_methods import GRID, as_printed
+from crossfade.study._published import balanced_runs
 from crossfade.study._sources import Participant, Sources
 from crossfade.study._splits import draw_splits, generator_for
 from crossfade.study._study import CalibrationStudy
@@ -45,13 +51,15 @@ def effect_of_b(
     n_repeats: int = 30,
     random_state: int = 0,
     on_progress: Callable[[int, int], None] | None = None,
+    recipe: str = "printed",
+    n_jobs: int = 1,
 ) -> pd.DataFrame:
     """Mean absolute error of the alpha of Algorithm 1 by its number of draws.
 
     For each of many training sets, alpha from B draws, several times, is compared with alpha from
-    10,000 draws. The recipe is the paper's text: pseudo-inverse, data scaled to a half gap of one,
-    alphas 0, 0.1, ..., 1, with the Psi of its figures. Figure 8 itself was made on data that were
-    not scaled, and shows up to three times the error.
+    10,000 draws. The recipe of the paper's text: pseudo-inverse, training windows centred and
+    scaled to a half gap of one, alphas 0, 0.1, ..., 1. Its Figure 8 was made on windows that were
+    neither centred nor scaled, and shows up to three times that error.
 
     Parameters
     ----------
@@ -72,6 +80,12 @@ def effect_of_b(
         Seed.
     on_progress : callable or None, default=None
         Called with the number of finished training sets and their total.
+    recipe : {"printed", "authors"}, default="printed"
+        By the text, or as the figure was made: with the mean of the second class, raw, in the place
+        of the half gap, the authors' form of Psi, and the first balanced runs of the sources after
+        their seed, on which its level depends.
+    n_jobs : int, default=1
+        Processes; the result does not depend on them.
 
     Returns
     -------
@@ -86,6 +100,7 @@ def effect_of_b(
 
     from crossfade.simulate._repeats import reference
 
+    check_recipe(recipe)
     tasks = TaskSet(tasks)
     classes, participants = check_tasks(tasks)
     if len(classes) > 2:
@@ -96,6 +111,7 @@ def effect_of_b(
     seed = check_integer("random_state", random_state, 0)
     n_splits = check_integer("n_splits", n_splits, 1)
     n_repeats = check_integer("n_repeats", n_repeats, 1)
+    n_jobs = check_integer("n_jobs", n_jobs, 1)
     counts = [check_integer("n_draws", count, 1) for count in n_draws]
     shares = check_budgets(proportions)
     if not all(isinstance(share, float) for share in shares):
@@ -104,28 +120,37 @@ def effect_of_b(
         )
     target = _target(tasks, participants, task, n_splits, seed)
     check_sizes([target], shares)
-    sources = Sources.of(participants, classes, seed, keep_windows=False)
-    prior = sources.without(target.group).paper_prior
+    if recipe == "authors":
+        others = [one.group != target.group for one in participants]
+        prior = TaskPrior.from_projections(balanced_runs(tasks, n_runs=1)[0, others])
+    else:
+        sources = Sources.of(participants, classes, seed, keep_windows=False)
+        prior = sources.without(target.group).paper_prior
+    # Its forms are called as the recipes are.
+    psi = prior.crowd.psi(recipe)
     lines: list[dict[str, Any]] = []
     for done, share in enumerate(shares):
         n_each = windows_of_each_class(share, target.counts)
         rng = generator_for(seed, target.name, share, "splits")
         splits = draw_splits(target.label, n_each, n_splits, "consecutive", rng)
         own = as_printed(Batch(target.X, classes, splits))
-        law = BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors"))
+        law = BlendLaw(_unscaled(own) if recipe == "authors" else own, prior.mean_direction, psi)
         exact = least_risk(law, GRID).alpha
-        means, roots = _visible(law)
-        rng = generator_for(seed, target.name, share, "effect of B")
+        worlds = zip(*_visible(law), exact.tolist(), strict=True)
+        pieces = [
+            joblib.delayed(_errors)(
+                *world,
+                counts,
+                n_repeats,
+                generator_for(seed, target.name, share, "effect of B", place),
+            )
+            for place, world in enumerate(worlds)
+        ]
         # Errors against many draws and against none, by training set and number of draws.
         errors = np.empty((2, n_splits, len(counts) + 1))
-        for place in range(n_splits):
-            world = means[place], roots[place]
-            [many] = _drawn_alphas(*world, _MANY_DRAWS, 1, rng)
-            errors[:, place, -1] = np.nan, abs(many - exact[place])
-            for column, count in enumerate(counts):
-                found = _drawn_alphas(*world, count, n_repeats, rng)
-                errors[0, place, column] = np.abs(found - many).mean()
-                errors[1, place, column] = np.abs(found - exact[place]).mean()
+        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
+        for place, found in enumerate(parallel(pieces)):
+            errors[:, place] = found
             if on_progress is not None:
                 on_progress(done * n_splits + place + 1, len(shares) * n_splits)
         spread = errors[0].std(0, ddof=1) if n_splits > 1 else np.full(len(counts) + 1, np.nan)
@@ -160,6 +185,38 @@ def _target(
         words = ", ".join(repr(name) for name in named)
         raise ValueError(f"There is no task {task!r} with windows of both classes. Take {words}.")
     return named[task]
+
+
+def _unscaled(own: Direction) -> Direction:
+    """The same of windows that are neither centred nor scaled (equation 68)."""
+    nu = own.means[..., 1, :]
+    raw = direction_of(own.sigma, nu, own.counts, own.shrinkage, "minus", own.dof)
+    # The form is for a half gap of one.
+    square = np.vecdot(nu, nu)
+    return raw._replace(noise=raw.noise / square, radial=raw.radial / square)
+
+
+def _errors(
+    means: Array,
+    roots: Array,
+    exact: float,
+    counts: Sequence[int],
+    n_repeats: int,
+    rng: np.random.Generator,
+) -> Array:
+    """Errors (2, n_counts + 1) of alpha on one training set: to many draws, and to the exact one.
+
+    The last column is for the many draws themselves.
+    """
+    errors = np.empty((2, len(counts) + 1))
+    # The matrices are small: threads would only wait for each other.
+    with threads().limit(limits=1):
+        [many] = _drawn_alphas(means, roots, _MANY_DRAWS, 1, rng)
+        errors[:, -1] = np.nan, abs(many - exact)
+        for column, count in enumerate(counts):
+            found = _drawn_alphas(means, roots, count, n_repeats, rng)
+            errors[:, column] = np.abs(found - many).mean(), np.abs(found - exact).mean()
+    return errors
 
 
 def _visible(law: BlendLaw) -> tuple[Array, Array]:

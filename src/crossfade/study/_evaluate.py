@@ -1,306 +1,36 @@
 """One target, its splits and a method: what the method predicts, and the scores of that.
 
-The splits of a target are evaluated in batches, with a leading axis for the splits. Two classes are
-K = 2: like scikit-learn, scores and probabilities then have one column, of the second class, and
-with K > 2 classes they have K. A method that fails on a split leaves NaN there and nowhere else.
+The splits of a target are evaluated in batches (`_batch`). A method that fails on a split leaves
+NaN there and nowhere else.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from crossfade.blend._classifier import BlendClassifier
-from crossfade.blend._multiclass import MulticlassBlend
-from crossfade.fisher._direction import Direction, learn_direction
-from crossfade.fisher._moments import ClassMoments
-from crossfade.prior._task_prior import TaskPrior
+from crossfade.exceptions import MissingPartWarning
+from crossfade.study._batch import Array, Batch, Predictions
 from crossfade.study._budgets import (
     Budget,
     leaves_test_windows,
     number_of,
     windows_of_each_class,
 )
+from crossfade.study._estimators import FitEach
 from crossfade.study._sources import Participant, Sources
-from crossfade.study._splits import Splits, draw_splits, generator_for
+from crossfade.study._splits import NEXT_SESSION, draw_splits, generator_for
 
 if TYPE_CHECKING:
     from crossfade.study._methods import Method
 
-Array = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
-
-#: Levels of the intervals of a forecast.
-LEVELS = (0.68, 0.9)
-#: Numbers that one array of a batch may hold, and how many of each window or feature are wanted.
-_LARGEST, _AT_ONCE = 2_000_000, 100
-
-
-# -- what a method is told, and what it answers ---------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Some splits of one target.
-
-    `X` (n_windows, n_features) are all of its windows; `splits` say which are labelled. Their
-    `truth` is for methods that may see the labels of test windows.
-    """
-
-    X: Array
-    classes: NDArray[Any]
-    splits: Splits
-
-    def __len__(self) -> int:
-        return len(self.splits.test)
-
-    def part(self, first: int, last: int) -> Batch:
-        """Splits from `first` up to but not including `last`."""
-        return replace(self, splits=self.splits.part(first, last))
-
-    @property
-    def largest_part(self) -> int:
-        """Splits that fit into memory at once."""
-        n_windows, n_features = self.X.shape
-        n_labelled = self.splits.labelled.shape[1]
-        numbers = max(n_features * max(n_labelled, _AT_ONCE), n_windows * 11)
-        return max(1, _LARGEST // int(numbers))
-
-    @cached_property
-    def moments(self) -> ClassMoments:
-        """Moments of the labelled windows of each split; all zero where there is none."""
-        if not self.splits.label.size:
-            (n_splits, _), n_features = self.splits.labelled.shape, self.X.shape[1]
-            n_classes = len(self.classes)
-            return ClassMoments(
-                np.zeros(n_classes),
-                np.zeros((n_splits, n_classes, n_features)),
-                np.zeros((n_splits, n_features, n_features)),
-                False,
-                np.zeros((n_splits, n_features)),
-            )
-        X, label = self.X[self.splits.labelled], self.splits.label
-        return ClassMoments.of(X, label, n_classes=len(self.classes))
-
-    def describe(
-        self, shrinkage: str | None, scale: Array | None, *, form: str = "unit"
-    ) -> Direction:
-        """What the labelled windows of each split say on their own."""
-        return learn_direction(self.moments, shrinkage, scale, form=form)
-
-    def describe_for(self, prior: TaskPrior) -> Direction:
-        """What the labelled windows of each split say, in the units of a prior."""
-        known = prior.neighbour_correlation if self.splits.in_a_row else None
-        return learn_direction(
-            self.moments,
-            "oas",
-            prior.feature_scale,
-            fallback=prior.within_spectrum,
-            correlation=known,
-        )
-
-    def midpoint(self) -> Array:
-        """Middle (n_splits, d) of the class means of the labelled windows of each split."""
-        middle: Array = np.mean(self.class_means(), axis=0)
-        return middle
-
-    @property
-    def shows_all_classes(self) -> bool:
-        """Whether every class has a labelled window."""
-        return len(np.unique(self.splits.label)) == len(self.classes)
-
-    @property
-    def unlabelled(self) -> NDArray[np.intp]:
-        """Windows (n_splits, n_unlabelled) that may be seen without their labels."""
-        seen = self.splits.unlabelled
-        return self.splits.test if seen is None else seen
-
-    def onto(self, places: NDArray[np.intp]) -> Batch:
-        """The same labelled windows, and others (n_splits, n_places) to predict."""
-        return replace(self, splits=self.splits._replace(test=places, unlabelled=None))
-
-    def class_means(self) -> list[Array]:
-        """Means (n_splits, d) of the labelled windows of each class that has any."""
-        X, label = self.X[self.splits.labelled], self.splits.label
-        return [X[:, label == name].mean(1) for name in np.unique(label).tolist()]
-
-    def scores(self, coef: Array, midpoint: Array) -> Array:
-        """Scores (n_splits, ..., n_test) along directions (n_splits, ..., d) in user's units."""
-        n_splits, *more, n_features = coef.shape
-        several = coef.reshape(n_splits, -1, n_features)
-        # One large product is much faster than many small ones.
-        scores = (coef.reshape(-1, n_features) @ self.X.T).reshape(n_splits, -1, len(self.X))
-        scores = np.take_along_axis(scores, self.splits.test[:, None, :], -1)
-        scores -= several @ midpoint[..., None]
-        return scores.reshape(n_splits, *more, -1)
-
-
-class Predictions(NamedTuple):
-    """What a method says about the test windows of each split; NaN where it says nothing.
-
-    `predicted` (n_splits, n_test) has places of classes. `scores` and `probability` are (n_splits,
-    n_test, n_columns), `alpha`, the weight of the target, and `expected`, the forecast of the
-    accuracy, (n_splits,). `interval` (n_splits, 4) has the lower and upper ends of the 68 % and of
-    the 90 % interval of that forecast.
-    """
-
-    predicted: NDArray[np.intp]
-    scores: Array
-    probability: Array
-    alpha: Array
-    expected: Array
-    interval: Array
-
-    @classmethod
-    def of(
-        cls,
-        predicted: NDArray[np.intp],
-        scores: Array,
-        probability: Array | None = None,
-        alpha: Array | float = np.nan,
-        expected: Array | float = np.nan,
-        interval: Array | float = np.nan,
-    ) -> Predictions:
-        """Those of scores (n_splits, n_test, n_columns); all else may be missing."""
-        n_splits = len(scores)
-        return cls(
-            predicted,
-            scores,
-            np.full(scores.shape, np.nan) if probability is None else probability,
-            np.full(n_splits, alpha),
-            np.full(n_splits, expected),
-            np.full((n_splits, 4), interval),
-        )
-
-    @classmethod
-    def of_two(
-        cls,
-        scores: Array,
-        probability: Array | None = None,
-        alpha: Array | float = np.nan,
-        expected: Array | float = np.nan,
-        interval: Array | float = np.nan,
-    ) -> Predictions:
-        """Those of scores (n_splits, n_test) that are positive for the second of two classes."""
-        predicted = (scores > 0.0).astype(np.intp)
-        chances = None if probability is None else probability[..., None]
-        return cls.of(predicted, scores[..., None], chances, alpha, expected, interval)
-
-    @classmethod
-    def none(cls, n_test: int, n_columns: int) -> Predictions:
-        """Those of a method that failed on one split."""
-        return cls.of(np.full((1, n_test), -1), np.full((1, n_test, n_columns), np.nan))
-
-    @classmethod
-    def joined(cls, parts: Sequence[Predictions]) -> Predictions:
-        """Predictions for splits one after the other."""
-        return cls._make(np.concatenate(part) for part in zip(*parts, strict=True))
-
-    def patched(self, places: Sequence[int], others: Predictions) -> Predictions:
-        """The same, with other predictions for the splits at some places."""
-        whole = Predictions._make(array.copy() for array in self)
-        for array, part in zip(whole, others, strict=True):
-            array[places] = part
-        return whole
-
-
-# -- estimators -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class FitEach:
-    """Fit a scikit-learn classifier to the labelled windows of each split and to nothing else.
-
-    It is cloned, and a `random_state` of None is seeded. A batch must have one split.
-    """
-
-    estimator: Any
-
-    def __call__(self, sources: Sources, batch: Batch, rng: np.random.Generator) -> Predictions:
-        fitted = clone(self.estimator)
-        seeds = {
-            name: int(rng.integers(2**31))
-            for name, value in sorted(fitted.get_params().items())
-            if value is None and name.split("__")[-1] == "random_state"
-        }
-        return fit_and_predict(fitted.set_params(**seeds), batch)
-
-
-def fit_and_predict(estimator: Any, batch: Batch) -> Predictions:
-    """Predictions of an estimator that is fitted to the only split of a batch."""
-    [labelled], [test] = batch.splits.labelled, batch.splits.test
-    estimator.fit(batch.X[labelled], batch.classes[batch.splits.label])
-    outputs = outputs_of(estimator, batch.X[test], batch.classes)
-    return Predictions._make(np.asarray(one)[None] for one in (*outputs, *_about_itself(estimator)))
-
-
-def outputs_of(
-    estimator: Any, X: Array, classes: NDArray[Any]
-) -> tuple[NDArray[np.intp], Array, Array]:
-    """Predicted classes (n,), scores and probabilities (n, n_columns); odd output is refused."""
-    n_classes = len(classes)
-    label = _output(estimator, "predict", X)
-    taken = np.stack([np.asarray(label == name) for name in classes], -1)
-    strange = label[~taken.any(-1)].tolist()
-    if strange:
-        raise ValueError(
-            f"predict returned {strange[0]!r}, which is none of the classes "
-            f"{classes.tolist()}. A method of a study must be a classifier."
-        )
-    columns = slice(None) if n_classes > 2 else slice(1, None)
-    scores = taken[:, columns].astype(np.float64)
-    probability = np.full(scores.shape, np.nan)
-    has_chances = hasattr(estimator, "predict_proba")
-    if has_chances:
-        chances = _output(estimator, "predict_proba", X, n_classes).astype(np.float64)
-        scores = probability = chances[:, columns]
-    # Of many classes, scores of one against the rest are not those of the others.
-    if hasattr(estimator, "decision_function") and not (n_classes > 2 and has_chances):
-        shape = [n_classes] if n_classes > 2 else []
-        scores = _output(estimator, "decision_function", X, *shape).astype(np.float64)
-    return taken.argmax(-1), scores.reshape(probability.shape), probability
-
-
-def _about_itself(estimator: Any) -> tuple[float, float, Array]:
-    """Alpha, forecast and its intervals (4,) of a blend, NaN for what it lacks.
-
-    Other estimators may have an alpha_ too, of other meaning; one that forecasts with an interval
-    is a blend.
-    """
-    alpha = expected = np.nan
-    interval = np.full(2 * len(LEVELS), np.nan)
-    # Of classes that are set against the rest there is no forecast.
-    if hasattr(estimator, "expected_accuracy_interval") and hasattr(
-        estimator, "expected_accuracy_"
-    ):
-        ends = [estimator.expected_accuracy_interval(level) for level in LEVELS]
-        interval = np.ravel(ends).astype(np.float64)
-    if isinstance(estimator, MulticlassBlend):
-        alpha = float(np.mean([rule.alpha_ for rule in estimator.rules_.values()]))
-        expected = getattr(estimator, "expected_accuracy_", np.nan)
-    elif isinstance(estimator, BlendClassifier) or np.isfinite(interval).any():
-        alpha, expected = getattr(estimator, "alpha_", np.nan), estimator.expected_accuracy_
-    return alpha, expected, interval
-
-
-def _output(estimator: Any, name: str, X: Array, *n_columns: int) -> NDArray[Any]:
-    """What an estimator's function returns; numpy would broadcast a wrong shape to a score."""
-    values = np.asarray(getattr(estimator, name)(X))
-    shape = (len(X), *n_columns)
-    if values.shape != shape:
-        raise ValueError(
-            f"{name} must return an array of shape {shape} for {len(X)} windows; got "
-            f"{values.shape}."
-        )
-    return values
 
 
 # -- scores ---------------------------------------------------------------------------------------
@@ -380,6 +110,8 @@ def _columns(predictions: Predictions, truth: NDArray[np.intp]) -> Columns:
         "expected_accuracy": predictions.expected,
         **dict(zip(INTERVALS, predictions.interval.T, strict=True)),
     }
+    if np.isfinite(predictions.used).all():
+        found["n_labelled"] = predictions.used.astype(int)
     failed = predictions.predicted[:, 0] < 0
     for name in ("balanced_accuracy", "accuracy"):
         found[name][failed] = np.nan
@@ -426,7 +158,34 @@ class Outcome(NamedTuple):
     notes: list[Note]
 
 
-def run_shard(target: Participant, sources: Sources, plan: Plan) -> Outcome:
+class Shard(NamedTuple):
+    """What is computed and kept as one: a method on a target, with so many people as sources.
+
+    `n_sources` is None for the whole crowd.
+    """
+
+    task: str
+    method: str
+    n_sources: int | None = None
+
+
+def run_target(
+    target: Participant, sources: Sources, plan: Plan, shards: Sequence[Shard]
+) -> Iterator[tuple[Shard, Outcome]]:
+    """Shards of one target, one after the other; what its sources know is learnt once for all."""
+    again = plan.kind == NEXT_SESSION
+    crowd = sources.before(target) if again else sources.without(target.group)
+    crowds: dict[int | None, Sources] = {None: crowd}
+    for shard in shards:
+        n_sources = shard.n_sources
+        if n_sources is not None and n_sources not in crowds:
+            rng = generator_for(plan.seed, target.name, "sources")
+            crowds[n_sources] = crowd.some(n_sources, rng)
+        part = plan._replace(methods={shard.method: plan.methods[shard.method]})
+        yield shard, _run_shard(target, crowds[n_sources], part)
+
+
+def _run_shard(target: Participant, others: Sources, plan: Plan) -> Outcome:
     """Rows of one target; they depend on nothing but the arguments.
 
     Methods that need a labelled window of each class have no rows at budgets without.
@@ -434,8 +193,7 @@ def run_shard(target: Participant, sources: Sources, plan: Plan) -> Outcome:
     parts: list[Columns] = []
     notes: list[Note] = []
     # The matrices are small, and sums by several threads are not the same to the last bit.
-    with _threads().limit(limits=1):
-        others = sources.without(target.group)
+    with threads().limit(limits=1):
         for budget in plan.budgets:
             if not leaves_test_windows(budget, target.counts):
                 continue
@@ -452,7 +210,7 @@ def run_shard(target: Participant, sources: Sources, plan: Plan) -> Outcome:
             if plan.mix is not None:
                 rng = generator_for(plan.seed, target.name, budget, "mix", plan.mix)
                 splits = splits.mixed(plan.mix, rng)
-            batch = Batch(target.X, sources.classes, splits)
+            batch = Batch(target.X, others.classes, splits)
             for name, method in methods.items():
                 rng = generator_for(plan.seed, target.name, budget, "method", name)
                 columns, found = _evaluate(method, others, batch, rng)
@@ -472,7 +230,7 @@ def run_shard(target: Participant, sources: Sources, plan: Plan) -> Outcome:
 
 
 @cache
-def _threads() -> Any:
+def threads() -> Any:
     """The libraries with threads of this process; to find them takes longer than many a fit."""
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
@@ -514,6 +272,8 @@ def _evaluate(
     pieces = [(first, min(first + size, n_splits)) for first in range(0, n_splits, size)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        # Priors of a study have replays where somebody asked for forecasts.
+        warnings.filterwarnings("ignore", "This prior holds .*replay", MissingPartWarning)
         while pieces:
             first, last = pieces.pop(0)
             start = perf_counter()

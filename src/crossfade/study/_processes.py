@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
 from signal import SIG_IGN, SIGINT, signal
@@ -12,44 +12,43 @@ from threading import current_thread, main_thread
 from joblib import effective_n_jobs
 from joblib.executor import get_memmapping_executor
 
-from crossfade.study._evaluate import Outcome, Plan, run_shard
+from crossfade.study._evaluate import Outcome, Plan, Shard, run_target
 from crossfade.study._sources import Participant, Sources
 
-Shard = tuple[str, str]
+_Future = Future[list[tuple[Shard, Outcome]]]
 
 #: What workers are started with: their matrices are small.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 def in_processes(
-    work: Mapping[Shard, tuple[Participant, Plan]], sources: Sources, n_jobs: int
+    work: Sequence[tuple[Participant, Sequence[Shard]]], sources: Sources, plan: Plan, n_jobs: int
 ) -> Generator[tuple[Shard, Outcome]]:
-    """Outcomes as they come: workers do shards from the first on, this process from the last on.
+    """Outcomes as they come: workers do targets from the first on, this process from the last on.
 
     A worker needs a second to start, in which this process has done many small shards.
     """
     n_workers = min(effective_n_jobs(n_jobs), len(work)) - 1
     if not n_workers:
-        for shard, (target, plan) in work.items():
-            yield shard, run_shard(target, sources, plan)
+        for target, shards in work:
+            yield from run_target(target, sources, plan, shards)
         return
     # Large arrays are written to a file once, which all workers read.
     workers = get_memmapping_executor(n_workers, env=_ONE_THREAD)
     left = deque(work)
-    running: dict[Future[Outcome], Shard] = {}
-    finished: SimpleQueue[Future[Outcome]] = SimpleQueue()
+    running: set[_Future] = set()
+    finished: SimpleQueue[_Future] = SimpleQueue()
 
     def submit() -> None:
         try:
-            shard = left.popleft()
+            target, shards = left.popleft()
         except IndexError:
             return
-        target, plan = work[shard]
-        future = workers.submit(_in_worker, target, sources, plan)
-        running[future] = shard
+        future = workers.submit(_in_worker, target, sources, plan, shards)
+        running.add(future)
         future.add_done_callback(hand_over)
 
-    def hand_over(future: Future[Outcome]) -> None:
+    def hand_over(future: _Future) -> None:
         # In a thread of the executor, so that workers need not wait for this process.
         if future.exception() is None:
             submit()
@@ -61,23 +60,25 @@ def in_processes(
         while left or running:
             if not left or not finished.empty():
                 future = finished.get()
-                yield running.pop(future), future.result()
+                running.remove(future)
+                yield from future.result()
                 continue
             try:
-                shard = left.pop()
+                target, shards = left.pop()
             except IndexError:
                 continue
-            target, plan = work[shard]
-            yield shard, run_shard(target, sources, plan)
+            yield from run_target(target, sources, plan, shards)
     finally:
         left.clear()
         if running:
             workers.terminate(kill_workers=True)
 
 
-def _in_worker(target: Participant, sources: Sources, plan: Plan) -> Outcome:
+def _in_worker(
+    target: Participant, sources: Sources, plan: Plan, shards: Sequence[Shard]
+) -> list[tuple[Shard, Outcome]]:
     # A Ctrl-C reaches workers too; one that it ends while it hands over a result would leave the
     # parent waiting for ever. The parent ends them.
     if current_thread() is main_thread():
         signal(SIGINT, SIG_IGN)
-    return run_shard(target, sources, plan)
+    return list(run_target(target, sources, plan, shards))

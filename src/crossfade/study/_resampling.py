@@ -16,6 +16,8 @@ from crossfade.study._evaluate import INTERVALS, NEW_COLUMNS
 if TYPE_CHECKING:
     import pandas as pd
 
+    from crossfade.study._result import StudyResult
+
 Array = NDArray[np.float64]
 
 #: What a row is about, and what is averaged over its splits.
@@ -30,6 +32,8 @@ ROUNDING = 1e-12
 _N_RESAMPLES = 2000
 #: With fewer participants no resampling covers what it should: 0.87 of 0.95 with four.
 _FEWEST = 5
+#: No accuracy, loss or number of windows is larger.
+_MOST = 1e15
 #: Numbers that one array of resampled participants may hold.
 _LARGEST = 2_000_000
 
@@ -56,17 +60,36 @@ def check_rows(rows: pd.DataFrame) -> pd.DataFrame:
     if unnamed.any():
         raise ValueError(f"Column {unnamed.idxmax()!r} of rows has gaps. Fill them.")
     names, numbers = KEYS[:3], ["budget", "n_labelled", *SCORES, *INTERVALS]
-    # Names that look like numbers may be such in the rows of one study and not of another.
-    return rows[needed].astype(dict.fromkeys(names, str) | dict.fromkeys(numbers, np.float64))
+    try:
+        # Names that look like numbers may be such in the rows of one study and not of another.
+        rows = rows[needed].astype(dict.fromkeys(names, str) | dict.fromkeys(numbers, np.float64))
+    except (TypeError, ValueError) as reason:
+        raise ValueError(f"rows must have numbers where those of a study do: {reason}.") from reason
+    values = rows[numbers].to_numpy()
+    largest = float(np.abs(values[~np.isnan(values)]).max(initial=0.0))
+    if largest > _MOST:
+        raise ValueError(f"rows must have numbers of a study, or gaps; found one of {largest:g}.")
+    return rows
 
 
-def by_task(rows: pd.DataFrame) -> pd.DataFrame:
+def parts_of(rows: pd.DataFrame | StudyResult) -> Iterator[pd.DataFrame]:
+    """Rows as they are, or, of a result, a part at a time; parts without rows are left out."""
+    from crossfade.study._result import StudyResult
+
+    if isinstance(rows, StudyResult):
+        yield from (part for part in rows.parts() if len(part))
+    else:
+        yield rows
+
+
+def by_task(rows: pd.DataFrame | StudyResult) -> pd.DataFrame:
     """Means over splits, for each task, method and budget.
 
     Parameters
     ----------
-    rows : DataFrame
-        Rows of a study, or of several.
+    rows : DataFrame or StudyResult
+        Rows of a study, or of several; a result is read a part at a time. The means themselves stay
+        as they are, so that all statistics take them in the place of rows.
 
     Returns
     -------
@@ -76,6 +99,12 @@ def by_task(rows: pd.DataFrame) -> pd.DataFrame:
         `accuracy`, `roc_auc`, `brier`, `log_loss`, `alpha` and `expected_accuracy`; NaN where there
         is none.
     """
+    from crossfade.study._result import StudyResult
+
+    if isinstance(rows, StudyResult):
+        return rows.means.copy()
+    if {"n_splits", "n_failed"} <= set(getattr(rows, "columns", ())):
+        return rows.copy()
     grouped = check_rows(rows).groupby(KEYS, sort=False, observed=True)
     table = grouped[["n_labelled", *SCORES]].mean()
     table.insert(1, "n_splits", grouped.size())

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossfade._typing import RandomState
 from crossfade.study._budgets import budget_of
-from crossfade.study._evaluate import COLUMNS, NEW_COLUMNS, Note, Outcome, joined
+from crossfade.study._evaluate import COLUMNS, NEW_COLUMNS, Columns, Note, Shard, joined
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from crossfade.study._store import Record
+    from crossfade.study._store import Record, Store
 
 #: What tells one row of a study from all others.
 _CELL = ["task", "method", "budget", "split"]
+#: Columns of the accuracies with smaller crowds.
+_BY_SOURCES = [
+    *("task", "group", "method", "budget", "n_labelled", "n_sources", "n_splits", "n_failed"),
+    "balanced_accuracy",
+]
 #: What another machine may make of the same row.
 _ROUNDING = 1e-6
+#: Rows of a study that are in memory even if they are in a folder: some 15 MB.
+_FEW = 100_000
+#: In the place of rows that are in a folder.
+_NOT_READ: Any = None
 
 
 def _failures_of(notes: Sequence[Note]) -> pd.DataFrame:
@@ -37,6 +47,17 @@ def _failures_of(notes: Sequence[Note]) -> pd.DataFrame:
     ]
     kinds = {"task": str, "budget": float, "method": str, "n": int, "message": str}
     return pd.DataFrame(lines, columns=list(kinds)).astype(kinds)
+
+
+def _no_crowds() -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns=_BY_SOURCES)
+
+
+def _columns_of(kept: Mapping[Shard, Columns], shards: Sequence[Shard]) -> Iterator[Columns]:
+    """Rows of shards that are in memory."""
+    yield joined([kept[shard] for shard in shards])
 
 
 def _complete(rows: pd.DataFrame) -> pd.DataFrame:
@@ -62,7 +83,9 @@ class StudyResult:
         that cannot predict without a label have no rows at budgets without. A split of one number
         has the same windows for every method. Seconds
         are those to fit and predict; where splits are computed together, each has an equal part of
-        them, and the first budget of a task bears what is done once with its sources.
+        them, and the first method and budget of a task bear what is done once with its sources.
+        More than 100,000 rows in a folder are read when they are asked for, and statistics read
+        them a part at a time, so that the folder must stay.
     failures : DataFrame
         One row for each task, budget and method with splits that failed, which are NaN in `rows`:
         how many, `n`, and the `message` of the first.
@@ -72,6 +95,10 @@ class StudyResult:
         Number of classes, if it is known.
     window_seconds : mapping of str to float
         For each task the seconds from one window to the next, where they are known.
+    by_sources : DataFrame
+        With `n_sources` of a study: `task`, `group`, `method`, `budget`, `n_labelled`, the people
+        in the crowd `n_sources`, `n_splits`, `n_failed` and the mean `balanced_accuracy` over
+        splits, for each size of the crowd, the whole one at last. Empty without.
     """
 
     rows: pd.DataFrame
@@ -79,21 +106,96 @@ class StudyResult:
     drawn_from: Mapping[str, str] = field(default_factory=dict)
     n_classes: int | None = None
     window_seconds: Mapping[str, float] = field(default_factory=dict)
+    by_sources: pd.DataFrame = field(default_factory=lambda: _no_crowds())
 
     @classmethod
-    def _of(cls, outcomes: Sequence[Outcome], record: Record) -> StudyResult:
-        """Put the parts of one study together, in the order given."""
+    def _of(
+        cls,
+        notes: Mapping[Shard, Sequence[Note]],
+        record: Record,
+        kept: Mapping[Shard, Columns] | Store,
+    ) -> StudyResult:
+        """Put the parts of one study together, in the order of `notes`."""
         import pandas as pd
 
-        rows = pd.DataFrame(joined([outcome.columns for outcome in outcomes]))
-        notes = [note for outcome in outcomes for note in outcome.notes]
-        return cls(
-            rows,
-            _failures_of(notes),
+        from crossfade.study._methods import looks_at_sources
+        from crossfade.study._resampling import by_task
+
+        whole = [shard for shard in notes if shard.n_sources is None]
+        about = (
+            _failures_of([note for shard in whole for note in notes[shard]]),
             record.drawn_from(),
             len(record.content["classes"]),
             record.content.get("window_seconds", {}),
         )
+        if isinstance(kept, Mapping):
+            read: Callable[[Sequence[Shard]], Iterator[Columns]] = partial(_columns_of, kept)
+            result = cls(pd.DataFrame(joined([kept[shard] for shard in whole])), *about)
+        else:
+            read = kept.read
+            result = cls(_NOT_READ, *about)
+            # Many rows in a folder are read when somebody asks for them: see __getattr__.
+            del result.__dict__["rows"]
+            result.__dict__["_read"] = partial(read, whole)
+            if len(whole) * len(record.content["budgets"]) * record.content["n_splits"] <= _FEW:
+                _ = result.rows
+        if len(whole) == len(notes):
+            return result
+        crowds: dict[int, list[Shard]] = {}
+        for shard in notes:
+            if shard.n_sources is not None:
+                crowds.setdefault(shard.n_sources, []).append(shard)
+        tables = [
+            by_task(pd.DataFrame(columns)).assign(n_sources=size)
+            for size, shards in sorted(crowds.items())
+            for columns in read(shards)
+            if len(columns["task"])
+        ]
+        means = result.means
+        means = means[[looks_at_sources(name) for name in means["method"]]]
+        tables.append(means.assign(n_sources=record.n_people - 1))
+        result.__dict__["by_sources"] = pd.concat(tables, ignore_index=True)[_BY_SOURCES]
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "rows" or "_read" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        import pandas as pd
+
+        rows = pd.DataFrame(joined(list(self.__dict__["_read"]())))
+        self.__dict__["rows"] = rows
+        return rows
+
+    def parts(self) -> Iterator[pd.DataFrame]:
+        """Rows a few at a time: those in a folder are never all in memory.
+
+        Yields
+        ------
+        DataFrame
+            Rows of some tasks and methods, with all of their budgets and splits.
+        """
+        import pandas as pd
+
+        if "rows" in self.__dict__:
+            yield self.rows
+            return
+        for columns in self.__dict__["_read"]():
+            yield pd.DataFrame(columns)
+
+    @cached_property
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        """Tables for which all parts had to be read."""
+        return {}
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """Means over splits, as of :func:`crossfade.study.statistics.by_task`, read by parts."""
+        import pandas as pd
+
+        from crossfade.study._resampling import by_task
+
+        tables = [by_task(part) for part in self.parts() if len(part)]
+        return pd.concat(tables, ignore_index=True) if tables else by_task(self.rows)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> StudyResult:
@@ -113,22 +215,31 @@ class StudyResult:
 
         record = Record.read(Path(folder))
         shards = record.shards()
-        found = Store(Path(folder), record).finished()
+        store = Store(Path(folder), record)
+        found, refused = store.finished()
+        if refused and not found:
+            raise ValueError(
+                f"The study in {folder} has no part that is what was computed there. {refused[0]} "
+                "Run it again with the same arguments."
+            )
         if not found:
             raise ValueError(f"The study in {folder} has no finished part yet. Run it first.")
         if len(found) < len(shards):
+            also = f", {len(refused)} of them since they were altered" if refused else ""
             warnings.warn(
                 f"The study in {folder} is not finished: {len(shards) - len(found)} of "
-                f"{len(shards)} parts (a task and a method each) are missing. Run it again with "
-                "the same arguments to compute them.",
+                f"{len(shards)} parts (a task and a method each) are missing{also}. Run it again "
+                "with the same arguments to compute them.",
                 UserWarning,
                 stacklevel=2,
             )
-        return cls._of(list(found.values()), record)
+        return cls._of(found, record, store)
 
     def __repr__(self) -> str:
-        names = ", ".join(self.rows["method"].unique())
-        return f"StudyResult({self.rows['task'].nunique()} tasks, {len(self.rows)} rows: {names})"
+        means = self.means
+        names = ", ".join(means["method"].unique())
+        n_tasks, n_rows = means["task"].nunique(), means["n_splits"].sum()
+        return f"StudyResult({n_tasks} tasks, {n_rows} rows: {names})"
 
     def __add__(self, other: StudyResult) -> StudyResult:
         """Rows of both studies; what is in both must be the same, and is kept once."""
@@ -163,12 +274,17 @@ class StudyResult:
                 "task or the method, or leave it out of one of them."
             )
         failures = pd.concat([self.failures, other.failures], ignore_index=True)
+        crowds = [one.by_sources for one in (self, other) if len(one.by_sources)]
+        by_sources = pd.concat(crowds, ignore_index=True) if crowds else _no_crowds()
         return StudyResult(
             pd.concat([mine, theirs.drop(shared)]).reset_index()[list(COLUMNS)],
             failures.drop_duplicates(["task", "budget", "method"], ignore_index=True),
             {**self.drawn_from, **other.drawn_from},
             self.n_classes if self.n_classes is not None else other.n_classes,
             {**self.window_seconds, **other.window_seconds},
+            by_sources.drop_duplicates(
+                ["task", "method", "budget", "n_sources"], ignore_index=True
+            ),
         )
 
     def summary(self) -> pd.DataFrame:
@@ -185,9 +301,9 @@ class StudyResult:
 
         keys = ["method", "budget"]
         names = {"mean": "mean_balanced_accuracy", "median": "median_balanced_accuracy"}
-        table = summarise(self.rows)[[*keys, "n_tasks", *names]].rename(columns=names)
+        table = summarise(self.means)[[*keys, "n_tasks", *names]].rename(columns=names)
         if (table["method"] == "target").any():
-            wins = compare(self.rows, "target").set_index(keys)["wins"]
+            wins = compare(self.means, "target").set_index(keys)["wins"]
             table = table.join(wins, on=keys).fillna({"wins": 0}).astype({"wins": int})
         return table
 
@@ -249,7 +365,7 @@ class StudyResult:
         from crossfade.study._needed import windows_needed
 
         return windows_needed(
-            self.rows,
+            self.means,
             accuracy,
             share,
             flat=flat,
@@ -257,3 +373,47 @@ class StudyResult:
             window_seconds=self.window_seconds,
             random_state=random_state,
         )
+
+    def crowd_gain(self, more: int = 10, *, random_state: RandomState = 0) -> pd.DataFrame:
+        """What more people in the crowd would bring, from a study with `n_sources`.
+
+        What a crowd of J people knows is an average, whose error falls as 1 / J: a - b / J is
+        fitted to the mean accuracies, and carried on from the whole crowd to `more` people. That is
+        beyond what was measured.
+
+        Parameters
+        ----------
+        more : int, default=10
+            People to add.
+        random_state : int or Generator, default=0
+            Seed of the interval.
+
+        Returns
+        -------
+        DataFrame
+            For each `method` that looks at sources and each `budget`: the median `n_labelled`;
+            `n_people`, who have an accuracy with all sizes of the crowd; `n_sources`, the whole
+            crowd, and the mean balanced `accuracy` with it; `last`, what was gained from the next
+            smaller crowd to this one; `more` and the expected `gain`, with the `low` and `high` of
+            its 95 % interval over people (NaN with fewer than five); `limit`, the accuracy a of a
+            crowd without end.
+
+        Examples
+        --------
+        >>> from crossfade.simulate import simulate_tasks
+        >>> from crossfade.study import CalibrationStudy
+        >>> study = CalibrationStudy(
+        ...     simulate_tasks(12, n_features=3, random_state=0),
+        ...     methods=["average-source"],
+        ...     budgets=[2],
+        ...     n_splits=20,
+        ...     random_state=0,
+        ...     n_sources=[2, 4, 8],
+        ... )
+        >>> study.run().crowd_gain()[["method", "n_sources", "more"]]
+                   method  n_sources  more
+        0  average-source         11    10
+        """
+        from crossfade.study._crowd_gain import crowd_gain
+
+        return crowd_gain(self.by_sources, more, random_state=random_state)

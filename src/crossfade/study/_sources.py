@@ -6,18 +6,17 @@ out is leaving rows out. With more, priors are fitted to the windows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from crossfade.blend._replay import replay_means
+from crossfade.blend._replay import replay, replay_means
+from crossfade.exceptions import NoDirectionError
 from crossfade.fisher._discriminant import FisherDiscriminant
-from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._task_moments import TaskMoments
 from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._compatibility import spread_of
@@ -30,6 +29,7 @@ from crossfade.study._splits import generator_for
 from crossfade.tasks._task import Task
 
 Array = NDArray[np.float64]
+_Learnt = TypeVar("_Learnt")
 
 
 class Participant(NamedTuple):
@@ -69,12 +69,6 @@ def _balanced_direction(participant: Participant, rng: np.random.Generator) -> A
     discriminant = FisherDiscriminant(shrinkage=None, feature_scale=None)
     direction: Array = discriminant.fit(participant.X[rows], participant.label[rows]).projection_
     return direction
-
-
-def lda(n_classes: int) -> LinearDiscriminantAnalysis:
-    """scikit-learn's discriminant with automatic shrinkage, its classes equally likely."""
-    equal = np.full(n_classes, 1.0 / n_classes)
-    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=equal)
 
 
 class Sums(NamedTuple):
@@ -132,7 +126,8 @@ class Sources:
 
     `kept` (n_tasks,) says which of the study's tasks they are, by their `groups` (n_tasks,). There
     are `sums` with two classes, and `windows` with more, or where a method needs them. `forecasts`
-    says whether priors learn from their sources how true forecasts are.
+    says whether priors learn from their sources how true forecasts are; `earlier` (n_tasks,) which
+    tasks are earlier sessions of the target's person, where that is the question.
     """
 
     classes: NDArray[Any]
@@ -141,6 +136,8 @@ class Sources:
     sums: Sums | None
     windows: Windows | None
     forecasts: bool = True
+    names: NDArray[Any] | None = None
+    earlier: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(
@@ -161,11 +158,24 @@ class Sources:
             Sums.of(participants, seed) if two else None,
             Windows.of(participants) if keep_windows or not two else None,
             forecasts,
+            np.array([one.name for one in participants]),
         )
+
+    def before(self, target: Participant) -> Sources:
+        """The sources of a target who has been there before, with these earlier sessions."""
+        assert self.names is not None
+        place = np.flatnonzero(self.names == target.name)[0]
+        earlier = (self.groups == target.group) & (np.arange(len(self.groups)) < place)
+        return replace(self.without(target.group), earlier=earlier)
 
     def without(self, group: str) -> Sources:
         """All but those of one group: the sources of a target that belongs to it."""
         return replace(self, kept=self.kept & (self.groups != group))
+
+    def some(self, n_groups: int, rng: np.random.Generator) -> Sources:
+        """So many of the groups; the same generator gives fewer that are among more."""
+        names = rng.permutation(np.unique(self.groups[self.kept]))[:n_groups]
+        return replace(self, kept=self.kept & np.isin(self.groups, names))
 
     @property
     def _sums(self) -> Sums:
@@ -173,7 +183,7 @@ class Sources:
         return self.sums
 
     @property
-    def _windows(self) -> Windows:
+    def in_windows(self) -> Windows:
         """Windows of the sources alone."""
         assert self.windows is not None
         kept = self.kept[self.windows.task]
@@ -194,19 +204,41 @@ class Sources:
     def prior_for(self, verb: str) -> TaskPrior:
         """The same with the forecasts of one blend replayed, if they are wanted."""
         if verb not in self._priors:
-            self._priors[verb] = self._prior((verb,)) if self.forecasts else self.prior
+            prior = self._prior((verb,)) if self.forecasts else self.prior
+            self._priors[verb] = self._of_person(prior)
         return self._priors[verb]
+
+    def _of_person(self, prior: TaskPrior) -> TaskPrior:
+        """The same for the person of the earlier sessions, if there are any."""
+        if self.earlier is None or prior.class_means is None:
+            return prior
+        blocks = self._sums.moments[self.earlier].blocks
+        return prior._for_moments(
+            [one.whole[place] for one in blocks for place in range(len(one.places))]
+        )
 
     @cached_property
     def _priors(self) -> dict[str, TaskPrior]:
         return {}
 
     def _prior(self, verbs: Sequence[str]) -> TaskPrior:
-        return TaskPrior.from_moments(
-            self._sums.moments[self.kept],
+        """What all methods learn of the sources, once, with the replays that one of them needs."""
+        moments, prior = self._learnt
+        if not verbs:
+            return prior
+        assert prior.directions is not None
+        return replace(prior, replay=replay(moments, prior, prior.directions, verbs) or None)
+
+    @cached_property
+    def _learnt(self) -> tuple[TaskMoments, TaskPrior]:
+        moments = self._sums.moments[self.kept]
+        names = self.classes.tolist()
+        return moments, TaskPrior.from_moments(
+            moments,
             keep_directions=True,
-            replay=verbs,
-            classes=self.classes.tolist(),
+            replay=False,
+            classes=names,
+            groups=self.groups[self.kept].tolist(),
         )
 
     @cached_property
@@ -218,11 +250,14 @@ class Sources:
     @cached_property
     def means(self) -> Means:
         """What the sources say of the class means of more than two classes."""
-        tasks = self._tasks()
+        tasks = self.tasks()
         samples = [(np.asarray(task.X), np.searchsorted(self.classes, task.y)) for task in tasks]
         moments = TaskMoments.of_classes(samples, len(self.classes))
         scale = spread_of(tasks)
-        known = Means(sums_of_means(moments, scale, "auto"), scale)
+        sums = sums_of_means(moments, scale, "auto")
+        if sums is None:
+            raise NoDirectionError("The windows of the sources do not vary within their classes.")
+        known = Means(sums, scale)
         if not self.forecasts:
             return known
         return known._replace(replay=replay_means(moments, known) or None)
@@ -231,41 +266,31 @@ class Sources:
     def pairs(self) -> MulticlassPrior:
         """Prior of more than two classes against each other."""
         return MulticlassPrior.from_tasks(
-            self._tasks(), strategy="pairwise", class_means=False, replay=self.forecasts
+            self.tasks(), strategy="pairwise", class_means=False, replay=self.forecasts
         )
 
     @cached_property
     def rests(self) -> MulticlassPrior:
         """Prior of each class against the rest, from the sources that have all classes."""
-        whole = [task for task in self._tasks() if len(task.classes) == len(self.classes)]
+        whole = [task for task in self.tasks() if len(task.classes) == len(self.classes)]
         return MulticlassPrior.from_tasks(
             whole, strategy="one-vs-rest", class_means=False, replay=False
         )
 
-    def _tasks(self) -> list[Task]:
-        X, label, task = self._windows
+    def tasks(self) -> list[Task]:
+        """Windows of the sources, one task after the other."""
+        X, label, task = self.in_windows
         starts = np.flatnonzero(np.diff(task)) + 1
         parts = zip(np.split(X, starts), np.split(label, starts), strict=True)
         return [Task(own, self.classes[places]) for own, places in parts]
 
-    @cached_property
-    def pooled_rule(self) -> LinearDiscriminantAnalysis:
-        """One discriminant of all the sources' windows together."""
-        X, label, _ = self._windows
-        return lda(len(self.classes)).fit(X, self.classes[label])
+    def once(self, learn: Callable[[Sources], _Learnt]) -> _Learnt:
+        """What a function learns of the sources, at the first call; later ones get the same."""
+        if learn not in self._learnt_once:
+            self._learnt_once[learn] = learn(self)
+        known: _Learnt = self._learnt_once[learn]
+        return known
 
     @cached_property
-    def centred_rule(self) -> LinearDiscriminantAnalysis:
-        """The same of windows less the mean of the class means of their task.
-
-        Tasks that lack a class have no such middle, and are left out.
-        """
-        n_classes = len(self.classes)
-        rows, labels = [], []
-        for own in self._tasks():
-            label = np.searchsorted(self.classes, own.y)
-            moments = ClassMoments.of(np.asarray(own.X), label, n_classes=n_classes)
-            if moments.counts.all():
-                rows.append(own.X - moments.means.mean(0))
-                labels.append(own.y)
-        return lda(n_classes).fit(np.concatenate(rows), np.concatenate(labels))
+    def _learnt_once(self) -> dict[Any, Any]:
+        return {}

@@ -17,7 +17,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.model_selection._split import GroupsConsumerMixin
 from sklearn.utils import indexable
 
-from crossfade._validate import check_choice, check_integer
+from crossfade._validate import as_labels, check_choice, check_integer, classes_of
 from crossfade.study._budgets import (
     Budget,
     check_budget,
@@ -29,6 +29,10 @@ Places = NDArray[np.intp]
 
 #: Ways to choose the labelled windows of each class.
 KINDS = ("consecutive", "chronological", "random")
+#: A run, too, in a session of somebody who has been there before.
+NEXT_SESSION = "next-session"
+#: More splits than these would only take memory.
+MOST_SPLITS = 1_000_000
 
 
 class Splits(NamedTuple):
@@ -242,7 +246,7 @@ class CalibrationSplit(GroupsConsumerMixin, BaseCrossValidator):
     def _checked(self) -> tuple[Budget, str, int]:
         """Budget, kind and number of splits of each group."""
         kind = check_choice("kind", self.kind, KINDS)
-        n_splits = check_integer("n_splits", self.n_splits, 1)
+        n_splits = check_integer("n_splits", self.n_splits, 1, MOST_SPLITS)
         if self.random_state is not None:
             check_integer("random_state", self.random_state, 0)
         budget = check_budget(self.budget)
@@ -266,13 +270,20 @@ class CalibrationSplit(GroupsConsumerMixin, BaseCrossValidator):
                 'params={"groups": ...} where metadata routing is on.'
             )
         indexable(X, y, groups)
-        label, groups = np.unique(y, return_inverse=True)[1], np.asarray(groups)
-        names, n_classes = np.unique(groups), int(label.max()) + 1
+        labels, groups = as_labels(y), as_labels(groups)
+        if labels.ndim != 1 or groups.ndim != 1:
+            raise ValueError(
+                "y and groups must have one label for each row; got arrays of shape "
+                f"{labels.shape} and {groups.shape}."
+            )
+        classes, names = classes_of(labels), classes_of(groups)
+        n_classes = classes.size
         if names.size < 2 or n_classes < 2:
             raise ValueError(
                 f"CalibrationSplit needs two groups and two classes; got {names.size} of the one "
                 f"and {n_classes} of the other."
             )
+        label = np.unique(labels, return_inverse=True)[1]
         targets, left_out = {}, []
         for name in names.tolist():
             own = label[groups == name]

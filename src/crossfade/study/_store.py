@@ -2,34 +2,61 @@
 
 The folder has ``study.json``, the plan, and ``shards``, with one Parquet file for each task and
 method. Files are written whole or not at all, so that a study can be stopped at any moment and
-resumed.
+resumed. Both carry digests, and a shard what it is for: a plan that was altered is refused, and a
+shard that is not what was computed for its place is computed again.
 """
 
 from __future__ import annotations
 
-import io
+import errno
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from types import MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade._atomic import write_whole
-from crossfade.study._evaluate import FitEach, Note, Outcome, Plan
+from crossfade._files import (
+    digest_of,
+    is_intact,
+    json_of,
+    read_whole,
+    sweep,
+    temporary,
+    write_whole,
+)
+from crossfade.study._estimators import FitEach
+from crossfade.study._evaluate import (
+    COLUMNS,
+    NEW_COLUMNS,
+    Columns,
+    Note,
+    Outcome,
+    Plan,
+    Shard,
+    joined,
+)
+from crossfade.study._methods import METHODS, Method, looks_at_sources
 from crossfade.study._sources import Participant
+from crossfade.tasks._parquet import sealed, unsealed
 
 #: What a record says that no row depends on.
 _ABOUT = ("window_seconds",)
+#: What may be added to a study that is there.
+_GROWS = ("methods", "n_sources")
 #: Where a Parquet file keeps what went wrong.
 _NOTES = b"crossfade_notes"
+#: Bytes of a plan or a shard.
+_LARGEST = 1 << 30
+#: Shards that are in memory at a time.
+_AT_ONCE = 50
 
 
 class Record:
@@ -47,6 +74,7 @@ class Record:
         classes: NDArray[Any],
         feature_names: Sequence[str] | None,
         *,
+        n_sources: Sequence[int] = (),
         identified: bool,
     ) -> Record:
         """Record of a study."""
@@ -70,10 +98,7 @@ class Record:
                 for one in participants
             },
             "methods": {
-                name: identity(method.run.estimator, f"Method {name!r}")
-                if identified and isinstance(method.run, FitEach)
-                else name
-                for name, method in plan.methods.items()
+                name: _description(method, identified) for name, method in plan.methods.items()
             },
         }
         steps = {one.name: one.step for one in participants if one.step is not None}
@@ -84,6 +109,8 @@ class Record:
             content["mix"] = plan.mix
         if not plan.forecasts:
             content["forecasts"] = False
+        if n_sources:
+            content["n_sources"] = list(n_sources)
         # As it will be when it is read again: no tuples, no numbers of numpy.
         return cls(json.loads(json.dumps(content)))
 
@@ -92,27 +119,52 @@ class Record:
         """Record of the study in a folder."""
         path = folder / "study.json"
         try:
-            content = json.loads(path.read_bytes())
+            content = json_of(read_whole(path, _LARGEST))
             if not {"crossfade", "tasks", "methods", "random_state"} <= content.keys():
                 raise ValueError("it has other contents")
         except FileNotFoundError:
             raise FileNotFoundError(
                 f"There is no study in {folder}: it has no study.json."
             ) from None
-        except (ValueError, AttributeError, RecursionError) as reason:
+        except (ValueError, AttributeError) as reason:
             raise ValueError(f"{path} is not the plan of a study: {reason}.") from reason
+        checksum = content.pop("sha256", None)
+        if not is_intact(content, checksum, in_order=True):
+            how = "has no checksum: an older Crossfade wrote it, or it was altered"
+            if checksum is not None:
+                how = "was altered after it was written: its checksum does not match"
+            raise ValueError(f"{path} {how}. Run the study in another folder.")
         return cls(content)
+
+    def text(self) -> str:
+        """JSON of the plan, with its checksum."""
+        checksum = digest_of(self.content, in_order=True)
+        return json.dumps({**self.content, "sha256": checksum}, indent=1)
 
     @classmethod
     def find(cls, folder: Path) -> Record | None:
         """Record of the study in a folder, if there is one."""
         return cls.read(folder) if (folder / "study.json").exists() else None
 
-    def shards(self) -> list[tuple[str, str]]:
-        """Names of the task and the method of each shard, in the order of the rows."""
+    def shards(self) -> list[Shard]:
+        """All shards, in the order of the rows, each with those of smaller crowds behind it.
+
+        Methods that do not look at sources have no such.
+        """
         tasks: Mapping[str, Any] = self.content["tasks"]
-        names = [name for name, task in tasks.items() if task["target"]]
-        return [(name, method) for name in names for method in self.content["methods"]]
+        sizes = [None, *self.content.get("n_sources", ())]
+        return [
+            Shard(name, method, size)
+            for name, task in tasks.items()
+            if task["target"]
+            for method in self.content["methods"]
+            for size in (sizes if looks_at_sources(method) else sizes[:1])
+        ]
+
+    @property
+    def n_people(self) -> int:
+        """Groups of the study, targets or not."""
+        return len({task["group"] for task in self.content["tasks"].values()})
 
     def drawn_from(self) -> dict[str, str]:
         """For each task a digest of what its splits are drawn from."""
@@ -128,7 +180,7 @@ class Record:
         found = []
         for name in {**self.content, **other.content}:
             there, here = self.content.get(name), other.content.get(name)
-            if name not in ("tasks", "methods", *_ABOUT) and _digest(here) != _digest(there):
+            if name not in ("tasks", *_GROWS, *_ABOUT) and _digest(here) != _digest(there):
                 found.append(f"{name} is {there!r} there and {here!r} here")
         there, here = self.content["tasks"], other.content["tasks"]
         if there != here:
@@ -148,6 +200,51 @@ class Record:
         return found
 
 
+class Shelf(NamedTuple):
+    """Where shards of one study are written; small, so that it can be sent to a worker.
+
+    `common` is a digest of what all shards depend on, `methods` what tells them apart by name.
+    """
+
+    folder: Path
+    common: str
+    methods: Mapping[str, Any]
+    #: A file that is there while the study runs: who sees it sees the folder.
+    beacon: Path | None = None
+
+    def path(self, shard: Shard) -> Path:
+        """File of a shard."""
+        task, method, n_sources = shard
+        crowd = [] if n_sources is None else [n_sources]
+        digest = _digest([self.common, task, self.methods[method], method, *crowd])
+        return self.folder / "shards" / f"{digest}.parquet"
+
+    def write(self, shard: Shard, outcome: Outcome) -> None:
+        """Keep a shard."""
+        import pyarrow as pa
+
+        table = pa.table({name: pa.array(values) for name, values in outcome.columns.items()})
+        table = table.replace_schema_metadata({_NOTES: json.dumps(outcome.notes)})
+        path = self.path(shard)
+        content = sealed(table, "shard", path.stem)
+        try:
+            write_whole(path, content)
+        except OSError as reason:
+            if not path.parent.is_dir():
+                raise FileNotFoundError(
+                    errno.ENOENT,
+                    "The folder of the study has disappeared while it was running. Put it back, if "
+                    "it was moved, and run the study again",
+                    str(self.folder),
+                ) from reason
+            raise OSError(
+                reason.errno or errno.EIO,
+                f"A part of the study could not be written ({reason.strerror or reason}). Those "
+                "before it are kept: run it again when that is mended",
+                str(path),
+            ) from reason
+
+
 class Store:
     """A folder with the finished shards of one study."""
 
@@ -159,16 +256,19 @@ class Store:
                 "A study in a folder is written as Parquet, which needs pyarrow. Install "
                 "crossfade[tables], or run the study without a folder."
             ) from reason
-        self._folder = folder
         self._record = record
+        common = {
+            name: part for name, part in record.content.items() if name not in (*_GROWS, *_ABOUT)
+        }
+        self.shelf = Shelf(folder.absolute(), _digest(common), record.content["methods"])
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], record: Record) -> Store:
         """Begin a study in a folder, or go on with the one that is there."""
         store = cls(Path(folder), record)
-        path = store._folder / "study.json"
-        known: dict[str, Any] = {}
-        there = Record.find(store._folder)
+        path = Path(folder) / "study.json"
+        known: dict[str, Any] = {"methods": {}, "n_sources": []}
+        there = Record.find(path.parent)
         if there is not None:
             differences = there.differences(record)
             if differences:
@@ -176,73 +276,82 @@ class Store:
                     f"There is another study in {folder}: {'; '.join(differences)}. Choose another "
                     "folder, or go on with the arguments that it was begun with."
                 )
-            known = there.content["methods"]
-        methods = {**known, **record.content["methods"]}
-        if methods != known:
-            text = json.dumps({**record.content, "methods": methods}, indent=1)
+            known |= {name: there.content[name] for name in _GROWS if name in there.content}
+        grown: dict[str, Any] = {"methods": {**known["methods"], **record.content["methods"]}}
+        sizes = {*known["n_sources"], *record.content.get("n_sources", ())}
+        if sizes:
+            grown["n_sources"] = sorted(sizes)
+        if any(part != known[name] for name, part in grown.items()):
+            plan = Record({**record.content, **grown})
             try:
-                (store._folder / "shards").mkdir(parents=True, exist_ok=True)
-                write_whole(path, text.encode())
+                (path.parent / "shards").mkdir(parents=True, exist_ok=True)
+                write_whole(path, plan.text().encode())
             except OSError as reason:
                 raise OSError(
-                    reason.errno,
-                    f"A study cannot be kept in {folder}: {reason.strerror}. "
+                    reason.errno or errno.EIO,
+                    f"A study cannot be kept in {folder}: {reason.strerror or reason}. "
                     "Choose another folder.",
                 ) from reason
         return store
 
-    def finished(self) -> dict[tuple[str, str], Outcome]:
-        """Outcomes of the shards of the plan that are there, in order."""
-        found = {shard: self._read(*shard) for shard in self._record.shards()}
-        return {shard: outcome for shard, outcome in found.items() if outcome is not None}
+    @contextmanager
+    def shown(self) -> Iterator[Shelf]:
+        """Shelf for workers of other machines, who write themselves if they see its beacon."""
+        sweep(self.shelf.folder)
+        with temporary(self.shelf.folder) as beacon:
+            yield self.shelf._replace(beacon=beacon)
+        # A worker that was lost may have left a file, and the cache says that all were removed.
+        sweep.__wrapped__(self.shelf.folder)
 
-    def _read(self, task: str, method: str) -> Outcome | None:
-        """Outcome of a shard; None if it is missing, or damaged."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    def finished(self) -> tuple[dict[Shard, list[Note]], list[str]]:
+        """Notes of the shards of the plan that are there, in order; why others are refused."""
+        found, refused = {}, []
+        for shard in self._record.shards():
+            try:
+                found[shard] = self._read(shard).notes
+            except FileNotFoundError:
+                continue
+            except (OSError, ValueError) as reason:
+                refused.append(f"Task {shard.task!r}, method {shard.method!r}: {reason}")
+        return found, refused
 
-        try:
-            content = self._path(task, method).read_bytes()
-            table = pq.read_table(io.BytesIO(content), page_checksum_verification=True)
-            notes = json.loads(table.schema.metadata[_NOTES])
-        except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
-            return None
+    def read(self, shards: Sequence[Shard], at_once: int = _AT_ONCE) -> Iterator[Columns]:
+        """Rows of finished shards, some at a time, in order."""
+        for first in range(0, len(shards), at_once):
+            try:
+                parts = [self._read(shard).columns for shard in shards[first : first + at_once]]
+            except OSError as reason:
+                raise FileNotFoundError(
+                    errno.ENOENT,
+                    "The rows of the study are no longer where they were written. Put the folder "
+                    "back, or run the study again",
+                    str(self.shelf.folder),
+                ) from reason
+            yield joined(parts)
+
+    def _read(self, shard: Shard) -> Outcome:
+        """Outcome of a shard; refuses what was not written for this place."""
+        path = self.shelf.path(shard)
+        table = unsealed(path, read_whole(path, _LARGEST), "shard", path.stem)
         columns = {name: table[name].to_numpy() for name in table.column_names}
+        _check_rows(columns, shard.task, shard.method)
+        notes = json_of(table.schema.metadata[_NOTES])
         return Outcome(columns, [Note(*note) for note in notes])
 
-    def write(self, task: str, method: str, outcome: Outcome) -> None:
-        """Keep a shard."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        table = pa.table({name: pa.array(values) for name, values in outcome.columns.items()})
-        table = table.replace_schema_metadata({_NOTES: json.dumps(outcome.notes)})
-        content = io.BytesIO()
-        pq.write_table(table, content, write_page_checksum=True)
-        path = self._path(task, method)
-        try:
-            write_whole(path, content.getvalue())
-        except OSError as reason:
-            raise OSError(
-                reason.errno,
-                f"A part of the study could not be written ({reason.strerror}). Those before it "
-                "are kept: run it again when that is mended",
-                str(path),
-            ) from reason
-
-    def _path(self, task: str, method: str) -> Path:
-        digest = _digest([self._common, task, self._record.content["methods"][method], method])
-        return self._folder / "shards" / f"{digest}.parquet"
-
-    @cached_property
-    def _common(self) -> str:
-        return _digest(
-            {
-                name: part
-                for name, part in self._record.content.items()
-                if name not in ("methods", *_ABOUT)
-            }
-        )
+def _check_rows(columns: Mapping[str, NDArray[Any]], task: str, method: str) -> None:
+    """Refuse rows that no method can have left here, whatever their seal says."""
+    for name, kind in COLUMNS.items():
+        values = columns.get(name)
+        if values is None and name not in NEW_COLUMNS:
+            raise ValueError(f"It lacks the column {name!r}.")
+        if values is not None and kind is not object and values.dtype.kind not in "fiu":
+            raise ValueError(f"Its column {name!r} holds no numbers.")
+    if {*columns["task"]} - {task} or {*columns["method"]} - {method}:
+        raise ValueError("It holds rows of another task or method.")
+    for name in ("balanced_accuracy", "accuracy"):
+        if (np.abs(columns[name] - 0.5) > 0.5 + 1e-9).any():
+            raise ValueError(f"Its column {name!r} is not from 0 to 1.")
 
 
 def identity(value: object, where: str) -> Any:
@@ -283,6 +392,14 @@ def _digest(content: object) -> str:
 def _digest_of_array(array: NDArray[Any]) -> str:
     head = f"{array.dtype.str} {array.shape} "
     return sha256(head.encode() + np.ascontiguousarray(array).tobytes()).hexdigest()[:32]
+
+
+def _description(method: Method, identified: bool) -> Any:
+    """What tells a method apart from another of the same name."""
+    if isinstance(method.run, FitEach):
+        what = f"Method {method.name!r}"
+        return identity(method.run.estimator, what) if identified else method.name
+    return method.name if METHODS.get(method.name) == method else method.label
 
 
 def _digest_of_windows(one: Participant) -> str:

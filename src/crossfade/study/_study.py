@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +13,18 @@ import numpy as np
 
 from crossfade._validate import check_choice, check_integer
 from crossfade.study._budgets import Budget, budget_of
-from crossfade.study._evaluate import Note, Outcome, Plan
+from crossfade.study._evaluate import Columns, Note, Outcome, Plan, Shard
 from crossfade.study._methods import Sees
 from crossfade.study._result import StudyResult
 from crossfade.study._sources import Sources
-from crossfade.study._splits import KINDS
+from crossfade.study._splits import KINDS, MOST_SPLITS, NEXT_SESSION
 from crossfade.study._store import Record, Store
 from crossfade.study._validate import (
     check_budgets,
     check_methods,
     check_mix,
+    check_n_sources,
+    check_sessions,
     check_sizes,
     check_tasks,
     check_zero,
@@ -51,13 +52,17 @@ class CalibrationStudy:
         (Algorithm 1), "oracle" (the best alpha on the test windows) and "random-alpha". Ours:
         "target-shrunk", "convex", "posterior", and "posterior-unlabelled", whose threshold looks at
         the test windows without their labels. Others: "lda" (scikit-learn's, with automatic
-        shrinkage), "lda-calibrated" (the same with a temperature for its probabilities), "pooled"
-        (the same, of the sources' windows), "lda-pooled" (the same with each person centred), and
-        "oracle-honest" (alpha chosen on every second test window, evaluated on the others). For
-        more than two classes there are those with "lda" or "pooled" in their name, and "pairwise"
-        and "one-vs-rest", the posterior blend of all pairs of classes or of each against the rest.
+        shrinkage), "lda-calibrated" (the same with a temperature for its probabilities),
+        "lda-pooled" (the same, of the sources' windows, each person centred), "logistic-tuned"
+        (logistic regression of the sources, then of the labelled windows), "coral" (skada's, which
+        looks at the test windows without their labels), "mdwm" and "tlcenter" (pyRiemann's, for
+        tangent vectors), and "oracle-honest" (alpha chosen on every second test window, evaluated
+        on the others). For more than two classes there are "hierarchical", "live", those with "lda"
+        in their name, those of skada and pyRiemann, and "pairwise" and "one-vs-rest", the posterior
+        blend of all pairs of classes or of each against the rest.
         An estimator of scikit-learn, given with a name of your own, is fitted to the labelled
-        windows.
+        windows, and to those of the sources if it asks for them by `groups`, `sample_domain` or
+        `X_target_labeled`.
     budgets : sequence of float, int or tuple of int, default=(0.05, 0.1, 0.2, 0.5)
         What is labelled: a proportion of the smallest class, rounded up, or a whole number of
         windows, of each class; or a number for each class, in the order of the sorted classes, as
@@ -65,9 +70,13 @@ class CalibrationStudy:
         methods that can predict without have rows.
     n_splits : int, default=100
         Splits for each task and budget; "chronological" knows but one.
-    splits : {"consecutive", "chronological", "random"}, default="consecutive"
+    splits : {"consecutive", "chronological", "random", "next-session"}, default="consecutive"
         Which windows of each class are labelled: a run with a random start, as in the paper; the
-        first, as a real session goes; or any.
+        first, as a real session goes; or any. "next-session" is "consecutive" for people who have
+        been there before: targets are the sessions of a group but its first, in the order of the
+        tasks, and priors with class means know the earlier ones
+        (:meth:`~crossfade.TaskPrior.for_person`). Splits are the same, so that two studies say
+        what that is worth.
     random_state : int or None, default=None
         Seed. A split depends on it, on the name of the task, on the budget and on its own number.
         None draws one; a study that resumes in a folder takes the one that it was begun with.
@@ -78,6 +87,11 @@ class CalibrationStudy:
     forecasts : bool, default=True
         Whether priors learn from their sources how true forecasts are. Without, a study of
         accuracies alone is faster, and its forecasts are the theory's.
+    n_sources : sequence of int or None, default=None
+        Sizes of smaller crowds, as in ``[5, 10, 20, 35]``: methods that look at sources are run
+        with so many of the other people, too, drawn at random, the smaller crowds within the
+        larger. What they reach is in `by_sources` of the result, and `crowd_gain` says what more
+        people would bring.
 
     See Also
     --------
@@ -121,6 +135,7 @@ class CalibrationStudy:
         random_state: int | None = None,
         mix: float | None = None,
         forecasts: bool = True,
+        n_sources: Sequence[int] | None = None,
     ) -> None:
         tasks = TaskSet(tasks)
         self._classes, self._participants = check_tasks(tasks)
@@ -130,10 +145,10 @@ class CalibrationStudy:
             seed = int(np.random.default_rng().integers(2**63))
         else:
             seed = check_integer("random_state", random_state, 0)
-        n_splits = check_integer("n_splits", n_splits, 1)
-        kind = check_choice("splits", splits, KINDS)
+        n_splits = check_integer("n_splits", n_splits, 1, MOST_SPLITS)
+        kind = check_choice("splits", splits, (*KINDS, NEXT_SESSION))
         self._plan = Plan(
-            methods=check_methods(methods, len(self._classes)),
+            methods=check_methods(methods, len(self._classes), tasks.recipe),
             budgets=check_budgets(budgets, len(self._classes)),
             n_splits=1 if kind == "chronological" else n_splits,
             kind=kind,
@@ -142,7 +157,11 @@ class CalibrationStudy:
             forecasts=bool(forecasts),
         )
         check_zero(self._plan.methods, self._plan.budgets)
-        self._targets = check_sizes(self._participants, self._plan.budgets)
+        self._n_sources = check_n_sources(n_sources, self._participants)
+        targets = self._participants
+        if kind == NEXT_SESSION:
+            targets = check_sessions(targets, len(self._classes))
+        self._targets = check_sizes(targets, self._plan.budgets)
 
     def __repr__(self) -> str:
         plan = self._plan
@@ -174,7 +193,8 @@ class CalibrationStudy:
             Address of a Dask scheduler, as in ``"tcp://127.0.0.1:8786"``, or a client: the study
             runs on its workers instead of local processes. Needs ``crossfade[dask]``.
         on_progress : callable or None, default=None
-            Called with the number of finished parts, of a task and a method each, and their total.
+            Called with the number of finished parts, of a task and a method each, and their total;
+            smaller crowds are parts of their own.
 
         Returns
         -------
@@ -193,32 +213,47 @@ class CalibrationStudy:
             self._targets,
             self._classes,
             self._feature_names,
+            n_sources=self._n_sources,
             identified=folder is not None,
         )
         store = None if folder is None else Store.open(folder, record)
         shards = record.shards()
-        finished = {} if store is None else store.finished()
-        if finished and on_progress is not None:
-            on_progress(len(finished), len(shards))
-        missing = [shard for shard in shards if shard not in finished]
-        with closing(self._outcomes(plan, missing, n_jobs, dask)) as outcomes:
+        kept, refused = ({}, []) if store is None else store.finished()
+        if refused:
+            warnings.warn(
+                f"{len(refused)} of {len(shards)} parts in {folder} are not what was written there "
+                f"for this study, and are computed again. {refused[0]}",
+                UserWarning,
+                stacklevel=2,
+            )
+        if kept and on_progress is not None:
+            on_progress(len(kept), len(shards))
+        missing = [shard for shard in shards if shard not in kept]
+        rows: dict[Shard, Columns] = {}
+        with closing(self._outcomes(plan, missing, store, n_jobs, dask)) as outcomes:
             for shard, outcome in outcomes:
-                if store is not None:
-                    store.write(*shard, outcome)
-                finished[shard] = outcome
+                if store is None:
+                    rows[shard] = outcome.columns
+                elif outcome.columns:
+                    store.shelf.write(shard, outcome)
+                kept[shard] = outcome.notes
                 if on_progress is not None:
-                    on_progress(len(finished), len(shards))
-        in_order = [finished[shard] for shard in shards]
-        result = StudyResult._of(in_order, record)
-        notes = [note for outcome in in_order for note in outcome.notes]
-        for message in _messages(notes, Counter(result.rows["method"].tolist())):
+                    on_progress(len(kept), len(shards))
+        notes = {shard: kept[shard] for shard in shards}
+        result = StudyResult._of(notes, record, rows if store is None else store)
+        for message in _messages(notes, result):
             warnings.warn(message, UserWarning, stacklevel=2)
         return result
 
     def _outcomes(
-        self, plan: Plan, shards: Sequence[tuple[str, str]], n_jobs: int, dask: str | Client | None
-    ) -> Generator[tuple[tuple[str, str], Outcome]]:
-        """Shards as they are finished, in any order."""
+        self,
+        plan: Plan,
+        shards: Sequence[Shard],
+        store: Store | None,
+        n_jobs: int,
+        dask: str | Client | None,
+    ) -> Generator[tuple[Shard, Outcome]]:
+        """Shards as they are finished, in any order; those that are kept are without columns."""
         if not shards:
             return
         seen = [method.sees for method in plan.methods.values()]
@@ -229,23 +264,27 @@ class CalibrationStudy:
             keep_windows=any(Sees.WINDOWS in one for one in seen),
             forecasts=plan.forecasts,
         )
-        targets = {target.name: target for target in self._targets}
-        work = {}
-        for task, method in shards:
-            part = plan._replace(methods={method: plan.methods[method]})
-            work[task, method] = (targets[task], part)
+        wanted: dict[str, list[Shard]] = {}
+        for shard in shards:
+            wanted.setdefault(shard.task, []).append(shard)
+        work = [(one, wanted[one.name]) for one in self._targets if one.name in wanted]
         if dask is None:
             from crossfade.study._processes import in_processes
 
-            yield from in_processes(work, sources, n_jobs)
-        else:
-            from crossfade.study._cluster import on_workers
+            yield from in_processes(work, sources, plan, n_jobs)
+            return
+        from crossfade.study._cluster import Job, on_workers
 
-            yield from on_workers(work, sources, dask)
+        with nullcontext() if store is None else store.shown() as shelf:
+            yield from on_workers(work, Job(sources, plan, shelf), dask)
 
 
-def _messages(notes: list[Note], n_fits: Mapping[Any, int]) -> list[str]:
-    """One sentence for each method that failed, and for each that warned."""
+def _messages(noted: Mapping[Shard, list[Note]], result: StudyResult) -> list[str]:
+    """One sentence for each method that failed with the whole crowd, and for each that warned."""
+    notes = [note for shard, some in noted.items() if shard.n_sources is None for note in some]
+    if not notes:
+        return []
+    n_fits = result.means.groupby("method")["n_splits"].sum().to_dict()
     messages = []
     for method, failed in dict.fromkeys((note.method, note.failed) for note in notes):
         some = [note for note in notes if (note.method, note.failed) == (method, failed)]

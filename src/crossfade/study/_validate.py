@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crossfade._validate import check_integer
 from crossfade.fisher._moments import ClassMoments
+from crossfade.signals._check import check_extra
 from crossfade.study._budgets import Budget, check_budget, leaves_test_windows, shows_all_classes
 from crossfade.study._methods import METHODS, Method, by_role, own_method
 from crossfade.study._sources import Participant
+from crossfade.study._splits import NEXT_SESSION
+from crossfade.tasks._recipe import Recipe
 from crossfade.tasks._task import Task, TaskSet
 
 
@@ -91,8 +95,17 @@ def _differ(one: Participant) -> bool:
     return all(bool(moments.gap(*pair).any()) for pair in combinations(present, 2))
 
 
-def check_methods(methods: object, n_classes: int = 2) -> dict[str, Method]:
-    """Methods by name, in the order given."""
+#: Methods that there were, and what to take instead.
+_GONE = {
+    "pooled": "It put the windows of all people together as if they were one person's. Take "
+    "'lda-pooled', which centres each person."
+}
+
+
+def check_methods(
+    methods: object, n_classes: int = 2, recipe: Recipe | None = None
+) -> dict[str, Method]:
+    """Methods by name, in the order given; they must suit the tasks and find their packages."""
     known = [one for role in ("new", "rival") for one in by_role(role) if one.many]
     names = list(METHODS) if n_classes == 2 else [one.name for one in known]
     words = ", ".join(repr(name) for name in names)
@@ -106,6 +119,8 @@ def check_methods(methods: object, n_classes: int = 2) -> dict[str, Method]:
     found: dict[str, Method] = {}
     for method in methods:
         if isinstance(method, str):
+            if method in _GONE:
+                raise ValueError(f"There is no method {method!r} any more. {_GONE[method]}")
             if method not in names:
                 what = f"There is no method {method!r}. There are"
                 if method in METHODS:
@@ -118,12 +133,31 @@ def check_methods(methods: object, n_classes: int = 2) -> dict[str, Method]:
                     "pair."
                 )
             made = METHODS[method]
+            _check_needs(made, recipe)
+        elif isinstance(method, Method):
+            made = method
         else:
             made = _check_pair(method)
         if made.name in found:
             raise ValueError(f"Method {made.name!r} is given twice. Name each once.")
         found[made.name] = made
     return found
+
+
+def _check_needs(method: Method, recipe: Recipe | None) -> None:
+    """Refuse a method whose package is missing, or that is for other features."""
+    if method.package is not None:
+        check_extra(*method.package, f"Method {method.name!r}")
+    if method.features is None or (recipe is not None and recipe.kind == method.features):
+        return
+    found = "the tasks do not say how theirs were made. A table in Parquet does, one in csv cannot"
+    if recipe is not None:
+        found = f"those of the tasks are {recipe.kind}"
+    raise ValueError(
+        f"Method {method.name!r} is for the features {method.features}, and {found}. Make them "
+        f"with crossfade features ... --features {method.features} -o tasks.parquet, or leave the "
+        "method out."
+    )
 
 
 def _check_pair(method: object) -> Method:
@@ -149,6 +183,23 @@ def check_budgets(budgets: Sequence[Budget], n_classes: int = 2) -> tuple[Budget
     if not found or len(set(found)) < len(found):
         raise ValueError(f"budgets must be different numbers, at least one; got {budgets!r}.")
     return tuple(found)
+
+
+def check_n_sources(
+    n_sources: Sequence[int] | int | None, participants: Sequence[Participant]
+) -> tuple[int, ...]:
+    """Sizes of smaller crowds, the smallest first; that of the whole crowd is not among them."""
+    if n_sources is None:
+        return ()
+    several = np.ravel(np.asarray(n_sources, dtype=object)).tolist()
+    found = sorted({check_integer("n_sources", one, 1) for one in several})
+    n_people = len({one.group for one in participants})
+    if not found or found[-1] >= n_people:
+        raise ValueError(
+            f"n_sources must be numbers of people from 1 to {n_people - 1}: the study has "
+            f"{n_people} people, and each of them learns from the others; got {n_sources!r}."
+        )
+    return tuple(one for one in found if one < n_people - 1)
 
 
 def _enough(method: Method, budget: Budget) -> bool:
@@ -192,6 +243,28 @@ def check_mix(mix: object, n_classes: int) -> float | None:
             f"to 1, or None for that of the test windows; got {mix!r}."
         )
     return float(mix)  # type: ignore[arg-type]
+
+
+def check_sessions(participants: Sequence[Participant], n_classes: int) -> list[Participant]:
+    """Targets of a study of next sessions: those whose person was there before."""
+    if n_classes > 2:
+        raise ValueError(
+            f"A study of next sessions ({NEXT_SESSION}) is for two classes, and the tasks have "
+            f"{n_classes}. Keep the windows of two."
+        )
+    seen: set[str] = set()
+    targets = []
+    for one in participants:
+        if one.group in seen:
+            targets.append(one)
+        seen.add(one.group)
+    if not targets:
+        raise ValueError(
+            f"A study of next sessions ({NEXT_SESSION}) needs people with two sessions or more; "
+            f"all {len(participants)} tasks are of different groups. Give the sessions of one "
+            "person the same group."
+        )
+    return targets
 
 
 def check_sizes(

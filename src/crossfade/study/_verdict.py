@@ -1,4 +1,4 @@
-"""How many windows a new person needs, and what the smallest calibration is worth, in words."""
+"""A study in words: how many windows a new person needs, and what the fewest are worth."""
 
 from __future__ import annotations
 
@@ -10,22 +10,26 @@ import numpy as np
 
 from crossfade.study._budgets import budget_of, budget_text
 from crossfade.study._methods import METHODS, by_role
-from crossfade.study._resampling import by_task, check_rows
+from crossfade.study._resampling import by_task
 from crossfade.study._result import StudyResult
 from crossfade.study.statistics import compare, labels_saved, p_text, summarise
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Words that the first sentence has at most.
+_WORDS = 20
+
 
 def verdict(rows: pd.DataFrame | StudyResult, accuracy: float = 0.75, share: float = 0.8) -> str:
     """Sum up a study: how many windows a new person needs, and what the fewest are worth.
 
-    It is about the first of "hierarchical", "posterior", these with unlabelled windows, "convex",
-    "paper", the variants of these and the user's own estimators, next to the first of "lda",
-    "target" and the others, but not the oracle. The first sentence has below thirty words. The last
-    is about the smallest budget at which both have an accuracy; where that is not the smallest of
-    all, it says so. All numbers of it are of the tasks on which both have one.
+    It is about the first of "hierarchical", "posterior", "convex", "paper", the variants of these
+    and the user's own estimators, next to the first of "lda", "target" and the others. Methods that
+    see test windows come last, and are named as such; the oracles are not for comparison. The first
+    sentence is the answer, in at most twenty words; a name that is too long for it is left out
+    there. The others are statistics, the last of them about the smallest budget at which both
+    methods have an accuracy, over the tasks on which both have one.
 
     Parameters
     ----------
@@ -37,7 +41,7 @@ def verdict(rows: pd.DataFrame | StudyResult, accuracy: float = 0.75, share: flo
     Returns
     -------
     str
-        Two or three sentences.
+        Several sentences, most of them short.
 
     Examples
     --------
@@ -49,57 +53,115 @@ def verdict(rows: pd.DataFrame | StudyResult, accuracy: float = 0.75, share: flo
     ...     tasks, methods=["target", "posterior"], budgets=[2, 4], n_splits=20, random_state=0
     ... )
     >>> print(verdict(study.run(), accuracy=0.7))
-    With the posterior blend, 80 % of people reach an accuracy of 0.7 after ...
+    With the posterior blend, 80 % of people reach an accuracy of 0.7 within 2 windows of each ...
     """
-    result = rows if isinstance(rows, StudyResult) else StudyResult(check_rows(rows))
-    parts = [*lead(result, accuracy, share), details(result.rows)]
-    return " ".join(parts)
+    return " ".join(sentences(rows, accuracy, share))
 
 
-def lead(result: StudyResult, accuracy: float, share: float) -> list[str]:
-    """How many windows a new person needs, and how many with the rival; nothing where unknown."""
-    rows = check_rows(result.rows)
-    found = rows[rows["balanced_accuracy"].notna()]
-    curve = [not isinstance(budget_of(one), tuple) for one in found["budget"]]
-    if found.empty or not any(curve):
-        return []
+def sentences(
+    rows: pd.DataFrame | StudyResult, accuracy: float = 0.75, share: float = 0.8
+) -> list[str]:
+    """The answer, and after it the statistics, one sentence each."""
+    result = rows if isinstance(rows, StudyResult) else StudyResult(by_task(rows))
+    means = result.means
+    found = means[means["balanced_accuracy"].notna()]
+    if found.empty:
+        return [f"No method has an accuracy: all {means['n_splits'].sum()} splits failed."]
     method, against = rivals(list(dict.fromkeys(found["method"])))
-    used = replace(result, rows=rows[rows["method"].isin([method, against])])
+    needed = _needed(result, method, against, accuracy, share)
+    first, *others = [*needed, *_fewest(means, method, against, leads=not needed)]
+    given = METHODS[method].given if method in METHODS else ""
+    return [first, *([f"Note that {_name(method)} {given}."] if given else []), *others]
+
+
+def rivals(names: Sequence[str]) -> tuple[str, str | None]:
+    """Whom a verdict is about, and whom they are compared with, if there is anybody.
+
+    The first of the new methods, or else of the user's own; the first of their rivals. What sees
+    test windows comes after what does not.
+    """
+    new, rival, bound = ([one.name for one in by_role(role)] for role in ("new", "rival", "bound"))
+    new += [name for name in names if name not in METHODS]
+    new.sort(key=lambda name: name in METHODS and bool(METHODS[name].given))
+    method = next(name for name in (*new, *rival, *bound) if name in names)
+    usual = (name for name in (*rival, *new) if name in names and name != method)
+    return method, next(usual, None)
+
+
+def _name(method: str) -> str:
+    return METHODS[method].spoken if method in METHODS else method
+
+
+def _opening(method: str) -> str:
+    """Name of a method at the head of a sentence; names that users gave stay as they are."""
+    name = _name(method)
+    return name[0].upper() + name[1:] if name.startswith("the ") else name
+
+
+def _short(*texts: str) -> str:
+    """The first of some texts that is short enough for an answer, or else the last."""
+    return next((text for text in texts if len(text.split()) <= _WORDS), texts[-1])
+
+
+# -- how many windows a new person needs ----------------------------------------------------------
+
+
+def _needed(
+    result: StudyResult, method: str, against: str | None, accuracy: float, share: float
+) -> list[str]:
+    """After how many windows people reach an accuracy, also with the rival; nothing if unknown."""
+    means = result.means
+    found = means[means["balanced_accuracy"].notna()]
+    found = found[[not isinstance(budget_of(one), tuple) for one in found["budget"]]]
+    if found.empty:
+        return []
+    used = replace(result, rows=means[means["method"].isin([method, against])])
     table = used.needed(accuracy, share).set_index("method")
     if method not in table.index or not table.loc[method, "n_people"]:
         return []
-    line: Any = table.loc[method]
-    most = _most(found[curve])
-    percent = f"{100.0 * share:.3g} %"
-    name = _label(method)
+    own: Any = table.loc[method]
+    goal = f"{100.0 * share:.3g} %"
+    texts = [_answer(own, method, accuracy, share, _most(found)), *_precisely(own)]
+    if against is not None and against in table.index and table.loc[against, "n_people"]:
+        other: Any = table.loc[against]
+        texts.append(f"With {_name(against)}, {_rival(own, other, goal, share)}.")
+    if own["bound"] == ">":
+        texts.append(f"The goal is {goal}, which takes more windows than were tried.")
+    return texts
+
+
+def _answer(line: pd.Series, method: str, accuracy: float, share: float, most: str) -> str:
+    """How many people reach the accuracy, and after how many windows."""
+    who, verb = f"{100.0 * share:.3g} % of people", "reach"
+    when = _when(line)
     if line["bound"] == ">":
-        there = f"{100.0 * line['reached']:.0f} %"
-        do = "does" if most.startswith("1 window ") else "do"
-        first = (
-            f"{most} {do} not bring {percent} of people to an accuracy of {accuracy:g}: with "
-            f"{name}, {there} get there."
-        )
-        if not found.loc[curve, "budget"].any():
-            first = (
-                f"Without a label, {there} of people, not {percent}, reach an accuracy of "
-                f"{accuracy:g} with {name}."
-            )
-    else:
-        first = (
-            f"With {name}, {percent} of people reach an accuracy of {accuracy:g} {_after(line)}."
-        )
-    if against is None or against not in table.index or not table.loc[against, "n_people"]:
-        return [first]
-    other: Any = table.loc[against]
-    return [first, f"With {_label(against)}, {_rival(line, other, percent)}."]
+        when = most
+        if not line["reached"]:
+            who, verb = "nobody", "reaches"
+        else:
+            who = f"only {_percent(line['reached'], share)} of people"
+    texts = [f"{who} {verb} {what}{accuracy:g} {when}." for what in ("an accuracy of ", "")]
+    named = [f"With {_name(method)}, {text}" for text in texts]
+    return _short(*named, texts[0][0].upper() + texts[0][1:])
+
+
+def _percent(value: float, below: float) -> str:
+    """A proportion in per cent, with as many decimals as show that it is `below`, and not zero."""
+    for digits in range(4):
+        text = f"{100.0 * value:.{digits}f}"
+        if float(text) < 100.0 * below and (float(text) > 0.0 or not value):
+            break
+    return f"{text} %"
 
 
 def _most(found: pd.DataFrame) -> str:
-    """The largest budget, in words."""
+    """After the largest budget, in words."""
     largest = found["budget"].max()
+    if not largest:
+        return "without a label"
     if (found["budget"] % 1.0 == 0.0).all():
-        return _each(largest, largest)
-    return _each(np.nan, found.groupby("budget")["n_labelled"].median().max())
+        return f"after {_each(largest, largest)}"
+    return f"after {_each(np.nan, found.groupby('budget')['n_labelled'].median().max())}"
 
 
 def _each(windows: float, total: float) -> str:
@@ -109,20 +171,29 @@ def _each(windows: float, total: float) -> str:
     return f"{total:g} labelled window{'s' if total != 1 else ''}"
 
 
-def _after(line: pd.Series) -> str:
-    """After how many windows, with their interval."""
+def _when(line: pd.Series) -> str:
+    """After how many windows; within them, where fewer were not tried."""
     if not line["total"]:
-        text = "before the first label"
-    else:
-        at_most = "at most " if line["bound"] == "<=" else ""
-        text = f"after {at_most}{_each(line['windows'], line['total'])}"
-        if np.isfinite(line["seconds"]):
-            text += f", {duration(line['seconds'])} in all"
+        return "before the first label"
+    each = _each(line["windows"], line["total"])
+    return f"{'within' if line['bound'] == '<=' else 'after'} {each}"
+
+
+def _precisely(line: pd.Series) -> list[str]:
+    """How long that takes, its interval, and what was not tried."""
+    texts: list[str] = []
+    if line["bound"] == ">":
+        return texts
+    if line["total"] and np.isfinite(line["seconds"]):
+        texts.append(f"That takes {duration(line['seconds'])}.")
     low, high = line["low"], line["high"]
     # All people may have to be the same to tell; then there is nothing between.
-    if not np.isfinite(low) or low == high:
-        return text
-    return f"{text} (95 % interval {low:g} {f'to {high:g}' if np.isfinite(high) else 'or more'})"
+    if np.isfinite(low) and low != high:
+        end = f"to {high:g} windows" if np.isfinite(high) else "or more windows"
+        texts.append(f"The 95 % interval is {low:g} {end} of each class.")
+    if line["bound"] == "<=" and line["total"]:
+        texts.append("Fewer windows were not tried.")
+    return texts
 
 
 def duration(seconds: float) -> str:
@@ -130,24 +201,22 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
 
 
-def _rival(own: pd.Series, line: pd.Series, percent: str) -> str:
+def _rival(own: pd.Series, line: pd.Series, goal: str, share: float) -> str:
     if line["bound"] == ">":
-        there = f"{100.0 * line['reached']:.0f} %"
-        return f"{there} do" if own["bound"] == ">" else f"{there} reach it at all, not {percent}"
+        there = _percent(line["reached"], share)
+        return f"{there} reach it" if own["bound"] == ">" else f"only {there} reach it, not {goal}"
     if not line["total"]:
-        return "none is needed, either" if not own["total"] else "none is needed"
+        return "no label is needed, either" if not own["total"] else "no label is needed"
     at_most = "at most " if line["bound"] == "<=" else ""
     return f"it takes {at_most}{_each(line['windows'], line['total'])}"
 
 
-def details(rows: pd.DataFrame) -> str:
-    """What the fewest labelled windows are worth, in one sentence."""
-    rows = check_rows(rows)
-    means = by_task(rows)
+# -- what the fewest windows are worth ------------------------------------------------------------
+
+
+def _fewest(means: pd.DataFrame, method: str, against: str | None, *, leads: bool) -> list[str]:
+    """What the fewest labelled windows are worth; the first sentence is short if it `leads`."""
     found = means[means["balanced_accuracy"].notna()]
-    if found.empty:
-        return f"No method has an accuracy: all {len(rows)} splits failed."
-    method, against = rivals(list(dict.fromkeys(found["method"])))
     own = found[found["method"] == method]
     if against is not None:
         cell = ["task", "group", "budget"]
@@ -159,57 +228,58 @@ def details(rows: pd.DataFrame) -> str:
     both = means[means["method"].isin([method, against])]
     lacking = _lacking(both, method, against, float(windows.min()))
     n_left_out = len(both[both["budget"] == budget].drop_duplicates(["task", "group"])) - len(own)
-    used = rows.merge(own[["task", "group"]], on=["task", "group"])
+    used = means.merge(own[["task", "group"]], on=["task", "group"])
     used = used[used["method"].isin([method, against])]
     nouns = "participants" if own["group"].nunique() == len(own) else "tasks"
     noun = nouns if len(own) > 1 else nouns[:-1]
     line = _line(summarise(used[used["method"] == method]), budget)
-    interval = f" (95 % interval {line['low']:.3f} to {line['high']:.3f})"
-    sentence = (
-        f"{_windows(own['n_labelled'], budget)}, {_label(method)} has a mean balanced "
-        f"accuracy of {line['mean']:.3f}{interval if np.isfinite(line['low']) else ''}"
-    )
-    left_out = f", {n_left_out} left out" if n_left_out else ""
+    left_out = f"{n_left_out} left out" if n_left_out else ""
+    texts = _mean(line, own["n_labelled"], budget, method, leads=leads)
     if against is None:
-        return f"{sentence} over {len(own)} {noun}{left_out}{lacking}."
-    return (
-        f"{sentence}, {_difference(used, method, against, budget, noun + left_out)}"
-        f"{_labels(used, method, against, budget)}{lacking}."
+        over = f"over {len(own)} {noun}" + (f", {left_out}" if left_out else "")
+        texts[-1] = f"{texts[-1].removesuffix('.')}, {over}."
+    else:
+        texts.append(_difference(used, method, against, budget, noun, left_out))
+        texts += _labels(used, method, against, budget)
+    return [*texts, *lacking]
+
+
+def _mean(
+    line: pd.Series, n_labelled: pd.Series[float], budget: float, method: str, *, leads: bool
+) -> list[str]:
+    """Mean accuracy, and its interval: in a sentence of its own, where the first is to be short."""
+    when = _windows(n_labelled, budget)
+    mean = f"a mean balanced accuracy of {line['mean']:.3f}"
+    interval = f"95 % interval {line['low']:.3f} to {line['high']:.3f}"
+    known = bool(np.isfinite(line["low"]))
+    if not leads:
+        return [f"{when}, {_name(method)} has {mean}{f' ({interval})' if known else ''}."]
+    plain = when.partition(" (")[0]
+    first = _short(
+        f"{when}, {_name(method)} has {mean}.",
+        f"{plain}, {_name(method)} has {mean}.",
+        f"{plain}, the mean balanced accuracy is {line['mean']:.3f}.",
     )
+    return [first, *([f"Its {interval.replace('interval', 'interval is')}."] if known else [])]
 
 
-def rivals(names: Sequence[str]) -> tuple[str, str | None]:
-    """Whom a sentence is about, and whom they are compared with, if there is anybody.
-
-    The first of the new methods, or else of the user's own; the first of their rivals.
-    """
-    new, rival, bound = ([one.name for one in by_role(role)] for role in ("new", "rival", "bound"))
-    new += [name for name in names if name not in METHODS]
-    method = next(name for name in (*new, *rival, *bound) if name in names)
-    usual = (name for name in (*rival, *new) if name in names and name != method)
-    return method, next(usual, None)
-
-
-def _label(name: str) -> str:
-    return METHODS[name].spoken if name in METHODS else name
-
-
-def _lacking(both: pd.DataFrame, method: str, against: str | None, n_labelled: float) -> str:
+def _lacking(both: pd.DataFrame, method: str, against: str | None, n_labelled: float) -> list[str]:
     """Who failed with fewer windows, where somebody was given fewer."""
     windows = both.groupby("budget")["n_labelled"].median()
     fewer = both[both["budget"].isin(windows.index[windows < n_labelled])]
     if fewer.empty:
-        return ""
+        return []
     # Who has no rows there has not tried: before the first label many cannot.
     able = set(fewer.loc[fewer["balanced_accuracy"].notna(), "method"])
     tried = set(fewer["method"])
     both_names = [name for name in (method, against) if name is not None]
-    names = [_label(name) for name in both_names if name in tried and name not in able]
+    names = [name for name in both_names if name in tried and name not in able]
     if not names and tried < set(both_names):
-        return ""
+        return []
     if not names:
-        return "; with fewer windows there is no task on which both have an accuracy"
-    return f"; {' and '.join(names)} failed with fewer windows"
+        return ["With fewer windows there is no task on which both have an accuracy."]
+    who = " and ".join([_opening(names[0]), *map(_name, names[1:])])
+    return [f"{who} failed with fewer windows."]
 
 
 def _line(table: pd.DataFrame, budget: float) -> pd.Series:
@@ -228,7 +298,7 @@ def _windows(n_labelled: pd.Series[float], budget: float) -> str:
 
 
 def _difference(
-    used: pd.DataFrame, method: str, against: str, budget: float, participants: str
+    used: pd.DataFrame, method: str, against: str, budget: float, noun: str, left_out: str
 ) -> str:
     table = compare(used, against, [method])
     line = _line(table, budget)
@@ -238,25 +308,30 @@ def _difference(
     if np.isfinite(line["p_holm"]):
         n_tests = int(table["p_value"].notna().sum())
         corrected = f" after Holm's correction for {n_tests} budgets" if n_tests > 1 else ""
-        test = f"; one-sided p {p_text(line['p_holm'], '= ')}{corrected}"
-    equal = f", equal for {line['ties']}" if line["ties"] else ""
+        test = f"one-sided p {p_text(line['p_holm'], '= ')}{corrected}"
+    equal = f" and equal for {line['ties']}" if line["ties"] else ""
+    notes = "; ".join(filter(None, (left_out, test)))
     return (
-        f"{how_much} {_label(against)} "
-        f"(better for {line['wins']} of {line['n_tasks']} {participants}{equal}{test})"
+        f"That is {how_much} {_name(against)}: better for {line['wins']} of "
+        f"{line['n_tasks']} {noun}{equal}{f' ({notes})' if notes else ''}."
     )
 
 
-def _labels(used: pd.DataFrame, method: str, against: str, budget: float) -> str:
+def _labels(used: pd.DataFrame, method: str, against: str, budget: float) -> list[str]:
     """What the other needs for the same; nothing where that was not measured on these tasks."""
     if isinstance(budget_of(budget), tuple):
-        return ""
+        return []
     line = _line(labels_saved(used, against, method), budget)
     given = used.loc[used["method"] == against, "n_labelled"]
     if line["n_left_out"] or given.min() == given.max():
-        return ""
-    name = _label(against)
+        return []
+    name = _opening(against)
     if line["bound"] == ">":
-        return f"; {name} does not reach that with up to {line['needed']:.0f}"
+        return [f"{name} does not reach that with {line['needed']:.0f} windows."]
     if line["bound"] == "<=":
-        return f"; {name} needs at most {line['needed']:.0f} for the same"
-    return f"; {name} needs {line['needed'] / line['n_labelled']:.1f} times as many for the same"
+        few = f"at most {line['needed']:.0f} windows" if line["needed"] else "no label"
+        return [f"{name} needs {few} for the same accuracy."]
+    if not line["n_labelled"]:
+        return [f"{name} needs {line['needed']:.1f} windows for the same accuracy."]
+    times = line["needed"] / line["n_labelled"]
+    return [f"{name} needs {times:.1f} times as many windows for the same accuracy."]

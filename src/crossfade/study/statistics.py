@@ -24,6 +24,8 @@ from crossfade.study._resampling import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from crossfade.study._result import StudyResult
+
 __all__ = [
     "by_task",
     "compare",
@@ -44,13 +46,13 @@ SAVED = [
 ]
 
 
-def summarise(rows: pd.DataFrame, *, random_state: RandomState = 0) -> pd.DataFrame:
+def summarise(rows: pd.DataFrame | StudyResult, *, random_state: RandomState = 0) -> pd.DataFrame:
     """Balanced accuracies over tasks, for each method and budget.
 
     Parameters
     ----------
-    rows : DataFrame
-        Rows of a study, or of several.
+    rows : DataFrame or StudyResult
+        Rows of a study, or of several; a result is read a part at a time.
     random_state : int or Generator, default=0
         Seed of the interval.
 
@@ -111,7 +113,7 @@ def summarise(rows: pd.DataFrame, *, random_state: RandomState = 0) -> pd.DataFr
 
 
 def compare(
-    rows: pd.DataFrame,
+    rows: pd.DataFrame | StudyResult,
     against: str = "target",
     methods: Sequence[str] | None = None,
     *,
@@ -124,8 +126,8 @@ def compare(
 
     Parameters
     ----------
-    rows : DataFrame
-        Rows of a study, or of several.
+    rows : DataFrame or StudyResult
+        Rows of a study, or of several; a result is read a part at a time.
     against : str, default="target"
         Method to compare with.
     methods : sequence of str, optional
@@ -243,7 +245,10 @@ def holm(p: ArrayLike) -> Array:
     >>> holm([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
     """
-    values = np.asarray(p, dtype=np.float64)
+    try:
+        values = np.asarray(p, dtype=np.float64)
+    except (TypeError, ValueError) as reason:
+        raise ValueError(f"p must be a list of numbers from 0 to 1; got {p!r}.") from reason
     if values.ndim != 1 or ((values < 0.0) | (values > 1.0)).any():
         raise ValueError(f"p must be a list of numbers from 0 to 1; got {p!r}.")
     tested = np.flatnonzero(~np.isnan(values))
@@ -281,7 +286,7 @@ def p_text(p: float, equals: str = "") -> str:
 
 
 def labels_saved(
-    rows: pd.DataFrame,
+    rows: pd.DataFrame | StudyResult,
     method: str = "posterior",
     against: str = "lda",
     *,
@@ -297,8 +302,8 @@ def labels_saved(
 
     Parameters
     ----------
-    rows : DataFrame
-        Rows of a study, or of several.
+    rows : DataFrame or StudyResult
+        Rows of a study, or of several; a result is read a part at a time.
     method : str, default="posterior"
         Method that may need fewer.
     against : str, default="lda"

@@ -4,30 +4,38 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import shlex
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from crossfade._atomic import write_whole
+from crossfade._files import read_whole, write_whole
 from crossfade._validate import check_choice
-from crossfade.exceptions import DroppedWindowsWarning
+from crossfade.exceptions import DroppedWindowsWarning, TableWarning
+from crossfade.tasks._check import check_frame
+from crossfade.tasks._columns import RESERVED, Columns, Table, refuse_twice
+from crossfade.tasks._parquet import frame_of_parquet, no_parquet, parquet_of
+from crossfade.tasks._recipe import Recipe
 from crossfade.tasks._task import Task
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Columns that are not features.
-RESERVED = ("task", "label", "group", "start")
 FORMATS = (".csv", ".parquet")
+#: Bytes of the largest table that is read at once.
+_LARGEST = 16 << 30
 #: What a CSV file may have in the place of a number that is missing.
 BLANK = ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"]
 
 
-def frame_of(tasks: Sequence[Task]) -> pd.DataFrame:
+def frame_of(tasks: Sequence[Task], class_names: Mapping[Any, str] | None = None) -> pd.DataFrame:
     """Table of tasks: `task`, `label`, `group` and `start` where there are any, then features."""
     import pandas as pd
 
@@ -54,37 +62,101 @@ def frame_of(tasks: Sequence[Task]) -> pd.DataFrame:
     doubled = frame["task"].drop_duplicates()
     if len(doubled) != len(tasks):
         raise ValueError("Tasks must have different names to be written to one table.")
+    return with_names(frame, class_names or {})
+
+
+def with_names(frame: pd.DataFrame, class_names: Mapping[Any, str]) -> pd.DataFrame:
+    """The table, which now carries names of its classes, into Parquet too."""
+    if class_names:
+        # As pairs: keys of JSON are text, and labels need not be.
+        frame.attrs["class_names"] = [list(pair) for pair in class_names.items()]
     return frame
 
 
+def with_recipe(frame: pd.DataFrame, recipe: Recipe | None) -> pd.DataFrame:
+    """The table, which now carries how its features were made, into Parquet too."""
+    if recipe is not None:
+        frame.attrs["recipe"] = recipe.to_dict()
+    return frame
+
+
+def recipe_of(frame: pd.DataFrame, where: str) -> Recipe | None:
+    """How the features of a table were made, if it carries that."""
+    said = frame.attrs.get("recipe")
+    try:
+        return None if said is None else Recipe.from_dict(said)
+    except (TypeError, ValueError) as reason:
+        raise ValueError(f"{where} does not say well how it was made: {reason}") from reason
+
+
+def frame_of_arrays(
+    X: ArrayLike, y: ArrayLike, groups: ArrayLike, feature_names: Sequence[str] | None
+) -> pd.DataFrame:
+    """Table of windows, labels and people; masked values are missing."""
+    import pandas as pd
+
+    names = feature_names
+    if names is None:
+        names = getattr(X, "columns", None)
+    values = np.ma.asarray(X) if np.ma.isMaskedArray(X) else np.asarray(X)
+    if values.ndim != 2:
+        raise ValueError(
+            f"X must be of shape (n_samples, n_features); got an array of shape {values.shape}."
+        )
+    if np.ma.isMaskedArray(values):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    columns = [f"x{place}" for place in range(values.shape[1])] if names is None else list(names)
+    if len(columns) != values.shape[1]:
+        raise ValueError(f"X has {values.shape[1]} features but {len(columns)} feature names.")
+    frame = pd.DataFrame(values, columns=[str(name) for name in columns])
+    for place, (kind, given) in enumerate((("task", groups), ("label", y))):
+        column = np.ma.asarray(given) if np.ma.isMaskedArray(given) else np.asarray(given)
+        if column.shape != (len(frame),):
+            called = "groups" if kind == "task" else "y"
+            raise ValueError(
+                f"{called} must have one entry for each of {len(frame)} rows; got an array of "
+                f"shape {column.shape}."
+            )
+        if kind in frame:
+            raise ValueError(f"A feature must not be called {kind!r}. Rename it.")
+        frame.insert(place, kind, column.tolist())
+    return frame
+
+
+def recognised(table: Table, columns: Columns, stacklevel: int, **needed: Any) -> Table:
+    """The table with our names for its columns; warns of, or refuses, what would mislead."""
+    table = columns.of(table, **needed)
+    for name in ("task", "label", "group"):
+        if name in table.frame and table.frame[name].dtype == object:
+            odd = table.frame[name].map(lambda one: not isinstance(one, Hashable)).astype(bool)
+            _refuse(table, odd, name, "is neither text nor a number")
+    # Sizes that are no features of anything are refused by the tasks themselves.
+    with np.errstate(over="ignore", invalid="ignore"):
+        findings = check_frame(table.frame, table.features, columns.named)
+    refused = [f"{one.text} {one.remedy}" for one in findings if one.refused]
+    if refused:
+        raise ValueError(f"{table.where}: {' '.join(refused)}")
+    for one in findings:
+        warnings.warn(
+            f"{table.where}: {one.text} {one.remedy}", TableWarning, stacklevel=stacklevel + 1
+        )
+    return table
+
+
 def tasks_of(
-    frame: pd.DataFrame, missing: str = "drop", where: str = "the table", first_row: int = 0
+    table: Table, missing: str = "drop", columns: Columns | None = None, stacklevel: int = 3
 ) -> list[Task]:
-    """Tasks of a table, in the order in which they first appear.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns `task`, `label`, optional `group` and `start`, then features.
-    missing : {"drop", "error"}
-        What to do with rows in which a feature is missing.
-    where : str
-        What to call the table in messages.
-    first_row : int
-        What to call its first row.
-
-    Returns
-    -------
-    list of Task
-        The tasks.
-    """
+    """Tasks of a table, in the order in which they first appear; refuses what would mislead."""
     check_choice("missing", missing, ("drop", "error"))
-    features = _check_columns(frame, where)
-    if not len(frame):
-        raise ValueError(f"{where} has no rows.")
+    return split(recognised(table, columns or Columns(), stacklevel + 1), missing, stacklevel + 1)
+
+
+def split(table: Table, missing: str = "drop", stacklevel: int = 3) -> list[Task]:
+    """Tasks of a table with our names for its columns."""
+    frame, where, features = table.frame, table.where, table.features
     for column in ("task", "label"):
-        _refuse(frame[column].isna(), frame, column, where, first_row, "is empty")
-    values = np.column_stack([numbers_of(frame, name, where, first_row) for name in features])
+        _refuse(table, frame[column].isna(), column, "is empty")
+    values = np.column_stack([numbers_of(table, name) for name in features])
     absent = np.isnan(values)
     rows = absent.any(1)
     if rows.any():
@@ -107,15 +179,16 @@ def tasks_of(
             f"{where}: {rows.sum()} of {len(rows)} rows were dropped, since features are missing: "
             f"{counts}.{also}",
             DroppedWindowsWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
-    start = numbers_of(frame, "start", where, first_row) if "start" in frame else None
+    start = numbers_of(table, "start") if "start" in frame else None
+    recipe = recipe_of(frame, where)
     tasks = []
     for name, indices in frame.groupby("task", sort=False, observed=True).indices.items():
         kept = np.sort(indices)[~rows[np.sort(indices)]]
         if not kept.size:
             continue
-        group = _group_of(frame, name, np.sort(indices), where, first_row)
+        group = _group_of(table, name, np.sort(indices))
         tasks.append(
             Task(
                 values[kept],
@@ -124,57 +197,97 @@ def tasks_of(
                 group=group,
                 feature_names=features,
                 start=None if start is None or np.isnan(start[kept]).any() else start[kept],
+                recipe=recipe,
             )
         )
     return tasks
 
 
-def read_table(path: str | os.PathLike[str], missing: str = "drop") -> list[Task]:
-    """Tasks of a CSV or Parquet file."""
-    # The first row of a CSV file is its second line.
-    first_row = 2 if suffix_of(path) == ".csv" else 0
-    return tasks_of(read_frame(path), missing, str(path), first_row)
-
-
-def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Table of a CSV or Parquet file, as it stands there."""
+def as_pandas(frame: Any) -> pd.DataFrame:
+    """A pandas, polars or arrow table as one of pandas."""
+    import narwhals as nw
     import pandas as pd
 
-    suffix = suffix_of(path)
-    content = Path(path).read_bytes()
-    try:
-        if suffix == ".parquet":
-            return pd.read_parquet(io.BytesIO(content))
-        header = pd.read_csv(io.BytesIO(content), header=None, nrows=1, dtype=str)
-        doubled = header.iloc[0][header.iloc[0].duplicated()]
-        if len(doubled):
-            raise ValueError(f"column {doubled.iloc[0]!r} stands there twice")
-        # Text is text: a participant may be called NA. Numbers that are missing are found later.
-        text = dict.fromkeys(("task", "label", "group"), str)
-        blank = {name: BLANK for name in header.iloc[0] if name not in text}
-        frame = pd.read_csv(io.BytesIO(content), dtype=text, keep_default_na=False, na_values=blank)
-        for name in text.keys() & set(frame.columns):
-            frame[name] = frame[name].where(frame[name] != "", None)
-        if "label" in frame:
-            frame["label"] = _typed(frame["label"])
+    if isinstance(frame, pd.DataFrame):
         return frame
-    except ImportError as reason:
-        raise _no_parquet() from reason
+    refuse_twice(getattr(frame, "column_names", ()), "the table")
+    try:
+        table: Any = nw.from_native(frame, eager_only=True)
+    except TypeError as reason:
+        raise TypeError(
+            f"frame must be a pandas, polars or arrow table; got {type(frame).__name__}."
+        ) from reason
+    return pd.DataFrame({name: table[name].to_numpy() for name in table.columns})
+
+
+def open_table(path: str | os.PathLike[str], columns: Columns | None = None) -> Table:
+    """Table of a CSV or Parquet file, as it stands there; "-" is standard input."""
+    columns = columns or Columns()
+    if os.fspath(path) == "-":
+        where, suffix = "standard input", None
+        content = sys.stdin.buffer.read()
+    else:
+        # A pipe, as of <(...), has no name that says what it holds.
+        where, suffix = str(path), suffix_of(path) if _is_file(path) else None
+        content = read_whole(path, _LARGEST, pipes=True)
+    if suffix is None:
+        suffix = ".parquet" if content[:4] == b"PAR1" else ".csv"
+    if suffix == ".parquet":
+        return Table(frame_of_parquet(where, content), where, 0)
+    try:
+        # The first row of a CSV file is its second line.
+        return Table(_from_csv(content, columns), where, 2)
     except (ValueError, OSError) as reason:
-        raise ValueError(f"{path} cannot be read as a table: {reason}.") from reason
+        raise ValueError(f"{where} cannot be read as a table: {reason}.") from reason
+
+
+def _is_file(path: str | os.PathLike[str]) -> bool:
+    return not Path(path).exists() or Path(path).is_file()
+
+
+def _from_csv(content: bytes, columns: Columns) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        header = pd.read_csv(io.BytesIO(content), header=None, nrows=1, dtype=str)
+    except UnicodeDecodeError as reason:
+        raise ValueError("it is no text in UTF-8; save it as CSV in UTF-8") from reason
+    doubled = header.iloc[0][header.iloc[0].duplicated()].dropna()
+    if len(doubled):
+        raise ValueError(f"column {doubled.iloc[0]!r} stands there twice; rename or remove one")
+    # Text is text: a participant may be called NA. Numbers that are missing are found later.
+    text = dict.fromkeys(columns.text, str)
+    names = (
+        f"Unnamed: {place}" if pd.isna(name) else name for place, name in enumerate(header.iloc[0])
+    )
+    blank = {name: BLANK for name in names if name not in text}
+    with warnings.catch_warnings():
+        # Else the first column would become an index, and all others move to the left.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            frame = pd.read_csv(
+                io.BytesIO(content),
+                dtype=text,
+                index_col=False,
+                keep_default_na=False,
+                na_values=blank,
+            )
+        except pd.errors.ParserWarning as reason:
+            raise ValueError(
+                "its rows have more fields than its header; give every column a name, or remove "
+                "the comma at the end of the rows"
+            ) from reason
+    for name in text.keys() & set(frame.columns):
+        frame[name] = frame[name].where(frame[name] != "", None)
+    if columns.label in frame:
+        frame[columns.label] = _typed(frame[columns.label])
+    return frame
 
 
 def write_frame(path: str | os.PathLike[str], frame: pd.DataFrame) -> None:
     """Write a table to a CSV or Parquet file, whole or not at all."""
-    content = io.BytesIO()
-    if suffix_of(path) == ".csv":
-        content.write(frame.to_csv(index=False).encode())
-    else:
-        try:
-            frame.to_parquet(content, index=False)
-        except ImportError as reason:
-            raise _no_parquet() from reason
-    write_whole(path, content.getvalue())
+    is_csv = suffix_of(path) == ".csv"
+    write_whole(path, frame.to_csv(index=False).encode() if is_csv else parquet_of(frame))
 
 
 def _typed(labels: pd.Series[str]) -> pd.Series[Any]:
@@ -192,11 +305,7 @@ def _typed(labels: pd.Series[str]) -> pd.Series[Any]:
 def check_format(path: str | os.PathLike[str]) -> None:
     """Refuse a table that could not be written."""
     if suffix_of(path) == ".parquet" and find_spec("pyarrow") is None:
-        raise _no_parquet()
-
-
-def _no_parquet() -> ImportError:
-    return ImportError("Parquet needs pyarrow. Install crossfade[tables], or use a .csv file.")
+        raise no_parquet()
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:
@@ -207,50 +316,65 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
     return suffix
 
 
-def _check_columns(frame: pd.DataFrame, where: str) -> list[str]:
-    names = [str(name) for name in frame.columns]
-    for needed in ("task", "label"):
-        if needed not in names:
-            raise ValueError(f"{where} has no column {needed!r}; its columns are {names[:10]}.")
-    features = [name for name in names if name not in RESERVED]
-    if not features:
-        raise ValueError(f"{where} has no feature: every column but {RESERVED} is one.")
-    if len(set(names)) != len(names):
-        raise ValueError(f"{where} has a column twice; its columns are {names[:10]}.")
-    return features
-
-
-def numbers_of(frame: pd.DataFrame, column: str, where: str, first_row: int) -> Any:
+def numbers_of(table: Table, column: str) -> Any:
     """Column as floats with NaN for what is missing; refuses text and infinity."""
     import pandas as pd
 
-    raw = frame[column]
-    numbers = pd.to_numeric(raw, errors="coerce").astype(float)
-    _refuse(numbers.isna() & raw.notna(), frame, column, where, first_row, "is not a number")
-    _refuse(numbers.abs() == np.inf, frame, column, where, first_row, "is infinite")
+    raw = table.frame[column]
+    if raw.dtype.kind == "c":
+        raise ValueError(f"{table.where}, column {column!r}: numbers are complex. Take real ones.")
+    try:
+        numbers = pd.to_numeric(raw, errors="coerce").astype(float)
+    except OverflowError:
+        numbers = raw.map(_as_double).astype(float)
+    _refuse(table, numbers.isna() & raw.notna(), column, "is not a number")
+    _refuse(table, numbers.abs() == np.inf, column, "is infinite")
     return numbers.to_numpy()
 
 
-def _refuse(
-    bad: Any, frame: pd.DataFrame, column: str, where: str, first_row: int, why: str
-) -> None:
-    if bad.any():
-        place = int(bad.to_numpy().argmax())
-        found = "" if why == "is empty" else f" {str(frame[column].iloc[place])!r}"
-        raise ValueError(f"{where}, row {place + first_row}, column {column!r}:{found} {why}.")
+def _as_double(number: Any) -> float:
+    """A whole number that no double can hold is infinite, and what is no number NaN."""
+    try:
+        return float(number)
+    except OverflowError:
+        return np.inf
+    except (TypeError, ValueError):
+        return np.nan
 
 
-def _group_of(
-    frame: pd.DataFrame, name: Any, indices: Any, where: str, first_row: int
-) -> str | None:
-    if "group" not in frame:
+def _refuse(table: Table, bad: Any, column: str, why: str) -> None:
+    if not bad.any():
+        return
+    place = int(bad.to_numpy().argmax())
+    value = str(table.frame[column].iloc[place])
+    called = table.called.get(column, column)
+    found, also = f": {value!r}", ""
+    if why == "is empty":
+        found, also = "", " Fill it, or remove the row."
+    elif re.fullmatch(r"\s*-?\d+,\d+\s*", value):
+        also = " It has a decimal comma: save the table with decimal points."
+    elif why == "is not a number" and column not in RESERVED:
+        also = (
+            f" If {column!r} is no feature, leave it out with --drop {shlex.quote(column)} "
+            f"(drop=[{column!r}])."
+        )
+    raise ValueError(
+        f"{table.where}, row {place + table.first_row}, column {called!r}{found} {why}.{also}"
+    )
+
+
+def _group_of(table: Table, name: Any, indices: Any) -> str | None:
+    if "group" not in table.frame:
         return None
-    groups = frame["group"].iloc[indices]
+    groups = table.frame["group"].iloc[indices]
     known = groups.dropna().unique()
     if len(known) > 1:
         place = int(indices[(groups == known[1]).to_numpy().argmax()])
+        group, task = (table.called.get(kind, kind) for kind in ("group", "task"))
         raise ValueError(
-            f"{where}, row {place + first_row}, column 'group': task {name!r} is in {known[0]!r} "
-            f"before and in {known[1]!r} here. A task belongs to one group."
+            f"{table.where}, row {place + table.first_row}, column {group!r}: task {name!r} is in "
+            f"{known[0]!r} before and in {known[1]!r} here. A task belongs to one group. If names "
+            f"of tasks start anew in each group, name both columns: --task {group},{task} "
+            f"(task=[{group!r}, {task!r}])."
         )
     return str(known[0]) if len(known) else None

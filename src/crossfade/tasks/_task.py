@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crossfade._validate import check_finite
+from crossfade._validate import as_labels, check_finite, classes_of, refuse_masked, refuse_size
+from crossfade.tasks._recipe import Recipe, common_recipe
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +37,8 @@ class Task:
         Names of the columns of `X`.
     start : array-like of shape (n_samples,) or None
         When each window began, in seconds.
+    recipe : Recipe or None
+        How the features were made; None where that is not known.
 
     Examples
     --------
@@ -49,6 +53,7 @@ class Task:
     group: str | None = None
     feature_names: Sequence[str] | None = None
     start: ArrayLike | None = None
+    recipe: Recipe | None = None
 
     def __post_init__(self) -> None:
         names = self.feature_names
@@ -56,16 +61,20 @@ class Task:
             names = [str(column) for column in self.X.columns]
         called = f"task {self.name!r}" if self.name is not None else "a task"
         rows = check_finite(f"X of {called}", self.X, 2)
-        labels = np.asarray(self.y)
-        if rows.ndim != 2 or labels.shape != (rows.shape[0],):
+        refuse_masked(f"y of {called}", self.y)
+        labels = as_labels(self.y)
+        if rows.ndim != 2 or not rows.shape[1] or labels.shape != (rows.shape[0],):
             raise ValueError(
                 f"{called} must have X of shape (n_samples, n_features) and one label per row; "
                 f"got X of shape {rows.shape} and y of shape {labels.shape}."
             )
+        if names is not None and (isinstance(names, str) or not np.ndim(names)):
+            raise ValueError(f"feature_names of {called} must be a list of names; got {names!r}.")
         if names is not None and len(names) != rows.shape[1]:
             raise ValueError(
                 f"{called} has {rows.shape[1]} features but {len(names)} feature names."
             )
+        refuse_size(np.abs(rows).max(0, initial=0.0), called)
         if self.start is not None:
             start = check_finite(f"start of {called}", self.start, 1)
             if start.shape != labels.shape:
@@ -73,6 +82,11 @@ class Task:
                     f"{called} must have one start per row; got {start.shape} for {labels.shape}."
                 )
             object.__setattr__(self, "start", start)
+        if self.recipe is not None and not isinstance(self.recipe, Recipe):
+            raise TypeError(
+                f"recipe of {called} must be a Recipe; got {type(self.recipe).__name__}. "
+                "Recipe.from_dict makes one."
+            )
         object.__setattr__(self, "X", rows)
         object.__setattr__(self, "y", labels)
         object.__setattr__(self, "feature_names", None if names is None else tuple(names))
@@ -85,7 +99,7 @@ class Task:
     @cached_property
     def classes(self) -> NDArray[np.generic]:
         """Sorted labels that occur."""
-        return np.unique(np.asarray(self.y))
+        return classes_of(np.asarray(self.y))
 
 
 class TaskSet(Sequence[Task]):
@@ -95,6 +109,9 @@ class TaskSet(Sequence[Task]):
     ----------
     tasks : iterable of Task
         The tasks.
+    class_names : mapping of label to str, optional
+        What people read in the place of a label, as ``{0: "rest", 1: "arithmetic"}``. Labels stay
+        as they are.
 
     Examples
     --------
@@ -104,8 +121,9 @@ class TaskSet(Sequence[Task]):
     TaskSet(n_tasks=2, n_features=1)
     """
 
-    def __init__(self, tasks: Iterable[Task]) -> None:
+    def __init__(self, tasks: Iterable[Task], class_names: Mapping[Any, str] | None = None) -> None:
         self._tasks = tuple(tasks)
+        self._class_names = check_class_names(class_names)
         for task in self._tasks:
             if not isinstance(task, Task):
                 raise TypeError(f"A TaskSet holds Task objects; got {type(task).__name__}.")
@@ -119,6 +137,15 @@ class TaskSet(Sequence[Task]):
                     f"All tasks must have the same feature names; {task!r} has "
                     f"{task.feature_names}, {first!r} has {first.feature_names}."
                 )
+        known = [(task, task.recipe) for task in self._tasks if task.recipe is not None]
+        for task, recipe in known[1:]:
+            first, usual = known[0]
+            wrong = recipe.difference(usual, f"windows of {task!r}", f"those of {first!r}")
+            if wrong is not None:
+                raise ValueError(
+                    f"Features of all tasks must be made alike; {wrong}. Make them again by one "
+                    "recipe."
+                )
 
     @overload
     def __getitem__(self, index: int) -> Task: ...
@@ -127,7 +154,7 @@ class TaskSet(Sequence[Task]):
     def __getitem__(self, index: int | slice) -> Task | TaskSet:
         """One task, or a task set for a slice."""
         if isinstance(index, slice):
-            return TaskSet(self._tasks[index])
+            return TaskSet(self._tasks[index], self._class_names)
         return self._tasks[index]
 
     def __len__(self) -> int:
@@ -143,13 +170,32 @@ class TaskSet(Sequence[Task]):
         return f"TaskSet(n_tasks={len(self)}, n_features={n_features})"
 
     @classmethod
-    def from_frame(cls, frame: pd.DataFrame, *, missing: str = "drop") -> TaskSet:
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        task: str | Sequence[str] = "task",
+        group: str = "group",
+        label: str = "label",
+        start: str = "start",
+        drop: str | Sequence[str] = (),
+        columns: str | Sequence[str] | None = None,
+        missing: str = "drop",
+    ) -> TaskSet:
         """Tasks of a table with one row for each window.
 
         Parameters
         ----------
-        frame : DataFrame
-            Columns `task`, `label`, optional `group` and `start`, then features.
+        frame : pandas, polars or arrow table
+            One row for each window.
+        task, group, label, start : str
+            Columns with the name of the participant or session, the person, the class, and when
+            the window began, in seconds; `group` and `start` may be absent. `task` may be several
+            columns, as ``["subject", "session"]``, which are joined by "/".
+        drop : str or sequence of str, default=()
+            Columns that are no features, by name or pattern, as ``"trial"``.
+        columns : str, sequence of str or None, default=None
+            Columns that are features, by name or pattern, as ``"F*"``; None is all others.
         missing : {"drop", "error"}, default="drop"
             What to do with rows in which a feature is missing; dropping them is reported.
 
@@ -157,16 +203,75 @@ class TaskSet(Sequence[Task]):
         -------
         TaskSet
             The tasks, in the order in which they first appear.
-        """
-        from crossfade.tasks._table import tasks_of
 
-        return cls(tasks_of(frame, missing))
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from crossfade import TaskSet
+        >>> frame = pd.DataFrame(
+        ...     {
+        ...         "subject": ["p1", "p1", "p2", "p2"],
+        ...         "condition": ["rest", "math", "rest", "math"],
+        ...         "Fz_theta": [0.41, 0.47, 0.38, 0.52],
+        ...     }
+        ... )
+        >>> TaskSet.from_frame(frame, task="subject", label="condition")
+        TaskSet(n_tasks=2, n_features=1)
+        """
+        from crossfade.tasks._columns import Columns, Table
+        from crossfade.tasks._table import as_pandas, tasks_of
+
+        mapping = Columns(task, label, group, start, drop, columns)
+        table = Table(as_pandas(frame), "the table", 0)
+        return cls(tasks_of(table, missing, mapping), names_of(table.frame))
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        groups: ArrayLike,
+        *,
+        feature_names: Sequence[str] | None = None,
+        missing: str = "drop",
+    ) -> TaskSet:
+        """Tasks of arrays as scikit-learn's cross-validators take them: one task for each group.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; a data frame's column names become `feature_names`.
+        y : array-like of shape (n_samples,)
+            Labels.
+        groups : array-like of shape (n_samples,)
+            The person of each row.
+        feature_names : sequence of str or None, default=None
+            Names of the features.
+        missing : {"drop", "error"}, default="drop"
+            What to do with rows in which a feature is missing (NaN, or masked).
+
+        Returns
+        -------
+        TaskSet
+            The tasks, in the order in which they first appear.
+
+        Examples
+        --------
+        >>> from crossfade import TaskSet
+        >>> TaskSet.from_arrays([[0.4], [0.6], [0.3], [0.5]], [0, 1, 0, 1], groups=[1, 1, 2, 2])
+        TaskSet(n_tasks=2, n_features=1)
+        """
+        from crossfade.tasks._columns import Table
+        from crossfade.tasks._table import frame_of_arrays, tasks_of
+
+        table = Table(frame_of_arrays(X, y, groups, feature_names), "the table", 0)
+        return cls(tasks_of(table, missing))
 
     def to_frame(self) -> pd.DataFrame:
         """Table with one row for each window, as :meth:`from_frame` takes it."""
-        from crossfade.tasks._table import frame_of
+        from crossfade.tasks._table import frame_of, with_recipe
 
-        return frame_of(self._tasks)
+        return with_recipe(frame_of(self._tasks, self._class_names), self.recipe)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the table to a CSV or Parquet file, whole or not at all.
@@ -182,19 +287,50 @@ class TaskSet(Sequence[Task]):
         write_frame(path, self.to_frame())
 
     @property
+    def class_names(self) -> Mapping[Any, str]:
+        """What people read in the place of a label; labels without a name are their own."""
+        return self._class_names
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """How the features were made; None where that is not known of every task."""
+        return common_recipe([task.recipe for task in self._tasks])
+
+    @property
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the features, if the tasks have them."""
         names = self._tasks[0].feature_names if self._tasks else None
         return None if names is None else tuple(names)
 
 
-def read_tasks(path: str | os.PathLike[str], *, missing: str = "drop") -> TaskSet:
-    """Read a table of tasks from a CSV or Parquet file.
+def read_tasks(
+    path: str | os.PathLike[str],
+    *,
+    task: str | Sequence[str] = "task",
+    group: str = "group",
+    label: str = "label",
+    start: str = "start",
+    drop: str | Sequence[str] = (),
+    columns: str | Sequence[str] | None = None,
+    missing: str = "drop",
+) -> TaskSet:
+    """Read a table of tasks from a CSV or Parquet file, with one row for each window.
+
+    What is certain to mislead is refused with its remedy: dates, an index, a counter, names that
+    differ by white space. What may mislead is a :class:`~crossfade.exceptions.TableWarning`.
 
     Parameters
     ----------
     path : str or path-like
-        A file with columns `task`, `label`, optional `group` and `start`, then features.
+        A file; "-" is standard input.
+    task, group, label, start : str
+        Columns with the name of the participant or session, the person, the class, and when the
+        window began, in seconds; `group` and `start` may be absent. `task` may be several columns,
+        as ``["subject", "session"]``, which are joined by "/".
+    drop : str or sequence of str, default=()
+        Columns that are no features, by name or pattern, as ``"trial"``.
+    columns : str, sequence of str or None, default=None
+        Columns that are features, by name or pattern, as ``"F*"``; None is all others.
     missing : {"drop", "error"}, default="drop"
         What to do with rows in which a feature is missing; dropping them is reported.
 
@@ -209,10 +345,34 @@ def read_tasks(path: str | os.PathLike[str], *, missing: str = "drop") -> TaskSe
     >>> from pathlib import Path
     >>> from crossfade import read_tasks
     >>> path = Path(tempfile.mkdtemp()) / "tasks.csv"
-    >>> _ = path.write_text("task,label,Fz_theta\\np1,rest,0.4\\np1,math,0.6\\n")
-    >>> read_tasks(path)
+    >>> _ = path.write_text("subject,label,trial,Fz_theta\\np1,rest,1,0.4\\np1,math,2,0.6\\n")
+    >>> read_tasks(path, task="subject", drop="trial")
     TaskSet(n_tasks=1, n_features=1)
     """
-    from crossfade.tasks._table import read_table
+    from crossfade.tasks._columns import Columns
+    from crossfade.tasks._table import open_table, tasks_of
 
-    return TaskSet(read_table(path, missing))
+    mapping = Columns(task, label, group, start, drop, columns)
+    table = open_table(path, mapping)
+    return TaskSet(tasks_of(table, missing, mapping), names_of(table.frame))
+
+
+def check_class_names(names: Mapping[Any, str] | None) -> Mapping[Any, str]:
+    """Names of classes that cannot be changed; refuses what is no text, and two alike."""
+    known = {
+        label.item() if isinstance(label, np.generic) else label: name
+        for label, name in ({} if names is None else names).items()
+    }
+    wrong = [name for name in known.values() if not str(name).strip() or str(name) != name]
+    if wrong:
+        raise ValueError(
+            f"class_names must be text for each label, as {{0: 'rest'}} is; got {wrong[0]!r}."
+        )
+    if len(set(known.values())) != len(known):
+        raise ValueError(f"class_names must differ from each other; got {list(known.values())}.")
+    return MappingProxyType(known)
+
+
+def names_of(frame: pd.DataFrame) -> Mapping[Any, str]:
+    """Names of classes that a table carries."""
+    return check_class_names(dict(frame.attrs.get("class_names", ())))

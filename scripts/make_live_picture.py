@@ -1,0 +1,53 @@
+"""Draw docs/images/live.png: the page of ``crossfade live --demo`` in the middle of its third cue.
+
+``python scripts/make_live_picture.py [FILE]``; needs playwright and chromium.
+"""
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+PICTURE = Path(__file__).parents[1] / "docs" / "images" / "live.png"
+#: Advice to stop comes late with a small gain, so that there is a third cue.
+OPTIONS = ("--demo", "--speed", "4", "--gain", "0.001", "--port", "0", "--no-open")
+
+
+def main(path: Path) -> None:
+    """Calibrate the recorded person for two cues and a half, and take a picture."""
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        command = [sys.executable, "-c", "from crossfade.cli import main; main()", "live", *OPTIONS]
+        process = subprocess.Popen(
+            [*command, "--folder", "results/live"], cwd=folder, stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().strip()
+            browser = driver.chromium.launch(
+                executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+            )
+            page = browser.new_page(viewport={"width": 1280, "height": 800})
+            page.goto(address)
+            # The first page controls, once it is told so.
+            page.locator("#start:enabled").wait_for()
+            page.keyboard.press("Space")
+            counted = page.locator("#counts").filter(
+                has_text=re.compile("rest [5-9].*arithmetic [5-9]")
+            )
+            counted.wait_for(timeout=60_000)
+            page.locator("#ask").filter(has_text="Now").wait_for(timeout=60_000)
+            page.wait_for_timeout(1500)
+            page.screenshot(path=path)
+            browser.close()
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=10.0)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURE)

@@ -1,0 +1,87 @@
+"""Run the tests on every Python that is to be had, and with the lowest versions that are allowed.
+
+    python scripts/try_versions.py [3.12 3.13 lowest] [-- PYTEST ARGUMENTS]
+
+Python 3.11 to 3.14 are looked for as python3.11 and so on; those that are not there are named and
+left out. "lowest" is the oldest of them with the oldest release of every package that
+pyproject.toml requires. Each has an environment of its own in ``.versions``.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+HOME = ROOT / ".versions"
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+#: What a study with its report needs, and what its tests need; other extras follow their own pace.
+EXTRAS = ("plots", "tables")
+TOOLS = ("pytest>=8.3", "pytest-xdist>=3.6", "hypothesis>=6.100", "polars>=1.20")
+
+
+def interpreter(version):
+    """Path of a Python that runs and has that version, or None."""
+    path = shutil.which(f"python{version}")
+    if path is None:
+        return None
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    done = subprocess.run([path, "-c", code], capture_output=True, text=True, check=False)
+    return path if done.stdout.strip() == version else None
+
+
+def lowest():
+    """Requirements of pyproject.toml with the lower bound as the version, by name."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    stated = [*project["dependencies"]]
+    for extra in EXTRAS:
+        stated += project["optional-dependencies"][extra]
+    return [re.sub(r">=", "==", one) for one in stated]
+
+
+def prepare(name, python):
+    """An environment with the package in it; made anew each time."""
+    shutil.rmtree(HOME / name, ignore_errors=True)
+    subprocess.run([python, "-m", "venv", HOME / name], check=True)
+    own = HOME / name / "bin" / "python"
+    pip = [own, "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
+    wanted = [f"{ROOT}[{','.join(EXTRAS)}]", *TOOLS]
+    if name == "lowest":
+        subprocess.run([*pip, *wanted, *lowest()], check=True)
+    else:
+        subprocess.run([*pip, "-c", ROOT / "constraints.txt", *wanted], check=True)
+    return own
+
+
+def main(arguments):
+    """Try what was asked for; 1 if anything failed."""
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    chosen, rest = arguments[:cut] or [*PYTHONS, "lowest"], arguments[cut + 1 :]
+    found = {version: interpreter(version) for version in PYTHONS}
+    oldest = next((one for one in PYTHONS if found[one]), None)
+    found["lowest"] = oldest and found[oldest]
+    unknown = [one for one in chosen if one not in found]
+    if unknown:
+        sys.exit(f"There is no {unknown[0]!r}: choose from {', '.join(found)}.")
+    results = {}
+    for name in chosen:
+        if found[name] is None:
+            results[name] = "not here"
+            continue
+        own = prepare(name, found[name])
+        command = [own, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", *rest]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        (HOME / f"{name}.log").write_text(done.stdout + done.stderr)
+        lines = done.stdout.strip().splitlines()
+        results[name] = lines[-1].strip("= ") if lines else done.stderr[-200:]
+        print(f"{name}: {results[name]}", flush=True)
+    for name, said in results.items():
+        print(f"{name:8}{said}")
+    tried = [one for one in results.values() if one != "not here"]
+    return int(not all(re.fullmatch(r"\d+ passed((?!failed|error).)*", one) for one in tried))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

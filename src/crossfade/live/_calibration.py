@@ -1,0 +1,490 @@
+"""Calibration of one person while they sit there, without a page or a stream.
+
+What is kept of the labelled windows are their moments, in which a window of age t counts
+:math:`2^{-t / \\text{forget}}`; the rule follows from these and the crowd at a cost that does not
+grow with the session.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crossfade._typing import Array
+from crossfade._validate import check_number
+from crossfade.blend import HierarchicalBlendClassifier, PosteriorBlendClassifier
+from crossfade.blend._advice import Goal, advise, expected_gains
+from crossfade.exceptions import PriorMismatchError
+from crossfade.live._drift import find_drift
+from crossfade.live._folder import begin, check_prior, check_recipe, names_of, read
+from crossfade.live._history import History
+from crossfade.live._journal import Journal
+from crossfade.live._records import LiveState, LiveWindow, Prediction, fields_of, window_of
+from crossfade.live._sums import Sums
+from crossfade.prior import MixturePrior, MulticlassPrior, TaskPrior
+from crossfade.tasks._recipe import Recipe
+from crossfade.tasks._task import Task
+
+if TYPE_CHECKING:
+    from crossfade.signals._online import RawWindows
+
+#: Probability of the interval of a state.
+_LEVEL = 0.9
+_TORN = (
+    "The last line of the journal was incomplete, as after a crash, and was left out: it was never "
+    "acknowledged."
+)
+
+
+class LiveCalibration:
+    """Calibrate a new person window by window, from no label on.
+
+    Parameters
+    ----------
+    prior : TaskPrior, MixturePrior or MulticlassPrior
+        What the crowd knows, with its classes. With class means the rule is that of
+        :class:`HierarchicalBlendClassifier` and predicts at once; else it is that of
+        :class:`PosteriorBlendClassifier`, which needs a label of each class.
+    recipe : Recipe or None, default=None
+        How features are made of raw windows; None is the prior's. Needed for raw windows only.
+    folder : path-like or None, default=None
+        Where to keep the session, a new or an empty folder; every window is on disk there before
+        :meth:`add` returns. None keeps it in memory alone.
+    forget : float or None, default=None
+        Half-life in windows: one that is so many windows old counts half, though what is left of a
+        class counts as one window at least. None counts all alike.
+    want : float or None, default=None
+        Accuracy that is enough.
+    certainty : float, default=0.9
+        Probability with which `want` must be reached.
+    least_gain : float, default=0.01
+        Advise to stop when the next `ahead` windows are expected to gain less accuracy than this.
+    ahead : int, default=5
+        How many windows to think ahead.
+
+    See Also
+    --------
+    HierarchicalBlendClassifier : The rule itself, for windows that are all there.
+
+    Examples
+    --------
+    >>> from crossfade import LiveCalibration, TaskPrior, load_mental_math
+    >>> people = load_mental_math()
+    >>> newcomer, others = people[0], people[1:]
+    >>> live = LiveCalibration(TaskPrior.from_tasks(others))
+    >>> live.predict(newcomer.X[0]).label
+    'rest'
+    >>> live.add(newcomer.X[0], "rest")
+    0
+    >>> live.add(newcomer.X[-1])
+    1
+    >>> live.label(1, "arithmetic")
+    >>> live.state().counts
+    {'rest': 1, 'arithmetic': 1}
+    """
+
+    def __init__(
+        self,
+        prior: TaskPrior | MixturePrior | MulticlassPrior,
+        recipe: Recipe | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        forget: float | None = None,
+        want: float | None = None,
+        certainty: float = 0.9,
+        least_gain: float = 0.01,
+        ahead: int = 5,
+    ) -> None:
+        self.prior = check_prior(prior)
+        self.recipe = check_recipe(recipe, self.prior)
+        self._stream: RawWindows | None = None
+        self.folder = None if folder is None else Path(folder)
+        if forget is not None:
+            forget = check_number("forget", forget, 1.0, 1e9)
+        if want is not None:
+            want = check_number("want", want, 0.0, 1.0)
+        if isinstance(ahead, bool) or int(ahead) != ahead or not 1 <= ahead <= 1000:
+            raise ValueError(f"ahead must be a whole number from 1 to 1000; got {ahead!r}.")
+        self.forget = forget
+        self.goal = Goal(
+            want,
+            check_number("certainty", certainty, 0.0, 1.0),
+            check_number("least_gain", least_gain, 0.0, 1.0),
+            int(ahead),
+        )
+        self.classes: tuple[Any, ...] = tuple(np.sort(np.array(self.prior.classes)).tolist())
+        self.class_names = names_of(self.prior, self.classes)
+        self._history = History(Sums.of_none(self.prior, self.classes, forget))
+        # The rule, None where there is none yet, and what was said of it.
+        self._known: tuple[Any, tuple[str, ...]] | None = None
+        # Sums with the windows that were predicted since.
+        self._later: Sums | None = None
+        self._torn = False
+        self._journal: Journal | None = None
+        if self.folder is not None:
+            self._journal = begin(self.folder, self.prior, self.recipe, forget, self.goal)
+
+    # -- windows and labels -----------------------------------------------------------------
+
+    @property
+    def windows(self) -> tuple[LiveWindow, ...]:
+        """All windows so far."""
+        return tuple(self._history.windows)
+
+    def add(
+        self,
+        window: ArrayLike | None,
+        label: Any = None,
+        usable: bool = True,
+        start: float | None = None,
+        note: str | None = None,
+    ) -> int:
+        """Add a window; it is on disk when this returns.
+
+        One from which no rule would follow, such as one in other units, is refused and not kept.
+
+        Parameters
+        ----------
+        window : array-like of shape (n_features,) or (n_channels, n_samples), or None
+            Its features, or the raw window of the recipe; None for one that cannot be used. A raw
+            window whose `start` says that it goes on where the last one ended is filtered with
+            what came before; any other as after a gap.
+        label : object or None, default=None
+            Its class, by the prior's value or name; None if it has none, or not yet.
+        usable : bool, default=True
+            False keeps it on record, and leaves it out.
+        start : float or None, default=None
+            When it began, in seconds.
+        note : str or None, default=None
+            What is to be said of it, such as why it is left out.
+
+        Returns
+        -------
+        int
+            Its place, by which it can be labelled later.
+        """
+        if not isinstance(usable, (bool, np.bool_)):
+            raise TypeError(f"usable must be True or False; got {usable!r}.")
+        features, stream = self._features(window, bool(usable), start)
+        one = LiveWindow(
+            features,
+            None if label is None else self._class_of(label),
+            bool(usable),
+            None if start is None else check_number("start", start, -1e18, 1e18),
+            None if note is None else str(note),
+        )
+        place = len(self._history.windows)
+        self._put(place, one, {"do": "add", **fields_of(one)})
+        self._stream = stream
+        return place
+
+    def label(self, i: int, label: Any) -> None:
+        """Give a window a label, or another one.
+
+        Parameters
+        ----------
+        i : int
+            Its place, as :meth:`add` returned it.
+        label : object or None
+            Its class, by the prior's value or name; None takes the label away.
+        """
+        place = self._place_of(i)
+        value = None if label is None else self._class_of(label)
+        one = replace(self._history.windows[place], label=value)
+        self._put(place, one, {"do": "label", "window": place, "label": value})
+
+    def undo(self) -> str:
+        """Take back the last action that was not taken back yet: a window, or a label.
+
+        Returns
+        -------
+        str
+            What was taken back, "window" or "label".
+        """
+        if not self._history.can_undo:
+            raise ValueError("There is nothing to take back: no window was added.")
+        self._write({"do": "undo"})
+        self._known = self._later = None
+        return self._history.undo()
+
+    # -- what is known ----------------------------------------------------------------------
+
+    def state(self) -> LiveState:
+        """What is known of the person so far, and whether to go on.
+
+        Returns
+        -------
+        LiveState
+            Forecast, gains and advice.
+        """
+        rule, notes = self._rule()
+        sums = self._history.sums
+        counts = sums.counts
+        if self._torn:
+            notes = (*notes, _TORN)
+        with warnings.catch_warnings():
+            # What the forecast lacks is among the notes.
+            warnings.simplefilter("ignore")
+            fit = None if rule is None else rule._fit
+            gains = expected_gains(fit, counts, self.class_names, self.goal.ahead)
+            advice = advise(fit, counts, gains, self.goal)
+            alpha, accuracy, lower, upper = 0.0, math.nan, math.nan, math.nan
+            if rule is not None:
+                alpha, accuracy = float(rule.alpha_), rule.expected_accuracy_
+                lower, upper = rule.expected_accuracy_interval(_LEVEL)
+        return LiveState(
+            dict(zip(self.class_names, counts.astype(int).tolist(), strict=True)),
+            alpha,
+            accuracy,
+            lower,
+            upper,
+            gains,
+            advice,
+            len(self._history.windows),
+            sums.n_used - int(counts.sum()),
+            len(self._history.windows) - sums.n_used,
+            self._drift(sums),
+            notes,
+        )
+
+    def model(self) -> HierarchicalBlendClassifier | PosteriorBlendClassifier:
+        """The rule for this person, as an estimator of its own.
+
+        It has the names of the prior's features, so that its card and a C header name them, and
+        expects windows as a data frame with these columns.
+
+        Returns
+        -------
+        HierarchicalBlendClassifier or PosteriorBlendClassifier
+            Fitted to all windows that count.
+        """
+        rule = self._ready()
+        copy: Any = object.__new__(type(rule))
+        copy.__dict__.update(rule.__dict__)
+        if self.prior.feature_names_in is not None:
+            # As after a fit to a data frame: a card and a device name them, in their order.
+            copy.feature_names_in_ = np.array(self.prior.feature_names_in, dtype=object)
+            copy.__dict__.pop("_fresh", None)
+        made: HierarchicalBlendClassifier | PosteriorBlendClassifier = copy
+        return made
+
+    def predict(self, window: ArrayLike) -> Prediction:
+        """Class of a window, which is not added.
+
+        Parameters
+        ----------
+        window : array-like of shape (n_features,) or (n_channels, n_samples)
+            Its features, or the raw window of the recipe, taken to go on where the last raw one
+            ended.
+
+        Returns
+        -------
+        Prediction
+            Name of the class, and probabilities.
+        """
+        features: Any = self._features(window, True, self._goes_on)[0]
+        probabilities = self._ready().predict_proba(features[None, :])[0].tolist()
+        best = int(np.argmax(probabilities))
+        return Prediction(
+            self.class_names[best],
+            probabilities[best],
+            dict(zip(self.class_names, probabilities, strict=True)),
+        )
+
+    def _watch(self, features: Array) -> str | None:
+        """What has changed, with a window that was predicted and is not learnt from."""
+        self._later = (self._later or self._history.sums).then([LiveWindow(features)])
+        return self._drift(self._later)
+
+    def _drift(self, sums: Sums) -> str | None:
+        """What has changed in the last of these windows."""
+        rule = self._rule()[0]
+        if rule is None:
+            return None
+        return find_drift(rule, sums.recent, sums.places, sums.n_used)
+
+    # -- the session's folder ---------------------------------------------------------------
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """Go on with a session that was kept in a folder.
+
+        Parameters
+        ----------
+        folder : str or path-like
+            Its folder.
+
+        Returns
+        -------
+        LiveCalibration
+            The session, with all that was acknowledged.
+        """
+        path = Path(folder)
+        prior, recipe, options, journal = read(path)
+        try:
+            live = cls(prior, recipe, **options)
+            live._replay(journal.actions)
+        except BaseException:
+            journal.close()
+            raise
+        live.folder, live._journal, live._torn = path, journal, journal.torn
+        return live
+
+    def close(self) -> None:
+        """Give up the session's folder; what is in memory can still be asked."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def _write(self, action: dict[str, Any]) -> None:
+        if self._journal is not None:
+            self._journal.write(action)
+
+    def _replay(self, actions: list[dict[str, Any]]) -> None:
+        """Do again what a journal holds."""
+        for action in actions:
+            if action["do"] == "add":
+                self._history.put(len(self._history.windows), window_of(action))
+            elif action["do"] == "label":
+                one = self._history.windows[action["window"]]
+                self._history.put(action["window"], replace(one, label=action["label"]))
+            else:
+                self._history.undo()
+
+    def _put(self, place: int, one: LiveWindow, action: dict[str, Any]) -> None:
+        """Put a window in its place, once a rule follows from it and it is on disk."""
+        both = self._history.with_(place, one)
+        known = both[1].tried_rule() if one.usable else self._known
+        self._write(action)
+        self._history.put(place, one, both)
+        self._known, self._later = known, None
+
+    # -- from windows to a rule -------------------------------------------------------------
+
+    def _rule(self) -> tuple[Any, tuple[str, ...]]:
+        """The rule, None where there is none yet, and what was said of it."""
+        if self._known is None:
+            self._known = self._history.sums.rule()
+        return self._known
+
+    def _ready(self) -> Any:
+        """The rule, where there is one."""
+        rule = self._rule()[0]
+        if rule is None:
+            counts = zip(self.class_names, self._history.sums.counts, strict=True)
+            missing = [name for name, count in counts if not count]
+            raise ValueError(
+                f"There is no rule yet: the prior holds no class means, and no window of "
+                f"{' and '.join(missing)} has a label. Label at least 1 window of each class."
+            )
+        return rule
+
+    def _features(
+        self, window: ArrayLike | None, usable: bool, start: float | None
+    ) -> tuple[Array | None, RawWindows | None]:
+        """Features (d,) of a window, or of a raw one, and what its stream then remembers."""
+        stream = self._stream
+        if window is None:
+            if usable:
+                raise ValueError("A window without features cannot count: pass usable=False.")
+            return None, stream
+        found = np.array(window, dtype=np.float64)
+        if found.ndim == 2:
+            if self.recipe is None:
+                raise ValueError(
+                    f"A raw window of shape {found.shape} needs the recipe that makes its features."
+                    " Pass a recipe, or a list of features."
+                )
+            # Signals load when they are used.
+            from crossfade.signals._online import RawWindows
+
+            stream, found = (stream or RawWindows(self.recipe)).then(found, start)
+        if found.shape != (self.prior.n_features_in,):
+            raise PriorMismatchError(
+                f"A window must have the prior's {self.prior.n_features_in} features; got an array "
+                f"of shape {found.shape}."
+            )
+        if usable and not np.isfinite(found).all():
+            raise ValueError(
+                "A window has features that are no numbers (NaN or infinite). Leave it out with "
+                "usable=False, or check the signal."
+            )
+        found.setflags(write=False)
+        return found, stream
+
+    @property
+    def _goes_on(self) -> float | None:
+        """Start of the raw window that follows the last one, if there was any."""
+        return None if self._stream is None else self._stream.next
+
+    def _class_of(self, label: Any) -> Any:
+        """The prior's label for a class value or name."""
+        value = label.item() if isinstance(label, np.generic) else label
+        if isinstance(value, str) and value in self.class_names:
+            return self.classes[self.class_names.index(value)]
+        if not isinstance(value, bool) and value in self.classes:
+            return self.classes[self.classes.index(value)]
+        raise ValueError(
+            f"There is no class {label!r}: the classes are {', '.join(self.class_names)}."
+        )
+
+    def _place_of(self, i: int) -> int:
+        place, n = int(i), len(self._history.windows)
+        if isinstance(i, bool) or place != i or not 0 <= place < n:
+            raise IndexError(
+                f"There is no window {i!r}: the session has {n}, from 0 on. It may have been taken "
+                "back."
+            )
+        return place
+
+
+def earlier_task(folder: str | os.PathLike[str]) -> Task:
+    """Labelled windows of an earlier session, for :meth:`TaskPrior.for_person`.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        Folder of the session, as :class:`LiveCalibration` keeps it.
+
+    Returns
+    -------
+    Task
+        Its windows that count and have a label, in their order.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from crossfade import LiveCalibration, TaskPrior, load_mental_math
+    >>> from crossfade.live import earlier_task
+    >>> people = load_mental_math()
+    >>> prior = TaskPrior.from_tasks(people[1:], replay=False)
+    >>> with TemporaryDirectory() as folder:
+    ...     yesterday = LiveCalibration(prior, folder=folder)
+    ...     for i in (0, 1, -2, -1):
+    ...         _ = yesterday.add(people[0].X[i], people[0].y[i])
+    ...     yesterday.close()
+    ...     today = LiveCalibration(prior.for_person(earlier_task(folder)))
+    >>> today.state().counts
+    {'rest': 0, 'arithmetic': 0}
+    """
+    live = LiveCalibration.load(folder)
+    live.close()
+    used = [one for one in live.windows if one.usable and one.label is not None]
+    if not used:
+        raise ValueError(
+            f"The session in {os.fspath(folder)} has no labelled window that counts, so that it "
+            "says nothing of the person. Leave it out."
+        )
+    return Task(
+        np.array([one.features for one in used]),
+        np.array([one.label for one in used]),
+        name=Path(folder).name or None,
+        feature_names=live.prior.feature_names_in,
+        recipe=live.recipe,
+    )

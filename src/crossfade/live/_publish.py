@@ -1,0 +1,102 @@
+"""Where predictions go: JSON lines on standard output, and a stream of the Lab Streaming Layer."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from crossfade.live._lsl import lsl
+
+#: Lines that wait for whoever reads standard output.
+_HELD = 1000
+
+
+class Lines:
+    """Lines on a file descriptor, by a thread of its own: nobody may read what is written.
+
+    Unbuffered, since a thread that waits in a buffer would hold its lock to the end.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._queue: queue.Queue[bytes | None] = queue.Queue(maxsize=_HELD)
+        self._gone = False
+        self._said: set[str] = set()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def put(self, line: str) -> str:
+        """Write a line soon; says, once, why it cannot be written."""
+        why = "Standard output was closed: predictions are no longer written to it."
+        if not self._gone:
+            try:
+                self._queue.put_nowait(line.encode() + b"\n")
+                return ""
+            except queue.Full:
+                why = "Nobody reads standard output: predictions are left out there until it is."
+        if why in self._said:
+            return ""
+        self._said.add(why)
+        return why
+
+    def close(self) -> None:
+        """Write what is left, if it is read within a second."""
+        try:
+            self._queue.put_nowait(None)
+        except queue.Full:
+            return
+        self._thread.join(timeout=1.0)
+
+    def _run(self) -> None:
+        while (line := self._queue.get()) is not None:
+            try:
+                while line:
+                    line = line[os.write(self._descriptor, line) :]
+            except OSError:
+                self._gone = True
+                return
+
+
+class Publisher:
+    """Predictions as JSON lines, and as an LSL stream if there is a name.
+
+    That stream is there from :meth:`begin` on, and can be seen by whoever reaches this machine.
+    """
+
+    def __init__(self, name: str | None, classes: Sequence[str], lines: Lines) -> None:
+        self._name, self._classes, self._lines = name, list(classes), lines
+        # What is missing is said at the beginning rather than at the end.
+        self._lsl = None if name is None else lsl()
+        self._outlet: Any = None
+
+    def begin(self) -> str:
+        """Begin the LSL stream; says so if that fails."""
+        if self._lsl is None or self._outlet is not None:
+            return ""
+        try:
+            info = self._lsl.StreamInfo(
+                self._name,
+                "Prediction",
+                len(self._classes),
+                0.0,
+                "float32",
+                f"crossfade-{self._name}",
+            )
+            info.set_channel_names(self._classes)
+            self._outlet = self._lsl.StreamOutlet(info)
+        except RuntimeError as reason:
+            return f" Predictions are not published as an LSL stream: {reason}"
+        return ""
+
+    def __call__(self, prediction: dict[str, Any], stamp: float) -> str:
+        """Publish one prediction, whose last sample has this time stamp; says what is wrong."""
+        if self._outlet is not None and prediction["label"] is not None:
+            values = [prediction["probabilities"][name] for name in self._classes]
+            self._outlet.push_sample(np.array(values, dtype=np.float32))
+        return self._lines.put(json.dumps({"time": round(stamp, 4), **prediction}))

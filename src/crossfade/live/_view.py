@@ -1,0 +1,146 @@
+"""What the page shows of a session: sentences, the course of what is known, and the signal."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.signal
+from numpy.typing import NDArray
+
+from crossfade.live._records import LiveState
+
+Array = NDArray[np.float64]
+
+#: Samples of each channel that the page draws: of a second, and of one picture at most.
+_DRAWN, _AT_ONCE = 125, 100
+#: Sentences that the page keeps.
+_NOTES = 30
+#: What is drawn against the number of labelled windows.
+_COURSE = ("alpha", "accuracy", "lower", "upper")
+
+
+class View:
+    """Sentences of a session, what is known now, and a point for each labelled window."""
+
+    def __init__(self) -> None:
+        self.notes: deque[dict[str, Any]] = deque(maxlen=_NOTES)
+        self.course: list[dict[str, Any]] = []
+        self.known: dict[str, Any] = {}
+
+    def note(self, text: str, at: float) -> None:
+        """Say something, at so many seconds of the stream."""
+        if self.notes and self.notes[-1]["text"] == text:
+            self.notes[-1]["times"] += 1
+        else:
+            self.notes.append({"text": text, "times": 1, "at": round(at, 1)})
+
+    def learn(self, state: LiveState) -> None:
+        """Show what is known now."""
+        n = sum(state.counts.values())
+        point = {
+            "n": n,
+            **{name: _number(getattr(state, name)) for name in _COURSE},
+        }
+        while self.course and self.course[-1]["n"] >= n:
+            self.course.pop()
+        self.course.append(point)
+        self.known = {
+            "counts": state.counts,
+            **point,
+            "gains": {name: _number(gain) for name, gain in state.gains.items()},
+            "advice": {
+                "stop": state.advice.stop,
+                "next": state.advice.next,
+                "reason": state.advice.reason,
+            },
+            "left_out": state.n_left_out,
+            "drift": state.drift,
+            "remarks": list(state.notes),
+        }
+
+    def fields(self) -> dict[str, Any]:
+        """All of it, as the page has it, but the points before the last."""
+        return {**self.known, "point": self.course[-1], "notes": list(self.notes)}
+
+
+class Signal:
+    """The last samples of each channel: to be drawn, and to be judged."""
+
+    def __init__(self, channels: Sequence[str], rate: float, seconds: float) -> None:
+        self._channels, self._rate = tuple(channels), rate
+        self._held = math.ceil(seconds * rate)
+        self._drawn: list[Array] = []
+        # Channels that are flat, and those of which it was said.
+        self._flat: tuple[str, ...] = ()
+        self._said: tuple[str, ...] = ()
+        # The last samples, and the place of the first of them.
+        self._recent, self._first = np.empty((len(self._channels), 0)), 0
+
+    def keep(self, samples: Array, first: int) -> None:
+        """Samples (n_channels, n), and the place of the first of them."""
+        self._drawn.append(samples)
+        kept = self._recent[:, -self._held :]
+        self._recent = np.concatenate([kept, samples], axis=1)
+        self._first = first - kept.shape[1]
+
+    def widest(self, start: int, stop: int) -> tuple[str, float]:
+        """Channel that ranges furthest between two places, and how far, without its trend."""
+        first = start - self._first
+        part = self._recent[:, max(first, 0) : first + stop - start]
+        ranges = np.ptp(scipy.signal.detrend(part, axis=1), axis=1)
+        worst = int(np.argmax(ranges))
+        return self._channels[worst], float(ranges[worst])
+
+    def picture(self) -> dict[str, Any]:
+        """What came since the last picture, and the quality of each channel."""
+        if not self._drawn:
+            return {}
+        drawn, self._drawn = np.concatenate(self._drawn, axis=1), []
+        n = drawn.shape[1]
+        skip = max(1, round(self._rate / _DRAWN), math.ceil(n / _AT_ONCE))
+        shown = np.round(drawn[:, ::skip], 2).tolist()
+        return {
+            # JSON has no number for a missing sample.
+            "samples": [[None if math.isnan(one) else one for one in row] for row in shown],
+            "seconds": round(n / self._rate, 4),
+            "quality": self._quality(),
+        }
+
+    def news(self) -> str:
+        """What the last picture showed of flat channels and the one before did not, or nothing."""
+        if self._flat == self._said:
+            return ""
+        self._said = self._flat
+        if not self._flat:
+            return "All channels have a signal again."
+        are = "is" if len(self._flat) == 1 else "are"
+        return f"{', '.join(self._flat)} {are} flat: look at the electrode and its cable."
+
+    def _quality(self) -> list[dict[str, Any]]:
+        """Deviation of each channel over the last second, and what is wrong with it."""
+        recent = self._recent[:, -math.ceil(self._rate) :]
+        missing = np.array([not np.isfinite(row).all() for row in recent], dtype=bool)
+        recent = np.where(missing[:, None], 0.0, recent)
+        spread = np.std(recent, axis=1)
+        flat = np.ptp(recent, axis=1) <= 1e-9 * np.maximum(1.0, np.abs(recent).max(axis=1))
+        flat &= ~missing
+        if recent.shape[1] >= 0.9 * self._rate:
+            pairs = zip(self._channels, flat, strict=True)
+            self._flat = tuple(name for name, is_flat in pairs if is_flat)
+        alive = ~flat & ~missing
+        middle = float(np.median(spread[alive])) if alive.any() else 0.0
+        loud = (spread > 5.0 * middle) & (middle > 0.0)
+        states = np.select([missing, flat, loud], ["missing", "flat", "loud"], "good")
+        return [
+            {"sd": round(float(sd), 2), "state": str(state)}
+            for sd, state in zip(spread, states, strict=True)
+        ]
+
+
+def _number(value: float) -> float | None:
+    """A number that JSON has a word for."""
+    return round(float(value), 4) if math.isfinite(value) else None

@@ -1,0 +1,384 @@
+"use strict";
+
+const $ = (id) => document.getElementById(id);
+const given = JSON.parse($("data").textContent);
+const view = new URLSearchParams(location.search).get("view");
+let about = { classes: [], channels: [], ahead: 5, want: null };
+let state = null;
+let course = [];
+let controls = false;
+
+const percent = (value) => `${Math.round(100 * value)} %`;
+const points = (value) => `${value >= 0 ? "+" : "−"}${Math.abs(100 * value).toFixed(1)}`;
+const NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+
+function set(id, text) {
+  // What did not change is not read aloud again.
+  if ($(id).textContent !== text) $(id).textContent = text;
+}
+
+function fill(list, items) {
+  // Each item is parts of text, or [text, class] for a part that stands out.
+  list.replaceChildren(
+    ...items.map((parts) => {
+      const item = document.createElement("li");
+      for (const part of parts) {
+        if (typeof part === "string") item.append(part);
+        else {
+          const stress = document.createElement(part[1] || "b");
+          stress.textContent = part[0];
+          item.append(stress);
+        }
+      }
+      return item;
+    }),
+  );
+}
+
+function draw(svg, shapes) {
+  svg.replaceChildren(
+    ...shapes.map(([name, attributes, text]) => {
+      const shape = document.createElementNS("http://www.w3.org/2000/svg", name);
+      for (const [key, value] of Object.entries(attributes)) shape.setAttribute(key, value);
+      if (text !== undefined) shape.textContent = text;
+      return shape;
+    }),
+  );
+}
+
+// -- the cue --------------------------------------------------------------------------------------
+
+function showCue() {
+  const { phase, cue, prediction, labels, over } = state;
+  const texts = {
+    waiting: ["Ready when you are", "Start"],
+    ready: ["Get ready for", cue],
+    cue: ["Now", cue],
+    recording: [labels === "markers" ? "The markers say" : "Recording", labels === "markers" ? cue || "–" : "…"],
+    paused: ["", "Pause"],
+    predicting: ["Prediction", "…"],
+  };
+  let [ask, word] = texts[phase];
+  // The participant's own screen has no keys.
+  if (phase === "waiting" && view === "participant") [ask, word] = ["It begins soon", "Please wait"];
+  let hint = "";
+  if (phase === "predicting" && prediction) {
+    word = prediction.label ?? "–";
+    hint = prediction.label ? `probability ${percent(prediction.probabilities[prediction.label])}` : prediction.note;
+    const parts = about.classes.map((name) => [`${name} `, [percent(prediction.probabilities?.[name] ?? 0)]]);
+    fill($("classes"), prediction.probabilities ? parts : []);
+  } else {
+    fill($("classes"), []);
+  }
+  if (over && phase === "predicting" && !prediction) word = "The end";
+  if (phase === "cue") hint = state.in_seconds ? "Keep going until the bar is full." : `${state.left} more windows`;
+  if (phase === "recording" && labels === "keys") hint = "Press the number of a class to label the last window.";
+  if (phase === "paused") hint = over ? "Press F to finish." : state.advice.stop ? "Finish, or go on anyway." : "Press Space to go on.";
+  set("ask", ask);
+  set("word", word);
+  set("hint", hint);
+  $("word").style.setProperty("--letters", Math.max(word.length, 5));
+  $("cue").classList.toggle("now", phase === "cue" || phase === "predicting");
+  showTime(state.left);
+}
+
+function showTime(left) {
+  const timed = state.phase === "ready" || state.phase === "cue";
+  const certain = state.phase === "predicting" && state.prediction?.label;
+  set("count", timed ? String(Math.ceil(left)) : "");
+  let part = timed && state.whole ? 1 - left / state.whole : 0;
+  if (certain) part = state.prediction.probabilities[state.prediction.label];
+  $("bar").firstElementChild.style.width = `${100 * Math.min(1, Math.max(0, part))}%`;
+}
+
+// -- worth five more windows? ---------------------------------------------------------------------
+
+function showWorth() {
+  const { advice, gains, phase, n } = state;
+  set("question", `Worth ${NUMBERS[about.ahead] ?? about.ahead} more windows?`);
+  set("answer", advice.stop ? "No, this is enough." : n ? `Yes: next, ${advice.next}.` : `Begin with ${advice.next}.`);
+  $("answer").classList.toggle("yes", !advice.stop);
+  set("reason", advice.reason);
+  const counts = about.classes.map((name) => [`${name} `, [String(state.counts[name] ?? 0)]]);
+  fill($("counts"), [["Labelled:"], ...counts, ...(state.left_out ? [["left out ", [String(state.left_out)]]] : [])]);
+  const known = Object.entries(gains).filter(([, gain]) => gain !== null);
+  // One item, so that it reads as a sentence: five more windows of rest +0.4, ... points.
+  const parts = known.flatMap(([name, gain], place) => [`${place ? ", " : " "}${name} `, [points(gain)]]);
+  fill($("gains"), known.length ? [[`${about.ahead} more of`, ...parts, " points"]] : []);
+  const running = ["ready", "cue", "recording"].includes(phase);
+  set("start-text", running ? "Pause" : phase === "waiting" ? "Start" : "Go on");
+  $("start").disabled = !controls || state.over;
+  $("undo").disabled = !controls || !state.n_windows;
+  $("finish").disabled = !controls || phase === "predicting";
+}
+
+// -- the crossfade --------------------------------------------------------------------------------
+
+function showFade() {
+  const [left, right, top, bottom] = [8, 432, 24, 108];
+  const x = (alpha) => left + alpha * (right - left);
+  const curve = (own) => {
+    // As two faders at equal power: cos and sin of a quarter turn.
+    const at = (part) => (own ? Math.sin : Math.cos)((part * Math.PI) / 2);
+    const line = Array.from({ length: 41 }, (_, i) => `${x(i / 40).toFixed(1)},${(bottom - at(i / 40) * (bottom - top)).toFixed(1)}`);
+    return `M${left},${bottom}L${line.join("L")}L${right},${bottom}Z`;
+  };
+  const alpha = state.alpha ?? 0;
+  const trail = course.slice(0, -1).filter((one) => one.alpha !== null);
+  draw($("fade-plot"), [
+    ["path", { d: curve(false), class: "crowd" }],
+    ["path", { d: curve(true), class: "person" }],
+    ["text", { x: left, y: 15 }, "the crowd"],
+    ["text", { x: right, y: 15, "text-anchor": "end" }, "this person"],
+    ...trail.map((one) => ["circle", { cx: x(one.alpha), cy: bottom + 10, r: 2.5, class: "trail" }]),
+    ["line", { x1: x(alpha), x2: x(alpha), y1: top - 6, y2: bottom + 10, class: "here" }],
+    ["circle", { cx: x(alpha), cy: bottom + 10, r: 5, class: "dot" }],
+  ]);
+  const own = Math.round(100 * alpha);
+  set("fade-text", `alpha ${(own / 100).toFixed(2)}: ${own} % this person's own, ${100 - own} % the crowd's.`);
+}
+
+// -- the forecast ---------------------------------------------------------------------------------
+
+function showForecast() {
+  const known = course.filter((one) => one.accuracy !== null);
+  const [left, right, top, bottom] = [50, 430, 8, 156];
+  const chance = about.classes.length ? 1 / about.classes.length : 0.5;
+  const low = Math.max(0, Math.min(chance, ...known.map((one) => one.lower)) - 0.03);
+  const gain = state.gains.both ?? state.gains.all ?? null;
+  const most = Math.max(10, state.n + about.ahead + 2);
+  const x = (n) => left + (n / most) * (right - left);
+  const y = (value) => bottom - ((value - low) / (1 - low)) * (bottom - top);
+  const pair = (one, key) => `${x(one.n).toFixed(1)},${y(one[key]).toFixed(1)}`;
+  const shapes = [];
+  for (let tick = Math.ceil(low * 10) / 10; tick <= 1.001; tick += 0.1) {
+    shapes.push(["line", { x1: left, x2: right, y1: y(tick), y2: y(tick), class: "axis" }]);
+    shapes.push(["text", { x: left - 6, y: y(tick) + 4, "text-anchor": "end" }, `${Math.round(100 * tick)} %`]);
+  }
+  const step = Math.max(5, 5 * Math.round(most / 30));
+  for (let n = 0; n <= most; n += step) shapes.push(["text", { x: x(n), y: bottom + 16, "text-anchor": "middle" }, n]);
+  shapes.push(["text", { x: right, y: bottom + 35, "text-anchor": "end" }, "labelled windows"]);
+  shapes.push(["line", { x1: left, x2: right, y1: y(chance), y2: y(chance), class: "chance" }]);
+  if (about.want) shapes.push(["line", { x1: left, x2: right, y1: y(about.want), y2: y(about.want), class: "want" }]);
+  if (known.length) {
+    const now = known[known.length - 1];
+    const back = [...known].reverse();
+    shapes.push(["path", { d: `M${known.map((one) => pair(one, "upper")).join("L")}L${back.map((one) => pair(one, "lower")).join("L")}Z`, class: "band" }]);
+    shapes.push(["path", { d: `M${known.map((one) => pair(one, "accuracy")).join("L")}`, class: "line" }]);
+    shapes.push(["line", { x1: x(now.n), x2: x(now.n), y1: y(now.upper), y2: y(now.lower), class: "line" }]);
+    if (gain !== null) {
+      const later = { n: now.n + about.ahead, accuracy: Math.min(1, now.accuracy + gain) };
+      shapes.push(["path", { d: `M${pair(now, "accuracy")}L${pair(later, "accuracy")}`, class: "ahead" }]);
+    }
+    shapes.push(["circle", { cx: x(now.n), cy: y(now.accuracy), r: 5, class: "dot" }]);
+    set("forecast-text", `${percent(now.accuracy)} right (90 % interval ${percent(now.lower)} to ${percent(now.upper)}), ${state.n} labelled.`);
+  } else {
+    set("forecast-text", "No forecast yet: label a window of each class.");
+  }
+  draw($("forecast-plot"), shapes);
+}
+
+// -- the signal -----------------------------------------------------------------------------------
+
+const SECONDS = 8;
+let trace = [];
+let held = [];
+let quality = "";
+
+function keepSignal(message) {
+  if (!message.samples) return;
+  trace.push({ samples: message.samples, seconds: message.seconds });
+  let total = trace.reduce((sum, part) => sum + part.seconds, 0);
+  while (trace.length > 1 && total - trace[0].seconds >= SECONDS) total -= trace.shift().seconds;
+  const text = JSON.stringify(message.quality.map((one) => one.state));
+  if (text !== quality) {
+    quality = text;
+    fill($("quality"), message.quality.map((one, place) => [about.channels[place] + (one.state === "good" ? "" : ` ${one.state}`)]));
+    message.quality.forEach((one, place) => $("quality").children[place].classList.add(one.state));
+  }
+  requestAnimationFrame(drawSignal);
+}
+
+function drawSignal() {
+  const canvas = $("traces");
+  const box = canvas.getBoundingClientRect();
+  if (!box.width || !trace.length) return;
+  const scale = devicePixelRatio;
+  if (canvas.width !== Math.round(box.width * scale) || canvas.height !== Math.round(box.height * scale)) {
+    canvas.width = Math.round(box.width * scale);
+    canvas.height = Math.round(box.height * scale);
+  }
+  const pen = canvas.getContext("2d");
+  const style = getComputedStyle(document.body);
+  pen.setTransform(scale, 0, 0, scale, 0, 0);
+  pen.clearRect(0, 0, box.width, box.height);
+  const n = trace[0].samples.length;
+  const row = box.height / n;
+  const total = trace.reduce((sum, part) => sum + part.seconds, 0);
+  pen.font = "11px system-ui, sans-serif";
+  for (let channel = 0; channel < n; channel++) {
+    // A channel's height follows the middle of what it does, slowly, so that an artefact is seen.
+    const sorted = trace.flatMap((part) => part.samples[channel].filter((value) => value !== null)).sort((a, b) => a - b);
+    const middle = sorted[Math.floor(sorted.length / 2)];
+    const range = sorted.length && Math.max(sorted[Math.floor(sorted.length * 0.95)] - sorted[Math.floor(sorted.length * 0.05)], 1e-9);
+    if (range) held[channel] = held[channel] ? 0.9 * held[channel] + 0.1 * range : range;
+    pen.strokeStyle = style.getPropertyValue("--accent");
+    pen.lineWidth = 1;
+    pen.beginPath();
+    let passed = SECONDS - total;
+    let lifted = true;
+    for (const part of trace) {
+      const line = part.samples[channel];
+      line.forEach((value, i) => {
+        const x = ((passed + (i / line.length) * part.seconds) / SECONDS) * box.width;
+        const y = row * (channel + 0.5) - ((value - middle) / held[channel]) * row * 0.4;
+        // A sample that is missing is a gap in the line.
+        if (value !== null) pen[lifted ? "moveTo" : "lineTo"](x, Math.min(row * (channel + 1), Math.max(row * channel, y)));
+        lifted = value === null;
+      });
+      passed += part.seconds;
+    }
+    pen.stroke();
+    pen.fillStyle = style.getPropertyValue("--soft");
+    if (row >= 11) pen.fillText(about.channels[channel], 2, row * channel + 11);
+  }
+}
+
+// -- what happened --------------------------------------------------------------------------------
+
+let said = "";
+
+function showNotes() {
+  const lines = [
+    ...(state.drift ? [[[state.drift, "span"]]] : []),
+    ...state.remarks.map((text) => [text]),
+    ...[...state.notes].reverse().map((note) => {
+      const minutes = `${Math.floor(note.at / 60)}:${String(Math.floor(note.at % 60)).padStart(2, "0")}`;
+      return [[minutes, "time"], note.text + (note.times > 1 ? ` (${note.times} times)` : "")];
+    }),
+  ];
+  const text = JSON.stringify(lines);
+  if (text === said) return;
+  said = text;
+  fill($("log"), lines.length ? lines : [["Nothing to report."]]);
+  if (state.drift) $("log").firstElementChild.classList.add("drift");
+}
+
+// -- keys and buttons -----------------------------------------------------------------------------
+
+let socket = null;
+
+function send(command) {
+  if (controls && socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));
+}
+
+const deeds = {
+  start: () => send({ do: ["ready", "cue", "recording"].includes(state?.phase) ? "pause" : "start" }),
+  undo: () => send({ do: "undo" }),
+  finish: () => send({ do: "finish" }),
+  take: () => socket?.readyState === WebSocket.OPEN && socket.send(JSON.stringify({ do: "control" })),
+  view: () => {
+    const on = !document.body.classList.contains("participant");
+    document.body.classList.toggle("participant", on);
+    if (on) document.documentElement.requestFullscreen?.().catch(() => {});
+    else if (document.fullscreenElement) document.exitFullscreen();
+  },
+};
+const KEYS = { " ": "start", u: "undo", f: "finish", t: "take", v: "view" };
+
+for (const [id, deed] of Object.entries(deeds)) {
+  $(id).addEventListener("click", (event) => {
+    deed();
+    // Else Space would press this button again.
+    event.currentTarget.blur();
+  });
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || given) return;
+  const key = event.key.toLowerCase();
+  const place = Number(key) - 1;
+  if (key === "escape") {
+    if (document.body.classList.contains("participant") && view !== "participant") deeds.view();
+  } else if (key === " " && event.target.closest("button") && event.target.id !== "start") {
+    return;
+  } else if (KEYS[key] && !(view === "participant")) {
+    event.preventDefault();
+    const button = $(KEYS[key]);
+    if (!button.disabled && !button.hidden) deeds[KEYS[key]]();
+  } else if (place in about.classes && state?.n_windows) {
+    send({ do: "label", window: state.n_windows - 1, label: about.classes[place] });
+  }
+});
+document.addEventListener("fullscreenchange", () => {
+  if (!document.fullscreenElement && view !== "participant") document.body.classList.remove("participant");
+});
+
+// -- the socket -----------------------------------------------------------------------------------
+
+function show(message) {
+  state = message;
+  course = [...course.filter((one) => one.n < state.n), state.point];
+  showCue();
+  showWorth();
+  showFade();
+  showForecast();
+  showNotes();
+}
+
+function introduce(message) {
+  about = message;
+  set("source", [message.stream, message.rate, message.folder].filter(Boolean).join(" · "));
+  $("signal").hidden = !message.channels.length;
+  set("keys", message.classes.map((name, place) => `${place + 1} ${name}`).join(" · ") + ": label the last window");
+  document.title = `${message.stream} · Crossfade live`;
+}
+
+function role(text, lost = false) {
+  set("role", text);
+  document.body.classList.toggle("lost", lost);
+}
+
+function connect() {
+  const query = new URLSearchParams({ token: new URLSearchParams(location.search).get("token") });
+  if (view) query.set("view", view);
+  socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/socket?${query}`);
+  socket.addEventListener("message", (event) => {
+    const message = JSON.parse(event.data);
+    if (message.kind === "hello") introduce(message);
+    else if (message.kind === "course") course = message.course;
+    else if (message.kind === "state") show(message);
+    else if (message.kind === "role") {
+      controls = message.controls;
+      const watches = !controls && view !== "participant";
+      $("take").hidden = !watches || message.controlled;
+      if (!watches) role("");
+      else if (message.controlled) role("Watching: another page controls this session.");
+      else role("Watching: the page that controlled was closed.");
+      if (state) showWorth();
+    } else if (message.kind === "signal" && state) {
+      if (message.phase === state.phase) showTime(message.left);
+      keepSignal(message);
+    }
+  });
+  socket.addEventListener("close", () => {
+    controls = false;
+    $("take").hidden = true;
+    role("No connection. Trying again …", true);
+    set("ask", "No connection");
+    if (state) showWorth();
+    setTimeout(connect, 1000);
+  });
+}
+
+$("start").firstElementChild.id = "start-text";
+if (view === "participant") document.body.classList.add("participant");
+if (given) {
+  document.body.classList.add("report");
+  introduce(given.about);
+  set("kind", "session report");
+  course = given.course;
+  show(given.state);
+} else {
+  connect();
+}

@@ -1,0 +1,165 @@
+"""Class means of which nobody can add more than agreed, and what noise leaves of their sums.
+
+With ``clip=r`` a person adds, in units of the feature scale,
+
+- theta = (m_0, ..., m_(K-1)), shortened to the length r, and its outer product;
+- their covariance within the classes, scaled down to the Frobenius norm d;
+- their run matrices, scaled down together until the nine traces have the norm 2d.
+
+In units of r, r^2, d and 2d nothing is longer than 1. Replacing a person moves the first two by no
+more than two unit directions do, 4.5 in the square (equation 29). Covariances are positive
+semidefinite and traces positive, so that no two of them are more than the root of two apart. All
+together move by the root of 4.5 + 2 + 2 (equation 63).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import helmert
+
+from crossfade._typing import Array
+from crossfade._validate import check_number
+from crossfade.fisher._task_moments import RUNS
+
+if TYPE_CHECKING:
+    from crossfade.prior._class_means import ClassMeans
+
+#: Squared distance by which the sums of class means can move if one person is replaced (63).
+MOVED = 4.5 + 2.0 + 2.0
+_TINY = 1e-300
+
+
+def check_clip(clip: object, held: bool = True) -> float | None:
+    """A bound on class means, or None; `held` says whether there are any to be bounded."""
+    if clip is None:
+        return None
+    try:
+        bound = check_number("clip", clip, 0.0)
+    except ValueError:
+        bound = 0.0
+    if not 0.0 < bound < np.inf:
+        raise ValueError(
+            f"clip must be a positive number, or None; got {clip!r}. It is the largest length of "
+            "anybody's class means, in units of the feature scale."
+        )
+    if not held:
+        raise ValueError(
+            "clip bounds what a person adds to the class means, and these are to be left out. "
+            "Leave clip out, or keep the class means."
+        )
+    return bound
+
+
+def norms_of(n_features: int) -> tuple[float, float]:
+    """Largest Frobenius norm of a covariance, and largest norm of the traces of run matrices.
+
+    In units of the feature scale a covariance has a trace of about d, and so has that of a run of
+    one window.
+    """
+    return float(n_features), 2.0 * n_features
+
+
+def bounded(means: Array, within: Array, runs: Array, clip: float) -> tuple[Array, Array, Array]:
+    """Class means (n, K d), covariances (n, d, d) and run matrices (n, 9, d, d), none too large."""
+    most, longest = norms_of(within.shape[-1])
+    size = np.sqrt((within**2).sum((-2, -1)))
+    length = np.linalg.vector_norm(np.trace(runs, axis1=-2, axis2=-1), axis=-1)
+    return (
+        means * _down(np.linalg.vector_norm(means, axis=-1), clip)[:, None],
+        within * _down(size, most)[:, None, None],
+        runs * _down(length, longest)[:, None, None, None],
+    )
+
+
+def _down(size: Array, most: float) -> Array:
+    """What to multiply by, so that nothing is larger than `most`."""
+    return np.asarray(most / np.maximum(size, most))
+
+
+def filled(runs: Array, longest: int) -> Array:
+    """Run matrices (n, 9, d, d) of those who have runs shorter than `longest` only.
+
+    Beyond the last windows count as independent; who has no run at all counts as the identity.
+    Everybody then adds as many matrices, and no number tells who had how many windows.
+    """
+    able = longest > RUNS
+    n_able = int(able.sum())
+    last = runs[:, n_able - 1] * RUNS[n_able - 1] if n_able else np.eye(runs.shape[-1])
+    beyond = last[..., None, :, :] / RUNS[~able][:, None, None]
+    whole = runs.copy()
+    whole[:, ~able] = beyond
+    return whole
+
+
+def in_units(sums: ClassMeans) -> list[Array]:
+    """Sums of bounded class means, to which a person adds no more than 1 each."""
+    assert sums.clip is not None
+    most, longest = norms_of(sums.n_features)
+    return [
+        sums.mean_sum / sums.clip,
+        sums.outer_sum / sums.clip**2,
+        sums.within_sum / most,
+        np.trace(sums.run_sums, axis1=-2, axis2=-1) / longest,
+    ]
+
+
+def repaired_means(sums: ClassMeans, noisy: list[Array], noise: float, dof: float) -> ClassMeans:
+    """Class means from the noisy sums of :func:`in_units`, as people can have them (equation 64).
+
+    Of `sums` only what is public is used: how many people there are, and the clip.
+    """
+    assert sums.clip is not None
+    n_people, d, clip = sums.n_people, sums.n_features, sums.clip
+    most, longest = norms_of(d)
+    spread = noise / n_people
+    mean, outer, within, traces = (part / n_people for part in noisy)
+    # Centre and contrasts apart: people differ far more in the one than in the others.
+    turn = np.kron(helmert(sums.n_classes, full=True), np.eye(d))
+    mean = turn @ mean
+    covariance = turn @ outer @ turn.T - np.outer(mean, mean) + spread**2 * np.eye(mean.size)
+    centre = steady(covariance[:d, :d], spread, mean[:d])
+    around = steady(covariance[d:, d:], spread, mean[d:])
+    cross = covariance[:d, d:]
+    chance = (cross.size + d * (mean @ mean)) * spread**2 / 2.0
+    energy = max(float((cross**2).sum()), _TINY)
+    cross = cross * max(float(1.0 - chance / energy), 0.0)
+    values, basis = np.linalg.eigh(np.block([[centre, cross], [cross.T, around]]))
+    # A new person is as far from the noisy mean as the noise has moved it.
+    values = np.maximum(values, 0.0) + spread**2
+    mean = mean / max(float(np.linalg.norm(mean)), 1.0)
+    outer = turn.T @ ((basis * values) @ basis.T + np.outer(mean, mean)) @ turn
+    covariance = steady(most * within, most * spread)
+    variances = longest * traces / np.trace(covariance)
+    # The mean of a longer run is not noisier, and no run is worth more than its windows.
+    variances = np.minimum.accumulate(np.clip(variances, 1.0 / RUNS, 1.0))
+    return replace(
+        sums,
+        mean_sum=n_people * clip * (mean @ turn),
+        outer_sum=n_people * clip**2 * (outer + outer.T) / 2.0,
+        n_within=n_people,
+        within_sum=n_people * covariance,
+        run_counts=np.full(RUNS.size, n_people),
+        run_sums=n_people * variances[:, None, None] * covariance,
+        # That of the prior is a median, which has no bound.
+        alike_sum=n_people * float(np.log(dof)),
+    )
+
+
+def steady(matrix: Array, spread: float, mean: Array | float = 0.0) -> Array:
+    """Noisy covariance (n, n) with what its noise cannot have made, and no variance below it.
+
+    Eigenvalues of noise of this deviation lie within the root of 2 n of it (Wigner's semicircle).
+    Those of the covariance stand out from their median by that, or count as the median.
+    """
+    n = len(matrix)
+    values, basis = np.linalg.eigh(matrix)
+    level = max(float(np.median(values)), spread / np.sqrt(n))
+    away = values - level
+    # The noise of the matrix, and that of the mean that was taken off.
+    radius = n * (2.0 + float(np.sum(np.square(mean)))) * spread**2
+    kept = np.sign(away) * np.sqrt(np.maximum(away**2 - radius, 0.0))
+    steadied: Array = (basis * np.maximum(level + kept, min(level, spread))) @ basis.T
+    return (steadied + steadied.T) / 2.0

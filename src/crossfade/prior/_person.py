@@ -1,0 +1,88 @@
+"""The same person tomorrow: a crowd's law of class means, given earlier sessions (equation 65).
+
+Class means theta of a session are those of the person plus an effect of the session, with
+covariances that add up to the crowd's:
+
+.. math:: \\theta_s = \\theta + e_s, \\quad \\theta \\sim N(t, B - B_w), \\quad e_s \\sim N(0, B_w)
+
+An earlier session observes theta with the noise B_w and that of its means; the next session has
+the posterior of theta, widened by B_w again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crossfade._typing import Array
+from crossfade.fisher._moments import ClassMoments
+from crossfade.prior._class_means import (
+    Population,
+    contrasts,
+    outer_in_theta,
+    shrunk_blocks,
+)
+from crossfade.prior._sessions import Person, Sessions
+
+#: Part of the crowd's covariance that a session is taken to change where nobody had two.
+GUESS = 0.1
+#: Least part of it in any direction: no two sessions are the same.
+_LEAST = 0.01
+
+
+def person_of(
+    population: Population,
+    sessions: Sessions | None,
+    earlier: Sequence[ClassMoments],
+    scale: Array,
+) -> Person:
+    """What earlier sessions, by their moments, say of the next one of the same person."""
+    n_classes, p = population.mean.shape
+    size = n_classes * p
+    design = np.concatenate([np.ones((n_classes, 1)), contrasts(n_classes)], 1)
+    whole = population.covariance.reshape(size, size)
+    effect = _of_session(population, sessions)
+    mean, left = population.mean.reshape(size), whole - effect
+    scatter, dof = np.zeros((scale.size, scale.size)), 0.0
+    for one in earlier:
+        seen = np.flatnonzero(one.counts)
+        rows = np.kron(design[seen], np.eye(p))
+        found = (one.means[seen] / scale @ population.whiten).ravel()
+        noise = np.repeat(population.mean_noise(one.counts[seen]), p)
+        inner = rows @ (left + effect) @ rows.T + np.diag(noise)
+        gain = np.linalg.solve(inner, rows @ left).T
+        mean = mean + gain @ (found - rows @ mean)
+        left = left - gain @ rows @ left
+        scatter += one.dense_scatter() / (scale[:, None] * scale)
+        dof += float(one.counts.sum()) - seen.size
+    back = np.kron(design, population.unwhiten)
+    covariance = back @ (left + effect) @ back.T
+    return Person(
+        back @ mean,
+        (covariance + covariance.T) / 2.0,
+        scatter,
+        dof,
+        len(earlier),
+        sessions is None,
+    )
+
+
+def _of_session(population: Population, sessions: Sessions | None) -> Array:
+    """Covariance B_w (K p, K p) of the effect of a session, nowhere more than the crowd's B."""
+    n_classes, p = population.mean.shape
+    size = n_classes * p
+    whole = population.covariance.reshape(size, size)
+    if sessions is None:
+        return GUESS * whole
+    mean = outer_in_theta(sessions.outer_sum / sessions.n_differences, population.whiten)
+    shrunk = shrunk_blocks(mean, sessions.n_differences + 1.0, np.ones(p, bool))
+    # In units in which B is the identity, eigenvalues are parts of it.
+    values, basis = np.linalg.eigh(whole)
+    values = np.maximum(values, 1e-10 * values[-1])
+    root = basis * np.sqrt(values)
+    inverse = basis / np.sqrt(values)
+    parts, turned = np.linalg.eigh(inverse.T @ shrunk.reshape(size, size) @ inverse)
+    root = root @ turned
+    effect: Array = (root * np.clip(parts, _LEAST, 1.0)) @ root.T
+    return effect

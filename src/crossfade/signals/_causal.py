@@ -1,0 +1,155 @@
+"""A signal cleaned and centred with its past alone, in chunks of any size.
+
+Recordings and running streams go through the same steps, and a chunk carries on where the last one
+ended, so that both give the same features: each channel through a Butterworth band-pass (second
+order at each end, as sections with a state), then against the average of the channels that are
+there and do not stand still. A channel's filter starts anew after samples that are missing, as if
+what comes first had been there forever.
+
+Tangent vectors are taken at the log-Euclidean mean of the windows so far, the window itself
+included: exp of the mean of log C. The first eight windows only define it and have no features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfade.signals._check import check_rate
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+#: Order of the filter at each end of its band.
+_ORDER = 2
+#: Windows that define the first reference of tangent vectors.
+N_REFERENCE = 8
+
+
+class CausalFilter:
+    """Butterworth band-pass of several channels, with what it remembers of the past."""
+
+    def __init__(self, n_channels: int, sfreq: float, low: float, high: float) -> None:
+        from scipy.signal import butter, sosfilt_zi
+
+        rate = check_rate(sfreq)
+        if not 0.0 <= low < high < rate / 2.0:
+            raise ValueError(
+                f"A band-pass must run upwards and end below {rate / 2.0:g} Hz, half the sampling "
+                f"rate; got {low:g} to {high:g} Hz."
+            )
+        self._sections = (
+            butter(_ORDER, (low, high), "bandpass", fs=rate, output="sos")
+            if low
+            else butter(_ORDER, high, "lowpass", fs=rate, output="sos")
+        )
+        self._rest = sosfilt_zi(self._sections)[:, None, :]
+        self._state = np.zeros((len(self._sections), n_channels, 2))
+        self.reset()
+
+    def reset(self) -> None:
+        """Start anew with the next sample."""
+        self._fresh = np.ones(self._state.shape[1], bool)
+
+    def __call__(self, data: Array) -> Array:
+        """Filtered samples (n_channels, n_samples); NaN where a sample is missing."""
+        from scipy.signal import sosfilt
+
+        missing = np.isnan(data)
+        filtered = np.full(data.shape, np.nan)
+        # Stretches of time in which the same channels are there.
+        edges = np.flatnonzero((missing[:, 1:] != missing[:, :-1]).any(0)) + 1
+        for first, last in zip([0, *edges], [*edges, data.shape[1]], strict=True):
+            there = ~missing[:, first]
+            begins = there & self._fresh
+            self._state[:, begins] = self._rest * data[begins, first][:, None]
+            if there.any():
+                filtered[there, first:last], self._state[:, there] = sosfilt(
+                    self._sections, data[there, first:last], axis=1, zi=self._state[:, there]
+                )
+            self._fresh = ~there
+        return filtered
+
+
+class StillChannels:
+    """Which channels have kept one value for a second or more."""
+
+    def __init__(self, n_channels: int, sfreq: float) -> None:
+        self._long = round(sfreq)
+        self._last = np.full(n_channels, np.nan)
+        self._run = np.zeros(n_channels, int)
+
+    def __call__(self, data: Array) -> Mask:
+        """Whether each sample (n_channels, n_samples) ends a second of the same value."""
+        place = np.arange(data.shape[1])
+        changes = data != np.column_stack([self._last, data[:, :-1]])
+        since = np.maximum.accumulate(np.where(changes, place, -1), axis=1)
+        run = np.where(since < 0, self._run[:, None] + place + 1, place - since + 1)
+        self._last, self._run = data[:, -1].copy(), run[:, -1]
+        still: Mask = run >= self._long
+        return still
+
+
+class CausalCleaner:
+    """Raw samples of some channels, filtered and referenced with their past alone."""
+
+    def __init__(
+        self, n_channels: int, sfreq: float, band: tuple[float, float] | None, average: bool
+    ) -> None:
+        self._size = n_channels, sfreq
+        self._filter = None if band is None else CausalFilter(n_channels, sfreq, *band)
+        self._average = average
+        self.reset()
+
+    def reset(self) -> None:
+        """Start anew with the next sample."""
+        self._still = StillChannels(*self._size)
+        if self._filter is not None:
+            self._filter.reset()
+
+    def __call__(self, data: Array) -> Array:
+        """Clean samples (n_channels, n_samples); NaN where they, or all others, are missing."""
+        if not data.shape[1]:
+            return data
+        clean = data if self._filter is None else self._filter(data)
+        if not self._average:
+            return clean
+        alive = np.isfinite(clean) & ~self._still(data)
+        count = alive.sum(0)
+        total = np.where(alive, clean, 0.0).sum(0)
+        referenced: Array = clean - total / np.where(count > 1, count, np.nan)
+        return referenced
+
+
+class RunningTangent:
+    """Tangent vectors of covariances at the mean of those so far."""
+
+    def __init__(self) -> None:
+        self.n_windows = 0
+        self._logs: Array = np.zeros(())
+
+    def __call__(self, covariance: Array) -> Array:
+        """Vector of a covariance (n_channels, n_channels); NaN while the mean is being defined."""
+        size = len(covariance)
+        upper = np.triu_indices(size)
+        if not np.isfinite(covariance).all():
+            return np.full(upper[0].size, np.nan)
+        self.n_windows += 1
+        self._logs = self._logs + _of_values(np.log, covariance)
+        if self.n_windows <= N_REFERENCE:
+            return np.full(upper[0].size, np.nan)
+        # M = exp(L) for the mean L of the logarithms, and so M^-1/2 = exp(-L / 2).
+        whitening = _of_values(lambda values: np.exp(-values / 2.0), self._logs / self.n_windows)
+        moved = _of_values(np.log, whitening @ covariance @ whitening)
+        weight = np.where(upper[0] == upper[1], 1.0, np.sqrt(2.0))
+        vector: Array = moved[upper] * weight
+        return vector
+
+
+def _of_values(function: Callable[[Array], Array], matrix: Array) -> Array:
+    """Function of a symmetric matrix, by its eigenvalues."""
+    values, vectors = np.linalg.eigh(matrix)
+    result: Array = (vectors * function(values)) @ vectors.T
+    return result

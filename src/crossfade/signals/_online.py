@@ -1,0 +1,177 @@
+"""Features of a running stream, window by window, by the code that made those of recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crossfade.signals._causal import Array, CausalCleaner, RunningTangent
+from crossfade.signals._extract import covariances_of, window_values
+from crossfade.tasks._recipe import Recipe
+
+
+class Window(NamedTuple):
+    """A window of a stream; times are in seconds, and `stop` is that of the sample after it."""
+
+    start: float
+    stop: float
+    features: Array  # (n_features,), NaN where they cannot be computed
+    quality: Mapping[str, str]  # of each channel: "good", "flat" or "missing"
+
+
+class OnlineFeatures:
+    """Features of a stream that comes in chunks of any size, with its past alone.
+
+    Equal to those of ``crossfade features --causal`` from the same samples. Every channel of
+    `channels` is wanted, in this order; `filtered` says that samples are already filtered and
+    referenced, and then only those of the recipe's own channels are.
+    """
+
+    def __init__(self, recipe: Recipe, *, filtered: bool = False) -> None:
+        refuse_future(recipe)
+        self.recipe = recipe
+        average = recipe.reference == "average" and not filtered
+        #: Channels of the samples: those of the features, then others of the average reference.
+        self.channels = tuple(dict.fromkeys(recipe.channels + recipe.averaged * average))
+        band = None if filtered else recipe.band
+        self._clean = CausalCleaner(len(self.channels), recipe.sfreq, band, average)
+        self._bands = {name: (low, high) for name, low, high in recipe.bands} or None
+        self._length = round(recipe.window * recipe.sfreq)
+        self._step = self._length - round(recipe.overlap * recipe.sfreq)
+        self._tangent = RunningTangent()
+        self.reset()
+
+    def reset(self, at: float = 0.0) -> None:
+        """Start anew after a gap; `at` is the time of the next sample.
+
+        The mean of the windows so far, at which tangent vectors are taken, is kept.
+        """
+        self._clean.reset()
+        self._origin = at
+        self._n_seen = 0
+        self._new: list[Array] = []
+        self.align()
+
+    def align(self) -> None:
+        """Let the next window begin with the next sample; the filter goes on."""
+        if self._new:
+            self._cleaned()
+        self._first = self._n_seen
+        self._raw = self._data = np.empty((len(self.channels), 0))
+
+    def push(self, samples: ArrayLike) -> list[Window]:
+        """Windows that are complete with these samples (n_channels, n_samples)."""
+        raw = np.array(samples, np.float64, ndmin=2)
+        if raw.ndim != 2 or len(raw) != len(self.channels):
+            raise ValueError(
+                f"samples must be of shape ({len(self.channels)}, n_samples), one row for each of "
+                f"{', '.join(self.channels)}; got {raw.shape}."
+            )
+        raw[~np.isfinite(raw)] = np.nan
+        self._new.append(raw)
+        self._n_seen += raw.shape[1]
+        if self._n_seen - self._first < self._length:
+            return []
+        # Filtered together: of chunks of 50 ms each call would cost more than its work.
+        raw, clean = self._cleaned()
+        raw = np.concatenate([self._raw, raw], axis=1)
+        data = np.concatenate([self._data, clean], axis=1)
+        found = []
+        while raw.shape[1] >= self._length:
+            found.append(self._window(raw[:, : self._length], data[:, : self._length]))
+            raw, data = raw[:, self._step :], data[:, self._step :]
+            self._first += self._step
+        self._raw, self._data = raw.copy(), data.copy()
+        return found
+
+    def _cleaned(self) -> tuple[Array, Array]:
+        """Samples that have come since the last window, before and after they are cleaned."""
+        raw = np.concatenate(self._new, axis=1)
+        self._new = []
+        return raw, self._clean(raw)
+
+    def _window(self, raw: Array, clean: Array) -> Window:
+        """Features of a window, from its samples before and after they were cleaned."""
+        missing = np.isnan(raw).any(1)
+        flat = ~missing & (raw == raw[:, :1]).all(1)
+        recipe, own = self.recipe, slice(len(self.recipe.channels))
+        features = window_values(
+            recipe.kind, clean[None, own], (missing | flat)[None, own], recipe.sfreq, self._bands
+        )[0]
+        if recipe.kind == "tangent":
+            features = self._tangent(covariances_of(features[None])[0])
+        words = np.where(missing, "missing", np.where(flat, "flat", "good")).tolist()
+        start, stop = (
+            self._origin + at / recipe.sfreq for at in (self._first, self._first + self._length)
+        )
+        return Window(start, stop, features, dict(zip(self.channels, words, strict=True)))
+
+
+class RawWindows:
+    """Features of whole windows of a stream, handed in one by one.
+
+    A window that goes on where the last one ended is filtered with what came before; any other, or
+    one without a start, as after a gap.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._online = OnlineFeatures(recipe)
+        self._size = round(recipe.window * recipe.sfreq), round(recipe.overlap * recipe.sfreq)
+        #: Start of a window that would go on.
+        self.next: float | None = None
+
+    def then(self, window: Array, start: float | None) -> tuple[Self, Array]:
+        """What is remembered after a window (n_channels, n_samples), and its features (d,).
+
+        Nothing changes here: a window may be tried before it counts.
+        """
+        (length, overlap), recipe = self._size, self._online.recipe
+        channels = self._online.channels
+        if window.shape != (len(channels), length):
+            raise ValueError(
+                f"A raw window must be of shape ({len(channels)}, {length}): {recipe.window:g} s "
+                f"at {recipe.sfreq:g} Hz, one row for each of {', '.join(channels)}; got "
+                f"{window.shape}."
+            )
+        after = deepcopy(self)
+        begins = 0.0 if start is None else start
+        if self.next is None or start is None or abs(start - self.next) * recipe.sfreq > 0.5:
+            after._online.reset(begins)
+            overlap = 0
+        [found] = after._online.push(window[:, overlap:])
+        after.next = begins + (length - self._size[1]) / recipe.sfreq
+        return after, found.features
+
+
+def refuse_future(recipe: Recipe) -> None:
+    """Refuse a recipe whose features need samples that have not come yet."""
+    remedy = (
+        "Make the features again with `crossfade features eeg ... --causal`, and build the prior "
+        "from that table."
+    )
+    if recipe.kind == "beats":
+        raise ValueError(
+            "Heart-rate variability cannot be computed live: heartbeats are found in the whole "
+            "recording, the future included. Compute the features of each window outside, and pass "
+            "them as they are."
+        )
+    if recipe.filter == "zero-phase":
+        raise ValueError(
+            "These features were filtered with zero phase, which needs the future; a running "
+            f"stream has none. {remedy}"
+        )
+    if recipe.centre == "session":
+        raise ValueError(
+            "These tangent vectors were taken at the mean of all windows of the session, later "
+            f"ones included, which a running stream does not have. {remedy}"
+        )
+    if recipe.reference == "average" and not recipe.averaged:
+        raise ValueError(
+            "The recordings differ in the channels of their average reference, so that a stream "
+            "cannot repeat it. Make the features again from recordings with the same channels, or "
+            "with --reference none."
+        )

@@ -1,0 +1,88 @@
+"""The paper's methods: pseudo-inverse, raw units, balanced sources, a grid of 0.1 for alpha."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crossfade.blend import convex
+from crossfade.fisher._direction import Direction
+from crossfade.risk._choose import least_risk
+from crossfade.risk._law import BlendLaw
+from crossfade.study._batch import Array, Batch, Predictions
+from crossfade.study._sources import Sources
+
+Rng = np.random.Generator
+
+#: The paper's grid of alphas, and its draws at each.
+GRID = np.linspace(0.0, 1.0, 11)
+_N_DRAWS = 100
+
+
+def run_target(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    return _printed(batch, as_printed(batch).omega, 1.0)
+
+
+def run_average_source(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    return _printed(batch, np.tile(sources.paper_prior.mean_direction, (len(batch), 1)), 0.0)
+
+
+def run_paper(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    own, prior = as_printed(batch), sources.paper_prior
+    # As the estimator draws, but in those directions alone in which anything varies.
+    law = BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors")).within_reach()
+    alpha = least_risk(law, GRID, "monte_carlo", _N_DRAWS, rng).alpha
+    return _printed(batch, convex(own, prior.crowd, alpha=alpha).omega, alpha)
+
+
+def run_oracle(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    scores = _scores_on_grid(sources, batch)
+    best = _best_on(scores, batch.splits.truth)
+    return Predictions.of_two(scores[np.arange(len(best)), best], alpha=GRID[best])
+
+
+def run_oracle_honest(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    scores = _scores_on_grid(sources, batch)
+    found, alphas = np.empty((len(batch), scores.shape[-1])), []
+    # Each half of the test windows is predicted with the alpha that is best on the other.
+    for half, other in (
+        (slice(0, None, 2), slice(1, None, 2)),
+        (slice(1, None, 2), slice(0, None, 2)),
+    ):
+        best = _best_on(scores[..., other], batch.splits.truth[other])
+        found[:, half] = scores[np.arange(len(best)), best, half]
+        alphas.append(GRID[best])
+    return Predictions.of_two(found, alpha=np.mean(alphas, axis=0))
+
+
+def _scores_on_grid(sources: Sources, batch: Batch) -> Array:
+    """Scores (n_splits, n_alphas, n_test) of the paper's blend with each alpha of its grid."""
+    own, crowd = as_printed(batch), sources.paper_prior.crowd
+    blends = np.stack([convex(own, crowd, alpha=alpha).omega for alpha in GRID.tolist()], 1)
+    return batch.scores(blends, batch.midpoint())
+
+
+def _best_on(scores: Array, truth: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Place (n_splits,) of the best alpha on windows of known classes, the largest among these."""
+    positive, right = scores > 0.0, np.ones(scores.shape[:2])
+    for name, sign in ((0, -1.0), (1, 1.0)):
+        if (truth == name).any():
+            right = right + sign * positive[..., truth == name].mean(-1)
+    best: NDArray[np.intp] = GRID.size - 1 - right[:, ::-1].argmax(1)
+    return best
+
+
+def run_random_alpha(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    alpha = rng.choice(GRID, len(batch))
+    blend = convex(as_printed(batch), sources.paper_prior.crowd, alpha=alpha)
+    return _printed(batch, blend.omega, alpha)
+
+
+def as_printed(batch: Batch) -> Direction:
+    """Target as in the paper; what it scales to a half gap of one is in the form "minus"."""
+    return batch.describe(None, np.ones(batch.X.shape[1]), form="minus")
+
+
+def _printed(batch: Batch, omega: Array, alpha: Array | float) -> Predictions:
+    """Those of directions in raw units; the paper has neither probabilities nor forecasts."""
+    return Predictions.of_two(batch.scores(omega, batch.midpoint()), alpha=alpha)

@@ -1,0 +1,195 @@
+"""Rivals: what one would take otherwise.
+
+scikit-learn's discriminant of the person's windows, of everybody's, and with calibrated
+probabilities; logistic regression that is fine-tuned from the crowd's. Those of other packages are
+in `_riemann` and `_skada`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_softmax, softmax
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+
+from crossfade.fisher._moments import ClassMoments
+from crossfade.study._batch import Array, Batch, Predictions
+from crossfade.study._estimators import refitted
+from crossfade.study._sources import Sources
+
+Rng = np.random.Generator
+
+
+class Centred(NamedTuple):
+    """Windows (n, d) of people less the middle of their class means, and the mean (d,) of these."""
+
+    X: Array
+    y: NDArray[Any]
+    middle: Array
+
+
+def lda(n_classes: int) -> LinearDiscriminantAnalysis:
+    """scikit-learn's discriminant with automatic shrinkage, its classes equally likely."""
+    equal = np.full(n_classes, 1.0 / n_classes)
+    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=equal)
+
+
+#: Least ratio of the eigenvalues of a covariance whose inverse does not depend on how it is found.
+_WELL_CONDITIONED = 1e-6
+
+
+def run_lda(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    """scikit-learn's LDA for all splits at once; by itself where its own rounding decides.
+
+    The covariance is the mean over the classes of (1 - s) E + s I, in units of their deviations,
+    with E the covariance of the standardised windows x and Ledoit and Wolf's s = min(1, b / c),
+    b = (mean |x|^4 - |E|^2) / n, c = |E - I|^2.
+    """
+    n_classes, n_features = len(batch.classes), batch.X.shape[1]
+    means, scale = np.empty((2, len(batch), n_classes, n_features))
+    within = np.empty((len(batch), n_classes, n_features, n_features))
+    X = batch.X[batch.splits.labelled]
+    for name in range(n_classes):
+        own = X[:, batch.splits.label == name]
+        means[:, name], scale[:, name] = own.mean(1), own.std(1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rows = (own - means[:, name, None]) / scale[:, name, None]
+            plain = rows.mT @ rows / own.shape[1]
+            square = (plain**2).sum((-2, -1))
+            noise = (((rows**2).sum(-1) ** 2).mean(-1) - square) / own.shape[1]
+            weight = np.minimum(noise / (square - n_features), 1.0)[..., None, None]
+        within[:, name] = (1.0 - weight) * plain + weight * np.eye(n_features)
+    sigma = (within * scale[..., None] * scale[..., None, :]).mean(1)
+    able = (scale > 1e-6 * np.abs(means)).all((1, 2)) & np.isfinite(sigma).all((1, 2))
+    sigma[~able] = 0.0
+    values = np.linalg.eigvalsh(sigma)
+    able = values[:, 0] > _WELL_CONDITIONED * values[:, -1]
+    sigma[~able] = np.eye(n_features)
+    coef = np.linalg.solve(sigma[:, None], means[..., None])[..., 0]
+    scores = batch.scores(coef, np.zeros((len(batch), n_features)))
+    scores = (scores - 0.5 * np.vecdot(means, coef)[..., None]).mT
+    if n_classes == 2:
+        scores = scores[..., 1] - scores[..., 0]
+        found = Predictions.of_two(scores, expit(scores))
+    else:
+        chances = softmax(scores, -1)
+        found = Predictions.of(scores.argmax(-1), chances, chances)
+    return refitted(found, np.flatnonzero(~able).tolist(), batch, lda(n_classes))
+
+
+def centred_windows(sources: Sources) -> Centred:
+    """Windows of the sources, each less the middle of its person."""
+    n_classes = len(sources.classes)
+    rows, labels, middles = [], [], []
+    for own in sources.tasks():
+        label = np.searchsorted(sources.classes, own.y)
+        moments = ClassMoments.of(np.asarray(own.X), label, n_classes=n_classes)
+        # One that lacks a class has no middle.
+        if moments.counts.all():
+            middles.append(moments.means.mean(0))
+            rows.append(own.X - middles[-1])
+            labels.append(own.y)
+    return Centred(np.concatenate(rows), np.concatenate(labels), np.mean(middles, axis=0))
+
+
+def centred_rule(sources: Sources) -> LinearDiscriminantAnalysis:
+    """One discriminant of these."""
+    known = sources.once(centred_windows)
+    return lda(len(sources.classes)).fit(known.X, known.y)
+
+
+def run_lda_pooled(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    """Discriminant of the sources, at the person's middle; while that is unknown, the crowd's."""
+    rule = sources.once(centred_rule)
+    middle = np.tile(sources.once(centred_windows).middle, (len(batch), 1))
+    if batch.shows_all_classes:
+        middle = batch.midpoint()
+    coef = np.broadcast_to(rule.coef_, (len(batch), *rule.coef_.shape))
+    scores = batch.scores(coef, middle).mT + rule.intercept_
+    if len(batch.classes) == 2:
+        return Predictions.of_two(scores[..., 0], expit(scores[..., 0]))
+    chances = softmax(scores, -1)
+    return Predictions.of(scores.argmax(-1), chances, chances)
+
+
+def logistic_of_crowd(sources: Sources) -> tuple[Array, Array]:
+    """Logistic regression of the sources, of two classes: scale (d,), weights, offset (d + 1,)."""
+    known, scale = sources.once(centred_windows), sources.prior.feature_scale
+    rule = LogisticRegression(max_iter=1000).fit(known.X / scale, known.y)
+    return scale, np.append(rule.coef_[0], rule.intercept_)
+
+
+def run_logistic(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    """Weights w near the crowd's: least sum of log losses + |w - crowd|^2 / 2, by Newton's steps.
+
+    The penalty is that of scikit-learn's logistic regression, moved from zero to the crowd.
+    """
+    scale, crowd = sources.once(logistic_of_crowd)
+    middle = batch.midpoint()
+    rows = (batch.X[batch.splits.labelled] - middle[:, None, :]) / scale
+    rows = np.concatenate([rows, np.ones((*rows.shape[:2], 1))], -1)
+    truth = batch.splits.label.astype(np.float64)
+    w, eye = np.tile(crowd, (len(batch), 1)), np.eye(len(crowd))
+    for _ in range(_N_STEPS):
+        p = expit((rows @ w[..., None])[..., 0])
+        slope = ((p - truth)[:, None, :] @ rows)[:, 0] + w - crowd
+        bend = (rows * (p * (1.0 - p))[..., None]).mT @ rows + eye
+        step = np.linalg.solve(bend, slope[..., None])[..., 0]
+        # Far from the minimum a whole step may overshoot.
+        w -= step / np.maximum(1.0, np.linalg.vector_norm(step, axis=-1, keepdims=True) / 2.0)
+    scores = batch.scores(w[:, :-1] / scale, middle) + w[:, -1:]
+    return Predictions.of_two(scores, expit(scores))
+
+
+#: Newton's steps, of which a few would do.
+_N_STEPS = 30
+
+
+#: Windows of each class from which on probabilities are calibrated, parts that these are cut into,
+#: and inverse temperatures.
+_FEWEST_TO_CALIBRATE, _N_PARTS, _SLOPES = 4, 5, np.geomspace(0.01, 4.0, 49)
+
+
+def run_lda_calibrated(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+    """LDA with p = softmax(s log p), s being best for labelled windows that it was not fitted to.
+
+    These are cut into parts, each of which is predicted from the others; their targets are Platt's,
+    (n + 1) / (n + 2) for the own one of n windows.
+    """
+    found = run_lda(sources, batch, rng)
+    label, labelled = batch.splits.label, batch.splits.labelled
+    counts = np.bincount(label)
+    if counts.min() < _FEWEST_TO_CALIBRATE:
+        return found
+    # Parts are runs, since neighbours are alike.
+    place = np.concatenate([np.arange(count) for count in counts])
+    part = place * min(_N_PARTS, int(counts.min())) // counts[label]
+    losses = np.zeros((len(batch), _SLOPES.size))
+    for name in np.unique(part):
+        held = part == name
+        splits = batch.splits._replace(
+            labelled=labelled[:, ~held],
+            label=label[~held],
+            test=labelled[:, held],
+            truth=label[held],
+        )
+        odds = _log_odds(run_lda(sources, replace(batch, splits=splits), rng))
+        own = (counts[label[held]] + 1.0) / (counts[label[held]] + 2.0)
+        target = np.broadcast_to((1.0 - own)[:, None] / (len(counts) - 1.0), odds.shape[1:]).copy()
+        target[np.arange(len(own)), label[held]] = own
+        for column, slope in enumerate(_SLOPES):
+            losses[:, column] -= (target * log_softmax(slope * odds, -1)).sum((-2, -1))
+    slope = _SLOPES[losses.argmin(1)][:, None, None]
+    columns = slice(None) if len(counts) > 2 else slice(1, None)
+    return found._replace(probability=softmax(slope * _log_odds(found), -1)[..., columns])
+
+
+def _log_odds(found: Predictions) -> Array:
+    """Logarithms (n_splits, n_test, n_classes) of the odds of the classes, up to a constant."""
+    if found.scores.shape[-1] == 1:
+        return np.concatenate([np.zeros_like(found.scores), found.scores], -1)
+    return np.log(np.maximum(found.probability, 1e-300))

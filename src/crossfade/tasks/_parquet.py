@@ -1,0 +1,188 @@
+"""Parquet files of ours, which carry a seal, and of everybody else, which are read all the same.
+
+The seal is an entry of the file's metadata: what kind of file it is, what it is for, and the
+SHA-256 of the whole file, computed with zeros in the place of its own 64 digits. Its name stands in
+the entry's key and in its value, so that one of them is still found where the other was damaged: a
+file in which it is found anywhere is ours, and its seal must hold.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Iterable
+from filecmp import cmp
+from hashlib import sha256
+from itertools import chain
+from mmap import mmap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crossfade._files import sweep, temporary
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_MARK = "crossfade_seal"
+_BLANK = b"0" * 64
+_SEAL = re.compile(
+    rb'\{"crossfade_seal": 1, "kind": "([a-z]*)", "for": "([0-9a-f]*)", '
+    rb'"sha256": "([0-9a-f]{64})"\}'
+)
+_TEXT = ("string", "large_string", "binary", "large_binary")
+#: How large a table may become in memory: this much, or so many times the size of its file. What is
+#: measured hardly shrinks; a table of 2 GiB, 13 million rows of 20 columns, may be as flat as it
+#: likes.
+_LARGEST, _LARGEST_RATIO = 2 << 30, 100
+
+
+def no_parquet() -> ImportError:
+    """What to say where pyarrow is missing."""
+    return ImportError("Parquet needs pyarrow. Install crossfade[tables], or use a .csv file.")
+
+
+def parquet_of(frame: pd.DataFrame) -> bytes:
+    """Bytes of a Parquet file of a table, without its index, under a seal."""
+    try:
+        import pyarrow as pa
+    except ImportError as reason:
+        raise no_parquet() from reason
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    if frame.attrs:
+        # Where pandas keeps them.
+        told = {**table.schema.metadata, b"PANDAS_ATTRS": json.dumps(frame.attrs)}
+        table = table.replace_schema_metadata(told)
+    return sealed(table, "table")
+
+
+def frame_of_parquet(path: object, content: bytes) -> pd.DataFrame:
+    """Table of a Parquet file, whoever wrote it; one of ours only as it was written."""
+    import pandas as pd
+
+    if _MARK.encode() in content:
+        _check_seal(path, content, "table")
+    frame: pd.DataFrame = _read(
+        path, content, lambda file: pd.read_parquet(file, page_checksum_verification=True)
+    )
+    return frame
+
+
+def sealed(table: pa.Table, kind: str, purpose: str = "") -> bytes:
+    """Bytes of a Parquet file under a seal that says what kind it is, and what it is for."""
+    import pyarrow.parquet as pq
+
+    content = io.BytesIO()
+    with pq.ParquetWriter(content, table.schema, write_page_checksum=True) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(_blank_seal(kind, purpose))
+    before, blank, after = content.getvalue().rpartition(_BLANK)
+    digest = sha256(before + blank + after).hexdigest()
+    return before + digest.encode() + after
+
+
+def _blank_seal(kind: str, purpose: str = "") -> dict[str, str]:
+    """Entry of the metadata, before the digits are known."""
+    return {_MARK: json.dumps({_MARK: 1, "kind": kind, "for": purpose, "sha256": _BLANK.decode()})}
+
+
+def write_parquet(path: Path, parts: Iterable[pd.DataFrame]) -> None:
+    """Write a table whose rows come in parts, and are never all in memory, under a seal.
+
+    The file is written whole or not at all; one with the same content is left alone.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = (pa.Table.from_pandas(part, preserve_index=False) for part in parts)
+    first = next(tables)
+    sweep(path.parent)
+    with temporary(path.parent) as new:
+        with pq.ParquetWriter(new, first.schema, write_page_checksum=True) as writer:
+            for table in chain([first], tables):
+                writer.write_table(table.cast(first.schema))
+            writer.add_key_value_metadata(_blank_seal("table"))
+        with open(new, "rb+") as stream:
+            with mmap(stream.fileno(), 0) as content:
+                place = content.rfind(_BLANK)
+                content[place : place + len(_BLANK)] = sha256(content).hexdigest().encode()
+            os.fsync(stream.fileno())
+        if not path.is_file() or not cmp(new, path, shallow=False):
+            os.replace(new, path)
+
+
+def unsealed(path: object, content: bytes, kind: str, purpose: str = "") -> pa.Table:
+    """Table of a Parquet file of ours, of this kind and for this; refuses every other."""
+    import pyarrow.parquet as pq
+
+    if _MARK.encode() not in content:
+        raise ValueError(f"{path} has no seal: it is damaged, or somebody else wrote it.")
+    _check_seal(path, content, kind, purpose)
+    return _read(path, content, pq.read_table)
+
+
+def _check_seal(path: object, content: bytes, kind: str, purpose: str = "") -> None:
+    """Refuse a file of ours whose seal does not hold, or is of another kind, or for another."""
+    # The last one: a table may hold the text of a seal.
+    found = _SEAL.match(content, max(content.rfind(b'{"crossfade_seal"'), 0))
+    if found is not None:
+        whole = sha256(memoryview(content)[: found.start(3)])
+        whole.update(_BLANK)
+        whole.update(memoryview(content)[found.end(3) :])
+    if found is None or whole.hexdigest().encode() != found[3]:
+        raise ValueError(
+            f"{path} was altered after it was written: its checksum does not match. Copy it again "
+            "from where it was made, or make it again."
+        )
+    if found[1].decode() != kind:
+        raise ValueError(f"{path} is a {found[1].decode()} of Crossfade, and not a {kind}.")
+    if found[2].decode() != purpose:
+        raise ValueError(f"{path} is whole, but stands in the place of another {kind}.")
+
+
+def _read(path: object, content: bytes, read: Callable[[io.BytesIO], Any]) -> Any:
+    """What a reader makes of a Parquet file; refuses what is damaged, or does not fit."""
+    try:
+        import pyarrow.parquet as pq
+    except ImportError as reason:
+        raise no_parquet() from reason
+    most = max(_LARGEST, _LARGEST_RATIO * len(content))
+    # What is damaged makes pandas and pyarrow raise a dozen kinds.
+    try:
+        file = pq.ParquetFile(io.BytesIO(content))
+        size = _size_of(file.metadata)
+        if size <= most:
+            size = max(size, _size_of_text(content, file.schema_arrow))
+        if size <= most:
+            return read(io.BytesIO(content))
+    except Exception as reason:
+        why = str(reason) if isinstance(reason, (ValueError, OSError)) else repr(reason)
+        raise ValueError(
+            f"{path} cannot be read as a table: {why.strip().rstrip('.')}."
+        ) from reason
+    raise ValueError(
+        f"{path} cannot be read as a table: it has {len(content)} bytes and would fill "
+        f"{size / 1e9:.1f} GB of memory, where {most / 1e9:.1f} are allowed. Nothing was loaded."
+    )
+
+
+def _size_of(metadata: Any) -> int:
+    """Bytes in memory or of what is unpacked, whichever are more, as the footer announces them."""
+    unpacked = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    return int(max(unpacked, 8 * metadata.num_rows * metadata.num_columns))
+
+
+def _size_of_text(content: bytes, schema: pa.Schema) -> int:
+    """Bytes of text in memory: a long one that every row repeats stands in the file once."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    text = [field.name for field in schema if str(field.type) in _TEXT]
+    if not text:
+        return 0
+    table = pq.read_table(io.BytesIO(content), columns=text, read_dictionary=text)
+    parts = [part for column in table.columns for part in column.chunks]
+    sizes = [pc.sum(pc.binary_length(one.dictionary).take(one.indices)).as_py() for one in parts]
+    return int(sum(size or 0 for size in sizes))

@@ -1,0 +1,306 @@
+"""How the features of a table were made, from the samples of a recording on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from crossfade._validate import check_choice, check_number
+
+#: Features of a window: of bands of EEG, of the covariance of its channels, or of heartbeats.
+_OF_BANDS = ("shares", "powers", "log-powers", "clr")
+KINDS = (*_OF_BANDS, "tangent", "beats")
+FILTERS = ("zero-phase", "causal")
+CENTRES = ("session", "past")
+#: Differences that one sentence names.
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How features were made from a recording: the same steps make the same features of a person.
+
+    It travels with a table in Parquet, a prior and a model. Plain values only, so that JSON can
+    hold it.
+
+    Attributes
+    ----------
+    kind : {"shares", "powers", "log-powers", "clr", "tangent", "beats"}
+        What is computed from a window, as ``crossfade features --features`` has it; "beats" is
+        heart-rate variability.
+    sfreq : float
+        Samples per second.
+    channels : tuple of str
+        Channels that give features, in their order.
+    window, overlap : float
+        Length and overlap of the windows, in seconds.
+    reference : {"average", "none"}
+        Whether channels are referenced to the average of `averaged`.
+    averaged : tuple of str
+        Channels of the average; empty where the recordings differ in them.
+    filter : {"zero-phase", "causal"} or None
+        Which filter passes `band`. One without delay needs the future; None is no filter.
+    band : (float, float) or None
+        Ends of the band that the filter passes, in Hz.
+    bands : tuple of (str, float, float)
+        Names and ends in Hz of the frequency bands, for features of bands.
+    beats : tuple of str
+        Features of the heartbeats, such as ``pnn20``.
+    centre : {"session", "past"} or None
+        Whether tangent vectors are taken at the mean of all windows of a session, or at that of the
+        windows so far; None for all other features.
+    unit : str
+        Unit of the samples, "uV".
+
+    Examples
+    --------
+    >>> from crossfade import load_mental_math
+    >>> recipe = load_mental_math().recipe
+    >>> recipe.window, recipe.sfreq, recipe.filter
+    (2.5, 500.0, 'zero-phase')
+    >>> from dataclasses import replace
+    >>> replace(recipe, window=4.0, sfreq=256.0).difference(recipe)
+    "these windows are 4 s at 256 Hz; the prior's are 2.5 s at 500 Hz"
+    """
+
+    kind: str
+    sfreq: float
+    channels: tuple[str, ...]
+    window: float
+    overlap: float = 0.0
+    reference: str = "none"
+    averaged: tuple[str, ...] = ()
+    filter: str | None = None
+    band: tuple[float, float] | None = None
+    bands: tuple[tuple[str, float, float], ...] = ()
+    beats: tuple[str, ...] = ()
+    centre: str | None = None
+    unit: str = "uV"
+
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, KINDS)
+        check_choice("reference", self.reference, ("average", "none"))
+        for name, words in (("filter", FILTERS), ("centre", CENTRES)):
+            if getattr(self, name) is not None:
+                check_choice(name, getattr(self, name), words)
+        plain: dict[str, Any] = {
+            "sfreq": _positive("sfreq", self.sfreq),
+            "window": _positive("window", self.window),
+            "overlap": check_number("overlap", self.overlap, 0.0),
+            "band": None if self.band is None else _ends("band", self.band),
+            "bands": tuple(_band(one) for one in _sequence("bands", self.bands)),
+        }
+        for name in ("channels", "averaged", "beats"):
+            plain[name] = tuple(_text(name, one) for one in _sequence(name, getattr(self, name)))
+        _text("unit", self.unit)
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+        if not self.overlap < self.window:
+            raise ValueError(
+                f"overlap must be shorter than a window; got {self.overlap:g} of {self.window:g} s."
+            )
+        for needs, what, has, which in (
+            (True, "channels", self.channels, "a recipe"),
+            (self.filter is not None, "band", self.band, "a filter"),
+            (self.kind in _OF_BANDS, "bands", self.bands, "a feature of bands"),
+            (self.kind == "beats", "beats", self.beats, "heart-rate variability"),
+            (self.kind == "tangent", "centre", self.centre, "a tangent vector"),
+        ):
+            if needs != bool(has):
+                raise ValueError(f"{what} must be given for {which}, and for nothing else.")
+
+    @property
+    def log(self) -> bool:
+        """Whether features are logarithms of powers."""
+        return self.kind in ("log-powers", "clr")
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features: ``Fz_theta``, or ``Fz_Cz`` of tangent vectors, or of the beats."""
+        own = self.channels
+        if self.kind == "tangent":
+            return tuple(f"{one}_{two}" for i, one in enumerate(own) for two in own[i:])
+        return self.beats or tuple(f"{name}_{band}" for name in own for band, *_ in self.bands)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values that JSON can hold; :meth:`from_dict` takes them."""
+        return {name: _plain(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Recipe:
+        """Recipe from what :meth:`to_dict` returned.
+
+        Parameters
+        ----------
+        values : mapping of str to value
+            The fields by name; those that have a default may be missing.
+
+        Returns
+        -------
+        Recipe
+            The recipe, every value of it checked.
+        """
+        if not isinstance(values, Mapping):
+            raise TypeError(f"A recipe must be an object; got {type(values).__name__}.")
+        names = [one.name for one in fields(cls)]
+        unknown = [name for name in values if name not in names]
+        if unknown:
+            raise ValueError(
+                f"A recipe has no {unknown[0]!r}; it has {', '.join(names)}. A newer Crossfade may "
+                "know it: update."
+            )
+        lacking = [name for name in ("kind", "sfreq", "channels", "window") if name not in values]
+        if lacking:
+            raise ValueError(f"The recipe lacks {', '.join(lacking)}.")
+        return cls(**values)
+
+    def difference(
+        self, other: Recipe, mine: str = "these windows", theirs: str = "the prior's"
+    ) -> str | None:
+        """Say in which respects another recipe differs.
+
+        Parameters
+        ----------
+        other : Recipe
+            What to compare with.
+        mine, theirs : str, optional
+            What to call both in the sentence.
+
+        Returns
+        -------
+        str or None
+            A sentence with the first three differences, without a full stop; None if there are
+            none.
+        """
+        if self == other:
+            return None
+        differ = [
+            (say(self), say(other))
+            for names, say in _ASPECTS
+            if _of(self, names) != _of(other, names)
+        ]
+        own, others = (" ".join(side[:_NAMED]) for side in zip(*differ, strict=True))
+        return f"{mine} are {own}; {theirs} are {others}"
+
+    def __str__(self) -> str:
+        where = f" {_in_bands(self)}" if self.bands else ""
+        centre = f" {_centred(self)}" if self.centre else ""
+        parts = [
+            f"{_kind(self)} of {', '.join(self.channels)}{where}{centre}",
+            f"windows of {_windows(self)} {_rate(self)}",
+        ]
+        if self.kind != "beats":
+            many = f"the average of {len(self.averaged) or 'all EEG'} channels"
+            against = f"against {many}" if self.reference == "average" else _referenced(self)
+            parts.append(f"{_filtered(self)}, {against}")
+        return "; ".join(parts)
+
+
+def common_recipe(recipes: Sequence[Recipe | None]) -> Recipe | None:
+    """The recipe of all; None if there is none, or if one is not known."""
+    first = recipes[0] if recipes else None
+    return first if all(one == first for one in recipes) else None
+
+
+def recipe_misfits(
+    mine: Recipe | None, theirs: Recipe | None, whose: str = "the prior"
+) -> list[str]:
+    """Reason why windows do not fit a prior or a model, if both say how they were made."""
+    wrong = None if mine is None or theirs is None else mine.difference(theirs, theirs=f"{whose}'s")
+    if wrong is None:
+        return []
+    return [f"Features were made in another way: {wrong}. Make them again by {whose}'s recipe."]
+
+
+def _filtered(one: Recipe) -> str:
+    if one.band is None:
+        return "not filtered"
+    how = "with zero phase" if one.filter == "zero-phase" else "causally"
+    return f"filtered {how} from {one.band[0]:g} to {one.band[1]:g} Hz"
+
+
+def _referenced(one: Recipe) -> str:
+    if one.reference == "none":
+        return "without a new reference"
+    return f"against the average of {', '.join(one.averaged) or 'all EEG channels'}"
+
+
+def _in_bands(one: Recipe) -> str:
+    if not one.bands:
+        return "in no bands"
+    bands = [f"{name} {low:g}-{high:g} Hz" for name, low, high in one.bands]
+    return f"in {', '.join(bands)}"
+
+
+def _centred(one: Recipe) -> str:
+    whose = {"session": "all windows of the session", "past": "the windows so far"}
+    return f"at the mean of {whose[one.centre]}" if one.centre else "at no mean"
+
+
+def _kind(one: Recipe) -> str:
+    return ", ".join(one.beats) or one.kind
+
+
+def _windows(one: Recipe) -> str:
+    return f"{one.window:g} s" + (f" (overlap {one.overlap:g} s)" if one.overlap else "")
+
+
+def _rate(one: Recipe) -> str:
+    return f"at {one.sfreq:g} Hz"
+
+
+#: Fields that are spoken of together, and how.
+_ASPECTS: tuple[tuple[tuple[str, ...], Callable[[Recipe], str]], ...] = (
+    (("kind", "beats"), _kind),
+    (("window", "overlap"), _windows),
+    (("sfreq",), _rate),
+    (("channels",), lambda one: f"of {', '.join(one.channels)}"),
+    (("filter", "band"), _filtered),
+    (("reference", "averaged"), _referenced),
+    (("bands",), _in_bands),
+    (("centre",), _centred),
+    (("unit",), lambda one: f"in {one.unit}"),
+)
+
+
+def _of(one: Recipe, names: Sequence[str]) -> list[Any]:
+    return [getattr(one, name) for name in names]
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _positive(name: str, value: Any) -> float:
+    number = check_number(name, value, 0.0)
+    if not 0.0 < number < float("inf"):
+        raise ValueError(f"{name} must be a positive number; got {value!r}.")
+    return number
+
+
+def _sequence(name: str, value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, tuple | list):
+        raise TypeError(f"{name} must be a list; got {value!r}.")
+    return tuple(value)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.isprintable() or not value.strip():
+        raise ValueError(f"{name} must be printable text; got {value!r}.")
+    return value
+
+
+def _ends(name: str, value: Any) -> tuple[float, float]:
+    ends = _sequence(name, value)
+    if len(ends) != 2:
+        raise ValueError(f"{name} must be a pair of frequencies; got {value!r}.")
+    low, high = (check_number(f"An end of {name}", end, 0.0) for end in ends)
+    if not low < high:
+        raise ValueError(f"{name} must run upwards; got {low:g} to {high:g} Hz.")
+    return low, high
+
+
+def _band(value: Any) -> tuple[str, float, float]:
+    name, *ends = _sequence("A band", value) or ("",)
+    return (_text("The name of a band", name), *_ends(f"band {name!r}", ends))

@@ -1,0 +1,99 @@
+"""A table that would mislead, from the command line to the head of the report."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from crossfade import TaskPrior, load_mental_math
+from crossfade.cli import main
+
+STUDY = ("--methods", "lda,posterior", "--splits", "2", "--budgets", "2", "--jobs", "1")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *words, **more: CliRunner().invoke(main, words, **more)
+
+
+@pytest.fixture
+def frame():
+    return load_mental_math()[:8].to_frame()
+
+
+def counted(frame):
+    return frame.assign(trial=frame.groupby("task").cumcount())
+
+
+def test_a_counter_is_refused_by_every_command(run, frame):
+    counted(frame).to_csv("t.csv", index=False)
+    TaskPrior.from_tasks(load_mental_math()[8:16], replay=False).save("prior.npz")
+    one = counted(frame)
+    one[one["task"] == "Subject00"].to_csv("one.csv", index=False)
+    for words in (
+        ("tasks", "check", "t.csv"),
+        ("tasks", "show", "t.csv"),
+        ("study", "t.csv", *STUDY),
+        ("prior", "build", "t.csv", "-o", "p.npz"),
+        ("calibrate", "one.csv", "--prior", "prior.npz", "-o", "m.json"),
+    ):
+        found = run(*words)
+        assert found.exit_code
+        assert "Column 'trial' counts 0, 1, 2" in found.output
+        assert "--drop trial (drop=['trial'])" in found.output
+    for words in (
+        ("tasks", "check", "t.csv", "--drop", "trial"),
+        ("study", "t.csv", "--drop", "trial", *STUDY),
+        ("prior", "build", "t.csv", "-o", "p.npz", "--columns", "*_*"),
+        ("calibrate", "one.csv", "--prior", "prior.npz", "-o", "m.json", "--drop", "trial"),
+    ):
+        found = run(*words)
+        assert not found.exit_code, found.output
+        assert "trial" not in found.output
+
+
+def test_a_column_that_was_named_is_kept(run, frame):
+    counted(frame).to_csv("t.csv", index=False)
+    found = run("tasks", "check", "t.csv", "--columns", "*_*,trial")
+    assert not found.exit_code, found.output
+    assert "Warning: Column 'trial' counts" in found.output
+    assert "10 features; 1 to look at." in found.output
+
+
+def test_what_may_mislead_is_said_first_and_heads_the_report(run, frame):
+    frame.assign(session=1, code=3 + 4 * frame["label"]).to_csv("t.csv", index=False)
+    found = run("study", "t.csv", "-o", "s", *STUDY)
+    assert not found.exit_code, found.output
+    page = Path("s/report.html").read_text("utf-8")
+    head, _, rest = page.partition("</header>")
+    for text in (
+        "Column &#39;session&#39; has the same value",
+        "Column &#39;code&#39; alone separ",
+    ):
+        assert text in head
+        assert text not in rest
+    assert found.stderr.index("Note: t.csv: Column 'session'") < found.stderr.index("Column 'code'")
+    frame.to_csv("clean.csv", index=False)
+    run("study", "clean.csv", "-o", "c", *STUDY)
+    assert "may mislead" not in Path("c/report.html").read_text("utf-8")
+
+
+def test_names_that_differ_by_white_space_are_refused(run, frame):
+    frame["task"] = np.where(frame.index % 2, frame["task"], frame["task"] + " ")
+    frame.to_csv("t.csv", index=False)
+    found = run("tasks", "check", "t.csv")
+    assert found.exit_code == 1
+    assert "differ only by white space" in found.output
+
+
+def test_what_is_no_table(run):
+    found = run("tasks", "check", "-", input="")
+    assert found.exit_code == 1
+    assert "standard input cannot be read as a table" in found.output
+    pd.DataFrame({"a": [1.0]}).to_csv("t.csv", index=False)
+    found = run("tasks", "check", "t.csv")
+    assert found.exit_code == 1
+    assert "has no column 'task'" in found.output

@@ -1,0 +1,261 @@
+"""Class means with a bound: what a person adds, and what a release then holds."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from crossfade import HierarchicalBlendClassifier, Task, TaskPrior
+from crossfade.exceptions import MissingPartWarning, PriorMismatchError
+from crossfade.fisher._task_moments import RUNS, TaskMoments
+from crossfade.prior._bounded import in_units, norms_of, repaired_means, steady
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::crossfade.exceptions.UncountedReleaseWarning"  # tests/test_ledger.py has these
+)
+
+SCALE = np.array([0.6, 2.0, 3.0, 3.0])
+CLIP = 2.0
+
+
+@pytest.fixture
+def tasks(make_tasks):
+    return make_tasks(6, n_each=(40, 45))
+
+
+def build(tasks, groups=None, clip=CLIP, **options):
+    if groups is not None:
+        tasks = [
+            dataclasses.replace(task, group=group)
+            for task, group in zip(tasks, groups, strict=True)
+        ]
+    options = {"feature_scale": SCALE, "replay": False} | options
+    return TaskPrior.from_tasks(tasks, clip=clip, **options)
+
+
+def same_sums(one, other, rtol=1e-12):
+    for name in ("mean_sum", "outer_sum", "within_sum", "run_counts", "run_sums"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol, atol=1e-12)
+    assert (one.n_people, one.n_within) == (other.n_people, other.n_within)
+
+
+# -- what a person adds ---------------------------------------------------------------------
+
+
+def test_nobody_adds_more_than_the_clip(tasks):
+    far = [dataclasses.replace(task, X=1e3 * np.asarray(task.X) + 1e4) for task in tasks]
+    for task in (*tasks, *far):
+        mean, outer, within, traces = in_units(build([task]).class_means)
+        for part in (mean, outer, within, traces):
+            assert np.linalg.norm(part) <= 1.0 + 1e-12
+    for part in in_units(build(far[:1]).class_means):
+        assert np.linalg.norm(part) == pytest.approx(1.0)
+    # What is too long keeps its direction.
+    long, short = build(far[:1], clip=1e9).class_means, build(far[:1]).class_means
+    np.testing.assert_allclose(
+        short.mean_sum, CLIP * long.mean_sum / np.linalg.norm(long.mean_sum), rtol=1e-12
+    )
+
+
+def test_a_wide_clip_changes_nothing(tasks):
+    same_sums(build(tasks, clip=1e6).class_means, build(tasks, clip=None).class_means)
+
+
+def test_sessions_of_a_group_add_their_mean(tasks):
+    whole = build(tasks, "aaabcc").class_means
+    alone = [build([task]).class_means for task in tasks]
+    shares = (1 / 3, 1 / 3, 1 / 3, 1.0, 1 / 2, 1 / 2)
+    assert whole.n_people == 3.0
+    for name in ("mean_sum", "outer_sum", "within_sum", "run_sums"):
+        expected = sum(s * getattr(one, name) for s, one in zip(shares, alone, strict=True))
+        np.testing.assert_allclose(getattr(whole, name), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_who_has_few_windows_adds_as_many_matrices(make_tasks):
+    few = make_tasks(3, n_each=(1, 1))
+    means = build(few).class_means
+    assert means.n_within == 3.0
+    np.testing.assert_allclose(means.within_sum, 3.0 * np.eye(4))
+    np.testing.assert_array_equal(means.run_counts, np.full(RUNS.size, 3.0))
+    np.testing.assert_allclose(
+        np.trace(means.run_sums, axis1=-2, axis2=-1), 12.0 / RUNS, rtol=1e-12
+    )
+    # Beyond the longest run that somebody has, windows count as independent.
+    some = build(make_tasks(3, n_each=(6, 6)), clip=100.0).class_means
+    np.testing.assert_allclose(some.run_sums[5:], some.run_sums[4] * (5 / RUNS[5:, None, None]))
+
+
+def test_nobody_looks_whether_features_were_centred(tasks):
+    centred = [
+        dataclasses.replace(task, X=np.asarray(task.X) - np.mean(task.X, 0)) for task in tasks
+    ]
+    assert build(centred, clip=None).class_means.centred
+    assert not build(centred).class_means.centred
+    assert build(centred, centred="person").class_means.centred
+
+
+def test_moments_know_groups_and_clip(tasks):
+    samples = [(np.asarray(task.X), np.asarray(task.y)) for task in tasks]
+    groups = list("aabbcc")
+    found = TaskPrior.from_moments(
+        TaskMoments.of(samples), feature_scale=SCALE, clip=CLIP, groups=groups, classes=(0, 1)
+    )
+    expected = build(tasks, groups, replay=True)
+    assert found.people == expected.people
+    assert found.class_means == expected.class_means
+    assert found.replay == expected.replay
+    assert TaskPrior.from_moments(TaskMoments.of(samples)).people is None
+
+
+def test_forecasts_are_played_with_what_is_kept(make_tasks):
+    tasks = make_tasks(7, n_each=(40, 45))
+    wide, plain = (build(tasks, clip=clip, replay=True) for clip in (1e6, None))
+    for verb in plain.replay:
+        np.testing.assert_allclose(wide.replay[verb].sums, plain.replay[verb].sums, rtol=1e-6)
+    tight = build(tasks, "aabbbcd", replay=True)
+    assert set(tight.replay) == set(plain.replay)
+    assert np.abs(tight.replay["hierarchical"].sums - plain.replay["hierarchical"].sums).max() > 0.1
+
+
+# -- files and sums -------------------------------------------------------------------------
+
+
+def test_the_clip_travels(tasks, tmp_path):
+    prior = build(tasks, "aabbcd", replay=True)
+    prior.save(tmp_path / "prior.npz")
+    again = TaskPrior.load(tmp_path / "prior.npz")
+    assert again == prior
+    assert again.class_means.clip == CLIP
+    assert "sums of class means clipped to 2" in prior.card()
+    assert prior.reversed().class_means.clip == CLIP
+    assert prior.without("class_means").class_means is None
+    assert build(tasks, clip=None).class_means != build(tasks, clip=1e6).class_means
+
+
+def test_priors_of_one_clip_are_merged(tasks):
+    merged = build(tasks[:3], "aab") + build(tasks[3:], "ccd")
+    same_sums(merged.class_means, build(tasks, "aabccd").class_means)
+    assert merged.class_means.clip == CLIP
+
+
+@pytest.mark.parametrize("clip", [None, 3.0])
+def test_other_clips_are_refused(tasks, clip):
+    one, other = build(tasks[:3]), build(tasks[3:], clip=clip)
+    message = rf"class means have different bounds: clip=2.0 and clip={clip}\. Build both"
+    with pytest.raises(PriorMismatchError, match=message):
+        _ = one + other
+    assert (one.without("class_means") + other.without("class_means")).n_tasks == 6
+
+
+@pytest.mark.parametrize("clip", [0, -1.0, np.nan, np.inf, "6", True, [1.0]])
+def test_clips_that_are_none_are_refused(tasks, clip):
+    with pytest.raises(ValueError, match="clip must be a positive number, or None; got"):
+        build(tasks, clip=clip)
+
+
+@pytest.mark.parametrize("options", [{"class_means": False}, {"isotropic": True}])
+def test_a_clip_without_class_means_is_refused(tasks, options):
+    with pytest.raises(ValueError, match=r"these are to be left out\. Leave clip out"):
+        build(tasks, **options)
+
+
+def test_class_means_of_a_file_keep_their_clip(tasks):
+    fields = build(tasks)._file_fields()
+    fields["class_means"]["clip"] = 0.01
+    with pytest.raises(ValueError, match=r"class_means are .* long, and clip allows 0.01"):
+        TaskPrior._of_file_fields(fields)
+    fields["class_means"]["clip"] = -1.0
+    with pytest.raises(ValueError, match="clip must be a positive number"):
+        TaskPrior._of_file_fields(fields)
+
+
+# -- the release ----------------------------------------------------------------------------
+
+
+def test_a_release_holds_class_means_with_a_bound_only(tasks):
+    pytest.importorskip("opendp")
+    bounded, plain = build(tasks, "aabbcd", replay=True), build(tasks, "aabbcd", clip=None)
+    public, less = bounded.released(1.0, 1e-5), plain.released(1.0, 1e-5)
+    assert public.holds == ("outer_sum", "class_means")
+    assert less.holds == ("outer_sum",)
+    assert public.class_means.n_people == public.n_tasks == 4
+    # One noise for all: 4.5 + 8.5 in the place of 4.5.
+    assert public.release.noise / less.release.noise == pytest.approx(np.sqrt(13 / 4.5), rel=1e-5)
+    assert bounded.without("class_means").released(1.0, 1e-5).release.noise == less.release.noise
+    assert "a replay, in which everybody's record depends on all others" in public.summary()
+    assert "class means, which have no bound unless" in less.summary()
+    assert "class means, which" not in public.summary()
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("n_tasks", [1, 2, 6])
+def test_released_class_means_are_those_of_people(make_tasks, tmp_path, epsilon, n_tasks):
+    pytest.importorskip("opendp")
+    public = build(make_tasks(n_tasks)).released(epsilon, 1e-5)
+    means = public.class_means
+    assert np.linalg.norm(means.mean_sum) <= CLIP * n_tasks * (1 + 1e-12)
+    for matrix in (means.outer_sum, means.within_sum, *means.run_sums):
+        np.testing.assert_array_equal(matrix, matrix.T)
+        assert np.linalg.eigvalsh(matrix)[0] > 0.0
+    variances = np.trace(means.run_sums, axis1=-2, axis2=-1) / np.trace(means.within_sum)
+    assert (np.diff(variances) <= 1e-12).all()
+    assert (variances >= 1.0 / RUNS - 1e-12).all()
+    public.save(tmp_path / "public.npz")
+    assert TaskPrior.load(tmp_path / "public.npz") == public
+    blend = HierarchicalBlendClassifier(public)
+    assert np.isfinite(blend.start().predict_proba(np.zeros((1, 4)))).all()
+    X, y = np.asarray(make_tasks(1)[0].X), np.asarray(make_tasks(1)[0].y)
+    assert np.isfinite(blend.fit(X, y).coef_).all()
+    with pytest.warns(MissingPartWarning, match="everybody's record depends on all others"):
+        assert 0.0 <= blend.expected_accuracy_ <= 1.0
+
+
+def test_without_noise_class_means_stay(make_tasks):
+    exact = build(make_tasks(60, n_each=(40, 40))).class_means
+    found = repaired_means(exact, in_units(exact), 1e-9, 20.0)
+    np.testing.assert_allclose(found.mean_sum, exact.mean_sum, rtol=1e-6)
+    np.testing.assert_allclose(found.outer_sum, exact.outer_sum, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(found.within_sum, exact.within_sum, rtol=1e-6, atol=1e-6)
+    assert found.population.dof == pytest.approx(20.0)
+
+
+def test_noise_alone_makes_no_structure():
+    """Eigenvalues of noise of deviation s lie within s times the root of 2 n of its level."""
+    rng = np.random.default_rng(0)
+    for n in (4, 9, 30):
+        upper = np.triu(rng.normal(size=(n, n)))
+        noise = (np.triu(upper, 1) + np.triu(upper, 1).T) / np.sqrt(2.0) + np.diag(np.diag(upper))
+        found = steady(10.0 * np.eye(n) + 0.5 * noise, 0.5)
+        spread = np.ptp(np.linalg.eigvalsh(found))
+        assert spread < 0.5 * np.ptp(np.linalg.eigvalsh(0.5 * noise))
+        # What stands out is kept, and what is below the noise is not taken for nothing.
+        spike = np.zeros((n, n))
+        spike[0, 0] = 100.0
+        assert steady(np.eye(n) + spike + 0.1 * noise, 0.1)[0, 0] == pytest.approx(101, rel=0.02)
+        assert np.linalg.eigvalsh(steady(0.01 * noise, 1.0))[0] > 0.1
+
+
+def test_bounds_are_in_units_of_the_scale():
+    assert norms_of(9) == (9.0, 18.0)
+
+
+def test_a_released_crowd_still_helps(make_tasks):
+    """Many people, and a budget at which noise hardly matters: as good as the exact prior."""
+    pytest.importorskip("opendp")
+    rng = np.random.default_rng(0)
+    label = np.repeat([0, 1], 20)
+
+    def person():
+        X = rng.normal(size=(40, 3)) + np.outer(2 * label - 1, [1.0, 0.3, 0.0])
+        return Task(X + rng.normal(0.0, 0.3, 3), label)
+
+    crowd = TaskPrior.from_tasks(
+        [person() for _ in range(200)], feature_scale=np.ones(3), replay=False, clip=4.0
+    )
+    rules = [
+        HierarchicalBlendClassifier(prior).start() for prior in (crowd, crowd.released(20.0, 1e-5))
+    ]
+    new = [person() for _ in range(50)]
+    exact, public = (np.mean([rule.score(one.X, one.y) for one in new]) for rule in rules)
+    assert exact > 0.8
+    assert public == pytest.approx(exact, abs=0.03)

@@ -1,0 +1,548 @@
+"""Onto a device: C, ONNX and the file alone say what the classifier says; hostile names do not."""
+
+import json
+import math
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from crossfade import (
+    ConvexBlendClassifier,
+    FisherDiscriminant,
+    HierarchicalBlendClassifier,
+    MixturePrior,
+    MulticlassBlend,
+    MulticlassPrior,
+    PosteriorBlendClassifier,
+    SavedRule,
+    TaskPrior,
+    export_model,
+    load_mental_math,
+    load_model,
+    save_model,
+)
+from crossfade._files import digest_of
+from crossfade.cli import main
+
+OLD = Path(__file__).parent / "contracts" / "golden" / "files"
+SCHEMA = json.loads(
+    (Path(sys.modules["crossfade"].__file__).parent / "export/model.schema.json").read_text()
+)
+GCC = shutil.which("gcc")
+needs_gcc = pytest.mark.skipif(GCC is None, reason="there is no gcc to compile the header with")
+
+
+@pytest.fixture(scope="module")
+def people():
+    return load_mental_math()
+
+
+KINDS = {
+    "fisher": lambda _, X, y: FisherDiscriminant(priors=(0.7, 0.3)).fit(X, y),
+    "convex": lambda prior, X, y: ConvexBlendClassifier(prior).fit(X, y),
+    "posterior": lambda prior, X, y: PosteriorBlendClassifier(prior).fit(X, y),
+    "means": lambda prior, X, y: HierarchicalBlendClassifier(prior).fit(X, y),
+    "rare": lambda prior, X, y: HierarchicalBlendClassifier(prior, class_prior=(0.9, 0.1)).fit(
+        X, y
+    ),
+    "start": lambda prior, *_: HierarchicalBlendClassifier(prior).start(),
+    "mixture": lambda prior, X, y: PosteriorBlendClassifier(
+        MixturePrior.from_tasks(load_mental_math()[1:9], n_components=2)
+    ).fit(X, y),
+}
+MANY = {
+    "pairs": lambda prior, X, y: MulticlassBlend(PosteriorBlendClassifier(prior)).fit(X, y),
+    "softmax": lambda prior, X, y: HierarchicalBlendClassifier(prior).fit(X, y),
+    "rests": lambda _, X, y: MulticlassBlend(PosteriorBlendClassifier(), "one-vs-rest").fit(X, y),
+}
+
+
+@pytest.fixture(params=[*KINDS, *MANY, "pairs of 6"])
+def model(request, people, make_many):
+    """A fitted classifier, and windows that it has not seen, some of them far away."""
+    if request.param in KINDS:
+        prior = TaskPrior.from_tasks(people[1:12])
+        fitted = KINDS[request.param](prior, people[0].X[::10], people[0].y[::10])
+        new = np.asarray(people[0].X)
+    else:
+        n_classes = 6 if "of 6" in request.param else 3
+        prior = MulticlassPrior.from_tasks(make_many(n_each=(8,) * n_classes))
+        [few] = make_many(1, n_each=(3,) * n_classes, first=50)
+        fitted = MANY[request.param.split()[0]](prior, few.X, few.y)
+        new = np.asarray(make_many(1, n_each=(20,) * n_classes, first=50)[0].X)
+    # As a device with floats has them, so that all compute with the same numbers.
+    return fitted, np.concatenate([new, 1e3 * new, 1e-3 * new]).astype(np.float32)
+
+
+# -- the file alone ---------------------------------------------------------------------------
+
+
+def by_hand(fields, x):
+    """Label and probabilities, as the descriptions of the schema say it."""
+    known, n = fields["calibration"], len(fields["classes"])
+    rows = zip(fields["coef"], fields["intercept"], strict=True)
+    scores = [start + sum(w * v for w, v in zip(row, x, strict=True)) for row, start in rows]
+    odds = []
+    for r, score in enumerate(scores):
+        u = max(-1e100, min(1e100, (score + known["shift"][r]) / known["deviation"][r]))
+        bend = math.sqrt(1.0 + math.pi / 2.0 * known["spread"][r] ** 2 * u**2)
+        odds.append(2.0 * known["mean"][r] * u / bend + known["offset"][r])
+    if fields["coupling"] == "two":
+        second = logistic(odds[0])
+        return fields["classes"][scores[0] > 0.0], [1.0 - second, second]
+    if fields["coupling"] == "softmax":
+        p = [math.exp(one - max(odds)) for one in odds]
+    elif fields["coupling"] == "rests":
+        p = [logistic(one) for one in odds]
+    else:
+        b, pairs = (
+            [[0.0] * n for _ in range(n)],
+            [(i, j) for i in range(n) for j in range(i + 1, n)],
+        )
+        for (i, j), one in zip(pairs, odds, strict=True):
+            b[i][j], b[j][i] = logistic(one), logistic(-one)
+        a = [[1.0 - b[i][j] * b[j][i] for j in range(n)] for i in range(n)]
+        for i in range(n):
+            a[i][i] = 1.0 + sum(one**2 for one in b[i])
+        p = [max(one, 0.0) for one in np.linalg.solve(a, np.ones(n)).tolist()]
+    best = scores if fields["coupling"] == "softmax" else p
+    return fields["classes"][best.index(max(best))], [one / sum(p) for one in p]
+
+
+def logistic(odds):
+    return 1.0 / (1.0 + math.exp(-odds)) if odds > -700.0 else math.exp(max(odds, -745.0))
+
+
+def test_a_dozen_lines_read_the_file(model, tmp_path):
+    fitted, X = model
+    save_model(fitted, tmp_path / "model.json")
+    fields = json.loads((tmp_path / "model.json").read_text())
+    found = [by_hand(fields, row) for row in X.tolist()]
+    rows = X.astype(float)
+    assert [label for label, _ in found] == fitted.predict(rows).tolist()
+    np.testing.assert_allclose([p for _, p in found], fitted.predict_proba(rows), atol=1e-12)
+
+
+KNOWN = {"$schema", "$id", "$defs", "$ref", "title", "description"}
+TYPES = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "number": (int, float),
+    "integer": int,
+    "boolean": bool,
+    "null": type(None),
+}
+
+
+def faults(value, schema, where="model"):
+    """What in a value does not follow a schema, by the keywords that ours has; and no others."""
+    if "$ref" in schema:
+        yield from faults(value, SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]], where)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    sizes = len(value) if isinstance(value, list | str) else 0
+    tests = {
+        "type": lambda names: any(
+            isinstance(value, TYPES[one])
+            and not (isinstance(value, bool) and one in ("number", "integer"))
+            for one in ([names] if isinstance(names, str) else names)
+        ),
+        "const": lambda one: value == one and type(value) is type(one),
+        "enum": lambda many: value in many,
+        "required": lambda names: not isinstance(value, dict) or set(names) <= set(value),
+        "minItems": lambda n: not isinstance(value, list) or sizes >= n,
+        "maxItems": lambda n: not isinstance(value, list) or sizes <= n,
+        "minLength": lambda n: sizes >= n,
+        "uniqueItems": lambda _: len(set(value)) == sizes,
+        "minimum": lambda least: not number or value >= least,
+        "maximum": lambda most: not number or value <= most,
+        "pattern": lambda text: re.search(text, value) is not None,
+        "oneOf": lambda many: sum(not list(faults(value, one)) for one in many) == 1,
+    }
+    for keyword, said in schema.items():
+        if keyword in tests:
+            if not tests[keyword](said):
+                yield f"{where}: {keyword} {said}"
+        elif keyword == "items":
+            for place, one in enumerate(value or []):
+                yield from faults(one, said, f"{where}[{place}]")
+        elif keyword == "properties":
+            for name in said.keys() & (value or {}).keys():
+                yield from faults(value[name], said[name], f"{where}.{name}")
+        elif keyword == "additionalProperties":
+            for name in (value or {}).keys() - schema.get("properties", {}).keys():
+                if said is False:
+                    yield f"{where}: there is no {name}"
+                else:
+                    yield from faults(value[name], said, f"{where}.{name}")
+        else:
+            assert keyword in KNOWN, keyword
+
+
+def test_every_file_is_valid_by_the_schema(model, tmp_path):
+    fitted, _ = model
+    save_model(fitted, tmp_path / "model.json")
+    export_model(fitted, tmp_path / "model.schema.json")
+    assert json.loads((tmp_path / "model.schema.json").read_text()) == SCHEMA
+    fields = json.loads((tmp_path / "model.json").read_text())
+    assert list(faults(fields, SCHEMA)) == []
+    for changes in (
+        {"version": 2},
+        {"coef": [fields["coef"][0]] * 2 + [["x"]]},
+        {"coupling": "vote"},
+        {"calibration": {}},
+        {"class_prior": [2.0, -1.0]},
+        {"sha256": "abc"},
+        {"more": 1},
+    ):
+        assert list(faults(fields | changes, SCHEMA)), changes
+    short = {name: value for name, value in fields.items() if name != "recipe"}
+    assert list(faults(short, SCHEMA)) != []
+
+
+def test_the_checksum_is_as_the_schema_says(model, tmp_path):
+    fitted, _ = model
+    save_model(fitted, tmp_path / "model.json")
+    fields = json.loads((tmp_path / "model.json").read_text())
+    assert fields.pop("sha256") == digest_of(fields)
+
+
+# -- C ----------------------------------------------------------------------------------------
+
+MAIN = """\
+#include <stdio.h>
+#include "model.h"
+#include "model.h"
+
+int main(void)
+{
+    double x[CROSSFADE_N_FEATURES], p[CROSSFADE_N_CLASSES];
+    int i = 0;
+    while (scanf("%lf", &x[i]) == 1) {
+        if (++i < CROSSFADE_N_FEATURES)
+            continue;
+        crossfade_probability(x, p);
+        printf("%d", crossfade_predict(x));
+        for (i = 0; i < CROSSFADE_N_CLASSES; i++)
+            printf(" %.17g", p[i]);
+        printf("\\n");
+        i = 0;
+    }
+    return 0;
+}
+"""
+
+
+def run_in_c(folder, X):
+    """Places of the labels (n,), and probabilities (n, K), as a compiled program has them."""
+    (folder / "main.c").write_text(MAIN)
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
+    subprocess.run([GCC, *strict, "main.c", "-o", "main", "-lm"], cwd=folder, check=True)
+    text = " ".join(repr(one) for one in X.astype(float).ravel().tolist())
+    done = subprocess.run(
+        [folder / "main"], input=text, capture_output=True, text=True, check=True, timeout=60
+    )
+    found = np.array([line.split() for line in done.stdout.splitlines()], float)
+    return found[:, 0].astype(int), found[:, 1:]
+
+
+@needs_gcc
+def test_c_says_the_same(model, tmp_path):
+    fitted, X = model
+    export_model(fitted, tmp_path / "model.h")
+    place, chances = run_in_c(tmp_path, X)
+    rows = X.astype(float)
+    np.testing.assert_array_equal(fitted.classes_[place], fitted.predict(rows))
+    np.testing.assert_allclose(chances, fitted.predict_proba(rows), atol=1e-12)
+
+
+@needs_gcc
+def test_c_refuses_what_is_no_number(model, tmp_path):
+    fitted, X = model
+    export_model(fitted, tmp_path / "model.h")
+    rows = X[:3].astype(float)
+    rows[0, 0], rows[1, -1] = np.nan, np.inf
+    place, chances = run_in_c(tmp_path, rows)
+    assert place[:2].tolist() == [-1, -1]
+    assert place[2] >= 0
+    assert np.isnan(chances[0]).all()
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", ["convex.json", "mixture.json", "version-2-hierarchical.json"])
+def test_files_of_older_versions_are_exported(tmp_path, name):
+    rule = load_model(OLD / name)
+    export_model(OLD / name, tmp_path / "model.h")
+    X = np.random.default_rng(3).normal(size=(20, rule.n_features_in_))
+    rows = pd.DataFrame(X, columns=getattr(rule, "feature_names_in_", None))
+    rows = rows if hasattr(rule, "feature_names_in_") else X
+    place, chances = run_in_c(tmp_path, X)
+    np.testing.assert_array_equal(rule.classes_[place], rule.predict(rows))
+    np.testing.assert_allclose(chances, rule.predict_proba(rows), atol=1e-12)
+    with pytest.raises(ValueError, match=r"is of version \d, and the schema is of version 3"):
+        export_model(OLD / name, tmp_path / "model.schema.json")
+
+
+def test_the_header_names_classes_features_and_recipe(people, tmp_path):
+    prior = TaskPrior.from_tasks(people[1:9])
+    X = pd.DataFrame(people[0].X, columns=list(people[0].feature_names))
+    export_model(PosteriorBlendClassifier(prior).fit(X, people[0].y), tmp_path / "model.h")
+    text = (tmp_path / "model.h").read_text()
+    for said in (
+        '* Class 1: 1, "arithmetic"',
+        f'* 0: "{people[0].feature_names[0]}"',
+        "windows of 2.5 s at 500 Hz",
+        "a crowd of 8 tasks",
+        "#ifndef CROSSFADE_MODEL_H",
+        "static inline int crossfade_predict",
+        "static inline void crossfade_probability",
+    ):
+        assert said in text
+
+
+HOSTILE = ["a*/b", "/* a", "what??/", "a\nb", "\u202egnp.exe", "\x1b[31mred", "a\\\n"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("where", ["feature", "class"])
+def test_names_that_would_break_the_header_are_refused(make_target, tmp_path, name, where):
+    X, y = make_target()
+    names = ["a", "b", "c", name if where == "feature" else "d"]
+    labels = np.array([name if where == "class" else "rest", "\uffff"])[y]
+    fitted = PosteriorBlendClassifier().fit(pd.DataFrame(X, columns=names), labels)
+    with pytest.raises(ValueError, match="names classes, features and channels in a comment"):
+        export_model(fitted, tmp_path / "model.h")
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_gcc
+def test_odd_names_that_break_nothing_compile(make_target, tmp_path):
+    X, y = make_target()
+    names = ["θ", 'quote"', "back\\slash", "% d {0} // ?"]
+    fitted = PosteriorBlendClassifier().fit(
+        pd.DataFrame(X, columns=names), np.array(["größe {", "ж }"])[y]
+    )
+    export_model(fitted, tmp_path / "model.h")
+    place, _ = run_in_c(tmp_path, X)
+    expected = fitted.predict(pd.DataFrame(X, columns=names))
+    np.testing.assert_array_equal(fitted.classes_[place], expected)
+
+
+# -- ONNX -------------------------------------------------------------------------------------
+
+
+def test_onnx_says_the_same(model, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    fitted, X = model
+    export_model(fitted, tmp_path / "model.onnx")
+    session = runtime.InferenceSession(
+        str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"]
+    )
+    [features] = session.get_inputs()
+    assert (features.name, features.type) == ("features", "tensor(float)")
+    assert features.shape == ["N", X.shape[1]]
+    assert [one.name for one in session.get_outputs()] == ["label", "probabilities"]
+    for rows in (X, X[:1]):
+        label, chances = session.run(None, {"features": rows})
+        assert label.tolist() == fitted.predict(rows.astype(float)).tolist()
+        expected = fitted.predict_proba(rows.astype(float))
+        np.testing.assert_allclose(chances, expected, rtol=1e-6, atol=1e-6)
+    assert session.get_modelmeta().description.startswith("# Model of one person")
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [((0, 1), [0, 1]), ((False, True), [0, 1]), ((-1.0, 2.0), [-1, 2]), (("a", "b"), ["a", "b"])],
+)
+def test_labels_of_onnx(make_target, tmp_path, labels, expected):
+    runtime = pytest.importorskip("onnxruntime")
+    X, y = make_target(gap=5.0)
+    fitted = PosteriorBlendClassifier().fit(X, np.array(labels)[y])
+    export_model(fitted, tmp_path / "model.onnx")
+    session = runtime.InferenceSession(str(tmp_path / "model.onnx"))
+    label, _ = session.run(None, {"features": X.astype(np.float32)})
+    assert sorted(set(label.tolist())) == expected
+
+
+@pytest.mark.parametrize("labels", [(0.5, 1.5), (0.0, 1e300)])
+def test_labels_that_onnx_cannot_have(make_target, tmp_path, labels):
+    X, y = make_target()
+    save_model(FisherDiscriminant().fit(X, y), tmp_path / "model.json")
+    rule = load_model(tmp_path / "model.json")
+    rule.classes_ = np.array(labels)
+    with pytest.raises(ValueError, match="Labels of ONNX are text or whole numbers of 64 bits"):
+        export_model(rule, tmp_path / "model.onnx")
+
+
+def test_text_that_is_none_is_refused(make_target, tmp_path):
+    X, y = make_target()
+    fitted = FisherDiscriminant().fit(X, np.array(["a", "\ud800"])[y])
+    save_model(fitted, tmp_path / "model.json")
+    with pytest.raises(ValueError, match="Labels of ONNX are text in UTF-8"):
+        export_model(tmp_path / "model.json", tmp_path / "model.onnx")
+    with pytest.raises(ValueError, match="names classes, features and channels in a comment"):
+        export_model(tmp_path / "model.json", tmp_path / "model.h")
+    assert "\\ud800" in load_model(tmp_path / "model.json").card()
+
+
+def test_without_onnx_it_says_what_to_install(make_target, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    fitted = FisherDiscriminant().fit(*make_target())
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'crossfade\[onnx\]'"):
+        export_model(fitted, tmp_path / "model.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- the door ---------------------------------------------------------------------------------
+
+
+def test_estimator_rule_and_file_are_exported_alike(make_target, tmp_path):
+    fitted = PosteriorBlendClassifier().fit(*make_target())
+    save_model(fitted, tmp_path / "model.json")
+    sources = (fitted, load_model(tmp_path / "model.json"), tmp_path / "model.json")
+    written = set()
+    for place, source in enumerate((*sources, str(sources[2]))):
+        export_model(source, tmp_path / f"{place}.h")
+        written.add((tmp_path / f"{place}.h").read_text())
+    assert len(written) == 1
+
+
+@pytest.mark.parametrize("name", ["model.json", "model", "model.c", "schema.json", "model.h.txt"])
+def test_names_without_a_format_are_refused(make_target, tmp_path, name):
+    fitted = FisherDiscriminant().fit(*make_target())
+    with pytest.raises(ValueError, match=r"must end in \.h \(C99\), \.onnx, or \.schema\.json"):
+        export_model(fitted, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["coef_", "intercept_"])
+@pytest.mark.parametrize("suffix", [".h", ".onnx", ".schema.json"])
+def test_numbers_that_are_none_are_not_exported(make_target, tmp_path, name, suffix):
+    save_model(FisherDiscriminant().fit(*make_target()), tmp_path / "m.json")
+    rule = load_model(tmp_path / "m.json")
+    setattr(rule, name, np.full(getattr(rule, name).shape, np.inf))
+    with pytest.raises(ValueError, match=f"{name} of the model has NaN or infinity"):
+        export_model(rule, tmp_path / f"model{suffix}")
+
+
+def test_only_models_are_exported(tmp_path):
+    with pytest.raises(TypeError, match="got dict"):
+        export_model({}, tmp_path / "model.h")
+    with pytest.raises(ValueError, match="This SavedRule is empty"):
+        export_model(SavedRule(), tmp_path / "model.h")
+
+
+@pytest.fixture
+def saved(people, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    prior = TaskPrior.from_tasks(people[1:9]).annotated(made_by="Lab A")
+    X = pd.DataFrame(people[0].X[::10], columns=list(people[0].feature_names))
+    save_model(HierarchicalBlendClassifier(prior).fit(X, people[0].y[::10]), "model.json")
+    return tmp_path
+
+
+def test_the_command_writes_what_the_function_writes(saved):
+    for name in ("model.h", "model.onnx", "model.schema.json"):
+        done = CliRunner().invoke(main, ["export", "model.json", "-o", name])
+        assert done.exit_code == 0, done.output
+        assert done.output == f"Written: {name}\n"
+        export_model("model.json", f"own-{name}")
+        assert (saved / name).read_bytes() == (saved / f"own-{name}").read_bytes()
+    done = CliRunner().invoke(main, ["export", "model.json", "-o", "model.json"])
+    assert done.exit_code == 1
+    assert "must end in .h (C99)" in done.output
+    load_model("model.json")
+
+
+# -- the card ---------------------------------------------------------------------------------
+
+
+def test_the_card_says_for_whom_and_how_sure(saved):
+    rule = load_model("model.json")
+    done = CliRunner().invoke(main, ["export", "model.json"])
+    assert done.output == rule.card() == json.loads(Path("model.json").read_text())["card"]
+    lower, upper = rule.expected_accuracy_interval(0.9)
+    counts = " + ".join(f"{count:g}" for count in rule.n_labelled_)
+    for said in (
+        "# Model of one person: 2 classes, 9 features",
+        f"one person, with {counts} labelled windows",
+        "'rest' (0), 'arithmetic' (1)",
+        repr(rule.feature_names_in_[0]),
+        "windows of 2.5 s at 500 Hz",
+        "a crowd of 8 tasks",
+        "Lab A",
+        f"{rule.expected_accuracy_:.3f} (90 % interval {lower:.2f} to {upper:.2f})",
+        "exact sums: anyone who knows all tasks but one can recover that one",
+    ):
+        assert said in done.output
+    line = repr(rule)
+    assert "\n" not in line
+    assert f"{rule.expected_accuracy_:.3f} (90 % interval {lower:.2f} to {upper:.2f})" in line
+    assert "classes 'rest' and 'arithmetic', n_features=9" in line
+    assert "a crowd of 8 tasks" in line
+
+
+def test_the_card_says_what_was_released(people, tmp_path):
+    pytest.importorskip("opendp")
+    scale = np.ones(9)
+    prior = TaskPrior.from_tasks(people[1:30], feature_scale=scale)
+    prior.save(tmp_path / "prior.npz")
+    prior = prior.released(2.0, 1e-5)
+    X, y = people[0].X[::5], people[0].y[::5]
+    with pytest.warns(UserWarning, match="no replay"):
+        save_model(PosteriorBlendClassifier(prior).fit(X, y), tmp_path / "model.json")
+    rule = load_model(tmp_path / "model.json")
+    assert "released with epsilon = 2, delta = 1e-05" in rule.card()
+    assert "privacy: released with epsilon = 2, delta = 1e-05" in repr(rule)
+
+
+def test_text_from_a_file_cannot_break_the_card(saved):
+    fields = json.loads(Path("model.json").read_text())
+    del fields["sha256"]
+    names = ["\x1b[31m|", "a\nb", *fields["feature_names"][2:]]
+    lie = fields | {"feature_names": names, "card": "# A model that is always right"}
+    Path("lie.json").write_text(json.dumps(lie | {"sha256": digest_of(lie)}))
+    card = load_model("lie.json").card()
+    assert "always right" not in card
+    assert "\x1b" not in card
+    assert card.count("\n") == load_model("model.json").card().count("\n")
+    for about in ({"made_by": "Lab\nA"}, {"made_by": 7}):
+        hostile = fields | {"prior": fields["prior"] | {"about": about}}
+        Path("lie.json").write_text(json.dumps(hostile | {"sha256": digest_of(hostile)}))
+        with pytest.raises(ValueError, match="holds no valid model: about must be"):
+            load_model("lie.json")
+
+
+# -- recipes ----------------------------------------------------------------------------------
+
+
+def test_windows_of_another_recipe_are_refused(saved, people):
+    pytest.importorskip("pyarrow")
+    assert load_model("model.json").recipe_ == people.recipe
+    frame = people[:1].to_frame().drop(columns=["label"])
+    frame.attrs["recipe"] = people.recipe.to_dict()
+    frame.to_parquet("new.parquet")
+    done = CliRunner().invoke(main, ["predict", "model.json", "new.parquet"])
+    assert done.exit_code == 0, done.output
+    frame.attrs["recipe"] |= {"window": 4.0}
+    frame.to_parquet("new.parquet")
+    done = CliRunner().invoke(main, ["predict", "model.json", "new.parquet"])
+    assert done.exit_code == 1
+    assert "these windows are 4 s; the model's are 2.5 s" in done.output
+
+
+def test_a_recipe_that_is_none_is_refused(saved):
+    fields = json.loads(Path("model.json").read_text())
+    del fields["sha256"]
+    for recipe in ("shares", {}, fields["recipe"] | {"sfreq": -1.0}):
+        lie = fields | {"recipe": recipe}
+        Path("lie.json").write_text(json.dumps(lie | {"sha256": digest_of(lie)}))
+        with pytest.raises(ValueError, match="holds no valid model"):
+            load_model("lie.json")

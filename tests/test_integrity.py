@@ -1,0 +1,725 @@
+"""Files that cannot lie: one flipped bit, another's shard, a bomb, a device, a killed run.
+
+``python tests/test_integrity.py 2000`` flips that many bits, one at a time, in each kind of file.
+"""
+
+import io
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from crossfade import (
+    HierarchicalBlendClassifier,
+    MixturePrior,
+    MulticlassPrior,
+    PosteriorBlendClassifier,
+    Task,
+    TaskPrior,
+    TaskSet,
+    load_model,
+    read_tasks,
+    save_model,
+)
+from crossfade import _files as files
+from crossfade.cli import main
+from crossfade.study import CalibrationStudy, StudyResult
+from crossfade.tasks._parquet import frame_of_parquet, parquet_of
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+# -- one flipped bit ------------------------------------------------------------------------------
+
+
+def draw_tasks(n_tasks=6, n_classes=2, seed=0):
+    """Tasks with text for labels, groups and times."""
+    rng = np.random.default_rng(seed)
+    y = np.tile(np.arange(n_classes), 12)
+    return TaskSet(
+        Task(
+            rng.standard_normal((y.size, 3)) + y[:, None],
+            np.array(["rest", "math", "song"])[y],
+            f"p{place}",
+            f"g{place // 2}",
+            ["a", "b", "c"],
+            2.5 * np.arange(y.size),
+        )
+        for place in range(n_tasks)
+    )
+
+
+def draw_study(n_tasks=6, methods=("target", "posterior")):
+    return CalibrationStudy(
+        draw_tasks(n_tasks),
+        methods=methods,
+        budgets=[2, 3],
+        n_splits=4,
+        random_state=0,
+    )
+
+
+def a_table(folder):
+    frame = draw_tasks().to_frame()
+    frame.loc[3, "b"] = np.nan
+    (folder / "tasks.parquet").write_bytes(parquet_of(frame))
+    return folder / "tasks.parquet", lambda path: frame_of_parquet(path, path.read_bytes())
+
+
+def a_shard(folder):
+    draw_study(4, ["target"]).run(folder=folder)
+    path = min((folder / "shards").iterdir())
+
+    def read(_):
+        # Of a shard that is refused StudyResult.load says that it is missing; here it is an error.
+        result = StudyResult.load(folder)
+        return result.rows, result.failures
+
+    return path, read
+
+
+def a_plan(folder):
+    draw_study(4, ["target"]).run(folder=folder)
+
+    def read(_):
+        result = StudyResult.load(folder)
+        return result.rows, dict(result.drawn_from), result.n_classes, dict(result.window_seconds)
+
+    return folder / "study.json", read
+
+
+def a_prior(kind):
+    def make(folder):
+        tasks = draw_tasks(8, 2 + (kind is MulticlassPrior))
+        made = kind.from_tasks(tasks, **({"n_components": 2} if kind is MixturePrior else {}))
+        made.save(folder / "prior.npz")
+
+        def read(path):
+            prior = kind.load(path)
+            # Equality of priors leaves metadata out.
+            return prior, dict(prior._metadata)
+
+        return folder / "prior.npz", read
+
+    return make
+
+
+def a_model(n_classes):
+    def make(folder):
+        tasks = draw_tasks(6, n_classes)
+        if n_classes == 2:
+            rule = PosteriorBlendClassifier(TaskPrior.from_tasks(tasks[:-1]))
+        else:
+            rule = HierarchicalBlendClassifier(MulticlassPrior.from_tasks(tasks[:-1]))
+        X = pd.DataFrame(np.asarray(tasks[-1].X), columns=list("abc"))
+        save_model(rule.fit(X, tasks[-1].y), folder / "model.json")
+
+        def read(path):
+            # Everything that is loaded is a field of the file, where a number may be spelt
+            # otherwise.
+            load_model(path)
+            return json.loads(path.read_bytes())
+
+        return folder / "model.json", read
+
+    return make
+
+
+KINDS = {
+    "table": a_table,
+    "shard": a_shard,
+    "plan": a_plan,
+    "TaskPrior": a_prior(TaskPrior),
+    "MixturePrior": a_prior(MixturePrior),
+    "MulticlassPrior": a_prior(MulticlassPrior),
+    "model": a_model(2),
+    "model of many": a_model(3),
+}
+
+
+def same(one, other):
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, pd.DataFrame):
+        kinds = one.dtypes.equals(other.dtypes) and one.index.equals(other.index)
+        return kinds and one.equals(other)
+    return one == other
+
+
+def flip_bits(kind, folder, n_flips, seed=0):
+    """How often a file with one flipped bit is refused, harmless, or believed with other content.
+
+    Everything but a ValueError or a warning, which say what is wrong, is raised.
+    """
+    path, read = KINDS[kind](folder)
+    before, content = read(path), path.read_bytes()
+    rng = np.random.default_rng(seed)
+    found = Counter(refused=0, harmless=0, believed=0)
+    for place in rng.integers(8 * len(content), size=n_flips).tolist():
+        altered = bytearray(content)
+        altered[place // 8] ^= 1 << place % 8
+        path.write_bytes(altered)
+        try:
+            after = read(path)
+        except (ValueError, UserWarning):
+            found["refused"] += 1
+        else:
+            found["harmless" if same(before, after) else "believed"] += 1
+    path.write_bytes(content)
+    assert same(before, read(path))
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_flipped_bit_is_never_believed(kind, tmp_path):
+    found = flip_bits(kind, tmp_path, 150)
+    assert found["believed"] == 0
+    assert found["refused"] > 75
+
+
+def test_a_flipped_bit_would_be_believed_without_a_digest(tmp_path):
+    frame = draw_tasks().to_frame()
+    frame.to_parquet(tmp_path / "theirs.parquet", index=False)
+    content = (tmp_path / "theirs.parquet").read_bytes()
+    rng = np.random.default_rng(0)
+    believed = 0
+    for place in rng.integers(8 * len(content), size=100).tolist():
+        altered = bytearray(content)
+        altered[place // 8] ^= 1 << place % 8
+        try:
+            # Whatever pyarrow and pandas raise, it is a ValueError with a sentence.
+            believed += not same(frame, frame_of_parquet("theirs.parquet", bytes(altered)))
+        except ValueError as refusal:
+            assert str(refusal).startswith("theirs.parquet cannot be read as a table: ")  # noqa: PT017
+    assert believed > 20
+
+
+# -- tables ---------------------------------------------------------------------------------------
+
+
+def test_every_mark_of_the_seal_is_missed(tmp_path):
+    content = parquet_of(draw_tasks().to_frame())
+    assert content.count(b"crossfade_seal") == 2
+    for place in range(content.index(b"crossfade_seal"), content.rindex(b"}") + 1):
+        for bit in range(8):
+            altered = bytearray(content)
+            altered[place] ^= 1 << bit
+            with pytest.raises(ValueError, match=r"^t\.parquet (was altered after|cannot be read)"):
+                frame_of_parquet("t.parquet", bytes(altered))
+
+
+def test_tables_of_others_have_no_digest_and_are_read(tmp_path):
+    tasks = draw_tasks()
+    frame = tasks.to_frame()
+    frame.to_parquet(tmp_path / "pandas.parquet", index=False)
+    tasks.write(tmp_path / "ours.parquet")
+    # Who works on a table of ours with pyarrow makes one of their own.
+    ours = pq.read_table(tmp_path / "ours.parquet")
+    pq.write_table(ours.slice(0, 24), tmp_path / "cut.parquet")
+    assert len(read_tasks(tmp_path / "pandas.parquet")) == len(tasks)
+    assert len(read_tasks(tmp_path / "cut.parquet")) == 1
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "ours.parquet"), frame)
+
+
+def test_text_of_a_seal_in_a_table_is_only_text():
+    seal = {"crossfade_seal": 1, "kind": "table", "for": "", "sha256": "0" * 64}
+    frame = pd.DataFrame({"task": ["p", "p"], "label": [json.dumps(seal), "0" * 64]})
+    pd.testing.assert_frame_equal(frame_of_parquet("t", parquet_of(frame)), frame)
+
+
+def test_the_same_table_gives_the_same_bytes():
+    first, second = (parquet_of(draw_tasks().to_frame()) for _ in range(2))
+    assert first == second
+
+
+def test_a_shard_is_no_table_of_tasks(tmp_path):
+    path, _ = a_shard(tmp_path)
+    with pytest.raises(ValueError, match=r"parquet is a shard of Crossfade, and not a table\."):
+        read_tasks(path)
+
+
+def test_damaged_metadata_of_pandas_is_a_sentence(tmp_path):
+    frame = draw_tasks().to_frame()
+    path = tmp_path / "theirs.parquet"
+    frame.to_parquet(path, index=False)
+    table = pq.read_table(path)
+    text = table.schema.metadata[b"pandas"].replace(b'"numpy_type"', b'"numpy_tipe"')
+    pq.write_table(table.replace_schema_metadata({b"pandas": text}), path)
+    with pytest.raises(ValueError, match=r"theirs\.parquet cannot be read as a table: KeyError"):
+        read_tasks(path)
+
+
+def written_by(table, **options):
+    content = io.BytesIO()
+    pq.write_table(table, content, **options)
+    return content.getvalue()
+
+
+def test_a_table_that_would_not_fit_is_not_loaded(monkeypatch):
+    content = written_by(pa.table({"x": pa.array(np.zeros(10_000_000)), "y": pa.nulls(10_000_000)}))
+    monkeypatch.setattr("crossfade.tasks._parquet._LARGEST", 100_000_000)
+    message = r"has \d+ bytes and would fill 0\.2 GB of memory, where 0\.1 are allowed\. Nothing"
+    with pytest.raises(ValueError, match=rf"t\.parquet cannot be read as a table: it {message}"):
+        frame_of_parquet("t.parquet", content)
+
+
+def test_text_that_every_row_repeats_is_not_loaded():
+    long = pa.DictionaryArray.from_arrays(pa.array(np.zeros(5000, np.int32)), ["x" * 1_000_000])
+    content = written_by(pa.table({"task": long}), store_schema=False)
+    assert len(content) < 100_000
+    with pytest.raises(ValueError, match=r"would fill 5\.0 GB of memory, where 2\.1 are allowed"):
+        frame_of_parquet("t.parquet", content)
+
+
+def test_a_page_that_unpacks_to_too_much_is_not_loaded(monkeypatch):
+    table = pa.table({"x": ["x" * 20_000_000]})
+    content = written_by(table, compression="zstd", use_dictionary=False, write_statistics=False)
+    monkeypatch.setattr("crossfade.tasks._parquet._LARGEST", 10_000_000)
+    assert len(content) < 10_000
+    with pytest.raises(ValueError, match=r"would fill 0\.0 GB of memory, where 0\.0 are allowed"):
+        frame_of_parquet("t.parquet", content)
+
+
+def test_a_real_table_that_shrinks_well_is_read():
+    n = 300_000
+    frame = pd.DataFrame(
+        {"task": "p", "label": 0} | {f"x{place}": np.zeros(n) for place in range(9)}
+    )
+    content = parquet_of(frame)
+    assert len(content) < 8 * frame.size / 500
+    pd.testing.assert_frame_equal(frame_of_parquet("t.parquet", content), frame)
+
+
+# -- shards and plans -----------------------------------------------------------------------------
+
+
+def by_pandas(path, change):
+    frame = pd.read_parquet(path)
+    change(frame).to_parquet(path)
+
+
+def by_pyarrow(path, change):
+    table = pq.read_table(path)
+    frame = change(table.to_pandas())
+    altered = pa.Table.from_pandas(frame, preserve_index=False)
+    pq.write_table(altered.replace_schema_metadata(table.schema.metadata), path)
+
+
+def perfect(frame):
+    return frame.assign(balanced_accuracy=1.0)
+
+
+def another_plan(path, folder):
+    """A shard of the same task and method in a study with another seed."""
+    study = CalibrationStudy(
+        draw_tasks(), methods=["target", "posterior"], budgets=[2, 3], n_splits=4, random_state=1
+    )
+    study.run(folder=folder / "another")
+    shutil.copy(min((folder / "another" / "shards").iterdir()), path)
+
+
+DAMAGE = {
+    "replaced": lambda path: shutil.copy(max(path.parent.iterdir()), path),
+    "of another plan": lambda path: another_plan(path, path.parents[1]),
+    "cut by pandas": lambda path: by_pandas(path, lambda frame: frame.head(3)),
+    "cut by pyarrow": lambda path: by_pyarrow(path, lambda frame: frame.head(3)),
+    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "perfect by pandas": lambda path: by_pandas(path, perfect),
+    "perfect by pyarrow": lambda path: by_pyarrow(path, perfect),
+    "of an older Crossfade": lambda path: pq.write_table(pq.read_table(path), path),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_shard_that_is_not_what_was_computed_is_computed_again(damage, tmp_path):
+    study = draw_study()
+    whole = study.run(folder=tmp_path)
+    path = min((tmp_path / "shards").iterdir())
+    DAMAGE[damage](path)
+    with pytest.warns(UserWarning, match="1 of 12 parts .* missing, 1 of them since they were alt"):
+        assert len(StudyResult.load(tmp_path).rows) == len(whole.rows) * 11 // 12
+    message = (
+        r"1 of 12 parts in .* are not what was written there .* computed again\. Task 'p\d', m"
+    )
+    if damage == "a folder":
+        with pytest.warns(UserWarning, match=message), pytest.raises(OSError, match="is a folder"):
+            study.run(folder=tmp_path)
+        return
+    seen = []
+    with pytest.warns(UserWarning, match=message):
+        mended = study.run(folder=tmp_path, on_progress=lambda *numbers: seen.append(numbers))
+    assert seen == [(11, 12), (12, 12)]
+    pd.testing.assert_frame_equal(
+        mended.rows.drop(columns="seconds"), whole.rows.drop(columns="seconds"), check_exact=True
+    )
+    pd.testing.assert_frame_equal(StudyResult.load(tmp_path).rows, mended.rows, check_exact=True)
+
+
+def test_shards_that_changed_places_are_both_computed_again(tmp_path):
+    study = draw_study()
+    whole = study.run(folder=tmp_path)
+    first, second = sorted((tmp_path / "shards").iterdir())[:2]
+    contents = first.read_bytes(), second.read_bytes()
+    first.write_bytes(contents[1])
+    second.write_bytes(contents[0])
+    with pytest.warns(UserWarning, match=r"^2 of 12 parts .* stands in the place of another shard"):
+        mended = study.run(folder=tmp_path)
+    assert mended.rows["balanced_accuracy"].equals(whole.rows["balanced_accuracy"])
+
+
+def test_a_study_in_which_nothing_can_be_believed_is_not_loaded(tmp_path):
+    draw_study(4, ["target"]).run(folder=tmp_path)
+    for path in (tmp_path / "shards").iterdir():
+        by_pandas(path, perfect)
+    message = (
+        r"has no part that is what was computed there\. Task 'p0', method 'target': .* no seal"
+    )
+    with pytest.raises(ValueError, match=message):
+        StudyResult.load(tmp_path)
+
+
+def test_shards_are_tables_for_everybody(tmp_path):
+    import pyarrow.dataset as ds
+
+    rows = draw_study().run(folder=tmp_path).rows
+    table = ds.dataset(tmp_path / "shards").to_table(["task", "method", "balanced_accuracy"])
+    assert table.num_rows == len(rows)
+    assert sum(table["balanced_accuracy"].to_pylist()) == pytest.approx(
+        rows["balanced_accuracy"].sum()
+    )
+
+
+def turned(plan):
+    return plan | {"tasks": dict(reversed(plan["tasks"].items()))}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda plan: plan | {"random_state": 1},
+        lambda plan: plan | {"n_splits": 400},
+        lambda plan: plan | {"window_seconds": {}},
+        lambda plan: plan | {"mix": float("nan")},
+        turned,
+    ],
+)
+def test_a_plan_that_was_altered_is_refused(change, tmp_path):
+    path, _ = a_plan(tmp_path)
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    message = r"study\.json was altered after it was written: its checksum does not match\. Run the"
+    with pytest.raises(ValueError, match=message):
+        StudyResult.load(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        draw_study().run(folder=tmp_path)
+
+
+def test_a_plan_of_an_older_crossfade_is_refused(tmp_path):
+    path, _ = a_plan(tmp_path)
+    plan = json.loads(path.read_text())
+    del plan["sha256"]
+    path.write_text(json.dumps(plan))
+    for go_on in (StudyResult.load, lambda folder: draw_study().run(folder=folder)):
+        with pytest.raises(ValueError, match=r"study\.json has no checksum: an older Crossfade"):
+            go_on(tmp_path)
+
+
+# -- models ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("field", ["coef", "projection"])
+def test_what_load_model_refuses_is_not_saved(make_target, tmp_path, field):
+    rule = PosteriorBlendClassifier().fit(*make_target())
+    # No fit gives such numbers any more, but a caller may.
+    setattr(rule, f"{field}_", 1e101 * getattr(rule, f"{field}_"))
+    message = f"The model was not written, since it could not be read again: {field} is too large"
+    with pytest.raises(ValueError, match=message):
+        save_model(rule, tmp_path / "model.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- sizes and depths -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [b"[" * 200_000, b'{"a":' * 200_000, b"[" * 101 + b"]" * 101])
+def test_brackets_without_end_are_refused_before_they_are_read(content, monkeypatch):
+    monkeypatch.setattr(json, "loads", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(ValueError, match=r"its brackets are nested \d+ deep, and 100 are allowed"):
+        files.json_of(content)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [["[" * 500], {'"[{': '\\"[[' * 200}, [[]] * 500, [1, {"a": [None]}], "\\", [[["]]]"]]]],
+)
+def test_brackets_in_text_are_text(value):
+    assert files.json_of(json.dumps(value).encode()) == value
+
+
+@pytest.mark.parametrize("content", [b'"' + b'\\"' * 200_000, b'"\\', b"", b"\xff", b"{'a': 1}"])
+def test_what_is_no_json_is_refused(content):
+    with pytest.raises(ValueError, match=r"."):
+        files.json_of(content)
+
+
+def test_models_and_plans_without_end_are_refused(tmp_path):
+    (tmp_path / "model.json").write_bytes(b"[" * 200_000)
+    with pytest.raises(ValueError, match="cannot be read as JSON"):
+        load_model(tmp_path / "model.json")
+    (tmp_path / "study.json").write_bytes(b"[" * 200_000)
+    with pytest.raises(ValueError, match=r"is not the plan of a study: its brackets are nested"):
+        StudyResult.load(tmp_path)
+
+
+def test_an_array_without_end_is_refused(tmp_path):
+    text = b"{'descr': '<f8', 'fortran_order': False, 'shape': " + b"(" * 9000
+    head = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+    with zipfile.ZipFile(tmp_path / "p.npz", "w") as archive:
+        archive.writestr("header.npy", head)
+    with pytest.raises(ValueError, match=r"p\.npz is damaged or holds something other than numb"):
+        TaskPrior.load(tmp_path / "p.npz")
+
+
+def test_a_bomb_is_not_unpacked_by_the_command(tmp_path):
+    with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.npy", bytes(50_000_000))
+    found = CliRunner().invoke(main, ["prior", "show", str(tmp_path / "bomb.npz")])
+    assert found.exit_code == 1
+    assert "would unpack to 50000000; nothing in it was read" in found.stderr
+
+
+@pytest.mark.parametrize("load", [TaskPrior.load, load_model])
+def test_a_file_that_is_too_large_is_not_loaded(load, tmp_path):
+    with open(tmp_path / "large", "wb") as stream:
+        stream.truncate(1 << 40)
+    with pytest.raises(ValueError, match=r"large has 1099511627776 bytes, and a file of its kind"):
+        load(tmp_path / "large")
+
+
+@pytest.mark.parametrize("load", [TaskPrior.load, load_model])
+def test_only_files_are_read(load, tmp_path):
+    with pytest.raises(ValueError, match="is a folder, and no file to read"):
+        load(tmp_path)
+    with pytest.raises(FileNotFoundError, match="none"):
+        load(tmp_path / "none")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nodes of POSIX")
+@pytest.mark.parametrize("load", [TaskPrior.load, load_model])
+def test_devices_and_pipes_are_not_read(load, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match=r"pipe is a pipe, and no file to read\. Give the name"):
+        load(tmp_path / "pipe")
+    with pytest.raises(ValueError, match=r"^/dev/zero is a device, and no file to read"):
+        load("/dev/zero")
+    with pytest.raises(ValueError, match=r"^/dev/zero is a device, and no file to read"):
+        files.read_whole("/dev/zero", 100, pipes=True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+def test_a_pipe_is_read_where_it_is_allowed():
+    for content, most in ((b"task,label\n", 100), (b"x" * 60_000, 60_000)):
+        read, write = os.pipe()
+        os.write(write, content)
+        os.close(write)
+        assert files.read_whole(f"/dev/fd/{read}", most, pipes=True) == content
+        os.close(read)
+    read, write = os.pipe()
+    os.write(write, b"x" * 101)
+    os.close(write)
+    with pytest.raises(ValueError, match="more than 100 bytes, and a file of its kind at most 100"):
+        files.read_whole(f"/dev/fd/{read}", 100, pipes=True)
+    os.close(read)
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def write(path):
+    files.write_whole(path, b"content")
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="streams of POSIX")
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/stderr", "/dev/fd/1", "/proc/self/fd/1"])
+@pytest.mark.parametrize("use", [write, files.check_writable])
+def test_streams_are_not_replaced(name, use):
+    with pytest.raises(FileExistsError, match=rf"^{name} is a stream of a process, and is not rep"):
+        use(name)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nodes of POSIX")
+@pytest.mark.parametrize("kind", ["a pipe", "a device"])
+@pytest.mark.parametrize("words", ["prior build t.csv", "calibrate --prior prior.npz"])
+def test_commands_write_to_files_only(words, kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    draw_tasks().write("t.csv")
+    TaskPrior.from_tasks(draw_tasks()).save("prior.npz")
+    try:
+        node = stat.S_IFIFO if kind == "a pipe" else stat.S_IFCHR
+        os.mknod("node", node | 0o600, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("making a device takes a permission")
+    before = os.stat("node")
+    os.symlink("node", "link")
+    # Of a federation the round could not be repeated.
+    with pytest.raises(FileExistsError, match=f"node is {kind}, and is not replaced by a file"):
+        files.check_writable(Path("node"))
+    for name in ("node", "link"):
+        found = CliRunner().invoke(main, [*words.split(), "-o", name])
+        assert found.exit_code == 1
+        assert f"node is {kind}, and is not replaced by a file. Give another" in found.stderr
+    assert (os.stat("node").st_ino, os.stat("node").st_mode) == (before.st_ino, before.st_mode)
+    assert {path.name for path in Path().iterdir()} == {"link", "node", "prior.npz", "t.csv"}
+
+
+def test_names_as_long_as_they_may_be(tmp_path):
+    write(tmp_path / ("x" * 255))
+    assert [path.name for path in tmp_path.iterdir()] == ["x" * 255]
+
+
+STOP = """
+import os, sys, time
+from crossfade import _files
+
+def stop(file):
+    print("now", flush=True)
+    time.sleep(600)
+
+os.fsync = stop
+_files.write_whole(sys.argv[1], b"content")
+"""
+
+
+@pytest.fixture
+def writer(tmp_path):
+    """A process that is about to write ``file``, and never does."""
+    words = [sys.executable, "-c", STOP, str(tmp_path / "file")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "now\n"
+        yield process
+        process.kill()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_what_a_killed_run_left_is_removed_by_the_next(writer, tmp_path):
+    assert len(list(tmp_path.iterdir())) == 1
+    os.kill(writer.pid, signal.SIGKILL)
+    writer.wait()
+    [left] = tmp_path.iterdir()
+    assert left.read_bytes() == b"content"
+    write(tmp_path / "other")
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_what_another_run_is_writing_is_left_alone(writer, tmp_path):
+    [theirs] = tmp_path.iterdir()
+    write(tmp_path / "file")
+    assert set(tmp_path.iterdir()) == {theirs, tmp_path / "file"}
+    assert theirs.read_bytes() == b"content"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nodes of POSIX")
+def test_only_temporary_files_are_removed(tmp_path):
+    (tmp_path / ".crossfade").write_bytes(b"kept")
+    (tmp_path / ".crossfade-folder").mkdir()
+    os.mkfifo(tmp_path / ".crossfade-pipe")
+    (tmp_path / "precious").write_bytes(b"kept")
+    (tmp_path / ".crossfade-link").symlink_to(tmp_path / "precious")
+    (tmp_path / ".crossfade-0123456789abcdef").write_bytes(b"left")
+    before = set(tmp_path.iterdir())
+    write(tmp_path / "file")
+    gone = before - set(tmp_path.iterdir())
+    assert gone == {tmp_path / ".crossfade-0123456789abcdef"}
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_full_disk_leaves_what_was_there(step, tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"before")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, step, full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*file'"):
+        write(tmp_path / "file")
+    monkeypatch.undo()
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"before"]
+
+
+# -- standard output ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tasks = draw_tasks()
+    tasks.write("t.csv")
+    few = tasks.to_frame().head(24).drop(columns=["task", "group", "start"])
+    few.to_csv("few.csv", index=False)
+    TaskPrior.from_tasks(tasks[1:]).save("one.npz")
+    TaskPrior.from_tasks(tasks[:1], feature_scale=TaskPrior.load("one.npz").feature_scale).save(
+        "two.npz"
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "prior build t.csv --made-by me",
+        "prior merge one.npz two.npz",
+        "calibrate --prior one.npz few.csv",
+    ],
+)
+def test_a_file_on_standard_output(words, table):
+    to_file = CliRunner().invoke(main, [*words.split(), "-o", "file"])
+    assert to_file.exit_code == 0, to_file.output
+    to_stdout = CliRunner().invoke(main, [*words.split(), "-o", "-"])
+    assert to_stdout.exit_code == 0
+    assert to_stdout.stdout_bytes == Path("file").read_bytes()
+    # What is said is the same, on standard error.
+    assert to_stdout.stderr == to_file.stderr + to_file.stdout.replace(
+        "Written: file", "Written: -"
+    )
+    assert not Path("-").exists()
+
+
+def test_a_folder_is_not_written_to_standard_output(table):
+    found = CliRunner().invoke(main, ["study", "t.csv", "-o", "-"])
+    assert found.exit_code == 2
+    assert "several files are written; name a folder, such as results" in found.stderr
+    assert not Path("-").exists()
+
+
+def test_predictions_on_standard_output(table):
+    CliRunner().invoke(main, ["calibrate", "--prior", "one.npz", "few.csv", "-o", "model.json"])
+    CliRunner().invoke(main, ["predict", "model.json", "few.csv", "-o", "file.csv"])
+    found = CliRunner().invoke(main, ["predict", "model.json", "few.csv", "-o", "-"])
+    assert found.exit_code == 0
+    assert found.stdout == Path("file.csv").read_text()
+    assert found.stderr.startswith("Balanced accuracy ")
+
+
+if __name__ == "__main__":
+    import warnings
+
+    warnings.simplefilter("error")
+    total = Counter()
+    for kind in KINDS:
+        with tempfile.TemporaryDirectory() as folder:
+            found = flip_bits(kind, Path(folder), int(sys.argv[1]))
+        print(kind, dict(found), flush=True)
+        total += found
+    print("all", total.total(), "believed", total["believed"])

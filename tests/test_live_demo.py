@@ -1,0 +1,97 @@
+"""The person and the prior that ``crossfade live --demo`` plays."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crossfade import HierarchicalBlendClassifier, load_mental_math, read_eegmat
+from crossfade.datasets._live_demo import (
+    PERSON,
+    PRIOR,
+    RECORDING,
+    STEP,
+    load_live_demo,
+    packed,
+    unpacked,
+)
+from crossfade.prior._parts import digests_of_tasks
+from crossfade.signals._online import OnlineFeatures
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return load_live_demo()
+
+
+def features_of(demo, label):
+    online = OnlineFeatures(demo.prior.recipe, filtered=True)
+    return np.stack([one.features for one in online.push(demo.segments[label])])
+
+
+def test_the_demo_is_small():
+    assert RECORDING.stat().st_size < 300_000
+    assert PRIOR.stat().st_size < 100_000
+
+
+def test_the_demo_plays_a_person_who_is_not_in_its_prior(demo):
+    recipe = demo.prior.recipe
+    assert (recipe.filter, recipe.kind, recipe.channels) == (
+        "causal",
+        "log-powers",
+        ("Fz", "Cz", "Pz"),
+    )
+    assert demo.prior.n_tasks == 35
+    assert demo.prior.class_names == ("rest", "arithmetic")
+    assert {label: data.shape for label, data in demo.segments.items()} == {
+        0: (3, 90_000),
+        1: (3, 30_000),
+    }
+    assert demo.prior.feature_names == recipe.feature_names
+
+
+def test_the_demo_learns(demo):
+    rest, arithmetic = (features_of(demo, label) for label in (0, 1))
+    assert (len(rest), len(arithmetic)) == (72, 24)
+    X, y = np.concatenate([rest, arithmetic]), np.repeat([0, 1], [72, 24])
+    few = np.r_[10:18, 72:80]
+    rule = HierarchicalBlendClassifier(demo.prior).fit(X[few], y[few])
+    right = np.delete(rule.predict(X) == y, few)
+    truth = np.delete(y, few)
+    assert np.mean([right[truth == label].mean() for label in (0, 1)]) > 0.75
+
+
+def test_windows_of_the_demo_may_be_played_in_any_order(demo):
+    data = demo.segments[0]
+    mixed = np.concatenate([data[:, 5000:7500], data[:, :2500]], axis=1)
+    online = OnlineFeatures(demo.prior.recipe, filtered=True)
+    found = np.stack([one.features for one in online.push(mixed)])
+    np.testing.assert_allclose(found, features_of(demo, 0)[[4, 5, 0, 1]], rtol=1e-12)
+
+
+def test_packing_loses_rounding_only():
+    samples = 800 * np.random.default_rng(0).standard_normal((2, 500))
+    np.testing.assert_allclose(unpacked(packed(samples)), samples, atol=STEP / 2 + 1e-9)
+    with pytest.raises(ValueError, match="do not fit into 16 bits"):
+        packed(samples * 100)
+
+
+def test_the_demo_is_what_its_script_makes_of_the_recordings(demo, recordings, tmp_path):
+    spec = importlib.util.spec_from_file_location("script", ROOT / "scripts/make_live_demo.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    folder = recordings / "eegmat"
+    for label, data in demo.segments.items():
+        made = script.samples_of(folder, demo.prior.recipe, label)
+        np.testing.assert_allclose(data, made, atol=STEP / 2 + 1e-9)
+    for path in folder.glob(f"{PERSON}_*.edf"):
+        (tmp_path / path.name).symlink_to(path)
+    [person] = read_eegmat(tmp_path, features="log-powers", causal=True)
+    played = np.concatenate([features_of(demo, label) for label in (0, 1)])
+    np.testing.assert_allclose(played, person.X, atol=0.02)
+    digest = digests_of_tasks([person])
+    assert not (demo.prior.parts == digest).all(1).any()
+    assert person.name in [task.name for task in load_mental_math()]

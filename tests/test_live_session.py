@@ -1,0 +1,504 @@
+"""A live session without a page: cues, labels, what is left out, and what is said of it."""
+
+import errno
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from crossfade import LiveCalibration
+from crossfade.live._session import READY, Session
+from crossfade.live._streams import Chunk, Ended, Marker, Note, Row
+from crossfade.signals._online import OnlineFeatures
+from tests.live_world import CHANNELS, RATE, RECIPE, prior_of, signal_of
+
+
+@pytest.fixture(scope="module")
+def prior():
+    return prior_of()
+
+
+class Tape:
+    """A stream that hands over what it was given, a tenth of a second at a time."""
+
+    name, sfreq, channels = "tape", RATE, CHANNELS
+
+    def __init__(self):
+        self.events, self.asked, self.stamp = [], [], 0.0
+
+    def play(self, samples, gap=""):
+        for place in range(0, samples.shape[1], 10):
+            part = samples[:, place : place + 10]
+            self.stamp += part.shape[1] / RATE
+            self.events.append(Chunk(part, self.stamp, gap))
+            gap = ""
+
+    def read(self):
+        return [self.events.pop(0)] if self.events else []
+
+    def ask(self, label):
+        self.asked.append(label)
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def begin(prior):
+    """Begin a session on a tape; its messages, predictions and the model's moment are kept."""
+
+    def make(labels="cues", windows=True, **options):
+        options.setdefault("finish", lambda session: "Finished.")
+        tape = Tape()
+        live = LiveCalibration(prior, folder=options.pop("folder", None))
+        online = OnlineFeatures(RECIPE) if windows else None
+        session = Session(live, tape, online, labels=labels, **options)
+        session.told = []
+        session.tell = session.told.append
+        return session, tape
+
+    return make
+
+
+def play(session, tape, samples, gap=""):
+    tape.play(samples, gap)
+    while tape.events:
+        session.step()
+
+
+def said(session):
+    return [note["text"] for note in session.view.notes]
+
+
+def follow(session, tape, n_cues, seed=0):
+    """Do what so many cues say."""
+    for turn in range(n_cues):
+        assert session.phase == "ready"
+        label = tape.asked[-1]
+        seconds = READY + session.per_cue
+        play(session, tape, signal_of(label, seconds, seed=seed + turn))
+
+
+def test_cues_label_the_windows_within_them(begin):
+    session, tape = begin(per_cue=3)
+    play(session, tape, signal_of("rest", 2.5))
+    assert session.live.windows == ()
+    session.do({"do": "start"})
+    session.step()
+    assert session.message()["left"] == READY
+    follow(session, tape, 2)
+    assert sorted(tape.asked[:2]) == ["rest", "work"]
+    assert session.message()["counts"] == {"rest": 3, "work": 3}
+    # A window begins with its cue, and the next ones follow it.
+    starts = [window.start for window in session.live.windows]
+    first = 2.5 + READY
+    np.testing.assert_allclose(starts[:3], [first, first + 1.0, first + 2.0])
+    np.testing.assert_allclose(np.diff(starts)[2], 1.0 + READY)
+
+
+def test_live_windows_are_those_of_the_recording(begin):
+    session, tape = begin(per_cue=4)
+    session.do({"do": "start"})
+    session.step()
+    samples = signal_of("rest", READY + 4.0)
+    play(session, tape, samples)
+    offline = OnlineFeatures(RECIPE).push(samples[:, round(READY * RATE) :])
+    for window, other in zip(session.live.windows, offline, strict=True):
+        np.testing.assert_allclose(window.features, other.features, rtol=1e-12)
+
+
+def test_the_course_follows_the_windows(begin):
+    session, tape = begin(per_cue=2)
+    session.do({"do": "start"})
+    session.step()
+    follow(session, tape, 2)
+    assert [point["n"] for point in session.view.course] == [0, 1, 2, 3, 4]
+    assert session.view.course[0]["alpha"] < session.view.course[-1]["alpha"]
+    session.do({"do": "undo"})
+    session.step()
+    assert [point["n"] for point in session.view.course] == [0, 1, 2, 3]
+    assert said(session)[-1] == "The last window was taken back."
+
+
+def test_a_session_pauses_when_more_is_not_worth_it(begin):
+    session, tape = begin(per_cue=5)
+    session.live.goal = session.live.goal._replace(least_gain=0.9)
+    session.do({"do": "start"})
+    session.step()
+    follow(session, tape, 2)
+    assert session.phase == "paused"
+    assert session.message()["advice"]["stop"]
+    session.do({"do": "start"})
+    session.step()
+    assert session.phase == "ready"
+
+
+def test_after_calibration_windows_are_predicted(begin):
+    published = []
+    session, tape = begin(
+        per_cue=3, publish=lambda one, stamp: published.append((one, stamp)) or ""
+    )
+    session.do({"do": "start"})
+    session.step()
+    follow(session, tape, 2)
+    session.do({"do": "finish"})
+    session.step()
+    assert (session.phase, said(session)) == ("predicting", ["Finished."])
+    n = len(session.live.windows)
+    play(session, tape, signal_of("rest", 6.0, seed=9))
+    labels = [one["label"] for one, _ in published]
+    assert labels.count("rest") >= 5
+    assert sum(published[0][0]["probabilities"].values()) == pytest.approx(1.0)
+    assert published[-1][1] == pytest.approx(tape.stamp, abs=1.0)
+    assert len(session.live.windows) == n
+
+
+def test_drift_is_watched_while_windows_are_predicted(begin):
+    session, tape = begin(labels="markers")
+    for turn, label in enumerate(("rest", "work") * 3):
+        tape.events.append(Marker(label, tape.stamp))
+        play(session, tape, signal_of(label, 10.0, seed=turn))
+    session.do({"do": "finish"})
+    session.step()
+    # Nothing has changed, whatever the classes.
+    for turn, label in enumerate(("rest", "work", "work")):
+        play(session, tape, signal_of(label, 20.0, seed=20 + turn))
+    assert session.message()["drift"] is None
+    bad = signal_of("rest", 40.0, seed=30)
+    bad[1] *= 20.0
+    play(session, tape, bad)
+    assert "are unlike those before" in session.message()["drift"]
+    # Who goes on with the calibration begins with the windows of it.
+    session.do({"do": "start"})
+    session.step()
+    assert session.message()["drift"] is None
+
+
+# -- what is left out -----------------------------------------------------------------------
+
+
+def test_a_gap_leaves_its_window_out(begin):
+    session, tape = begin(per_cue=3)
+    session.do({"do": "start"})
+    session.step()
+    play(session, tape, signal_of("rest", READY + 1.5))
+    play(session, tape, signal_of("rest", 2.5), gap="0.4 s of samples are missing.")
+    usable = [window.usable for window in session.live.windows]
+    assert usable == [True, False, True]
+    assert session.live.windows[1].note == "Left out: 0.4 s of samples are missing."
+    assert said(session) == ["0.4 s of samples are missing. The window is left out."]
+    assert session.message()["left_out"] == 1
+
+
+def test_a_flat_channel_leaves_windows_out_and_is_said(begin):
+    session, tape = begin(per_cue=3, clock=itertools.count().__next__)
+    session.do({"do": "start"})
+    session.step()
+    samples = signal_of("rest", READY + 3.0)
+    samples[1, round((READY + 1.0) * RATE) :] = 5.0
+    play(session, tape, samples)
+    assert [window.usable for window in session.live.windows] == [True, False, False]
+    assert "Left out: Pz is flat." in said(session)
+    assert "Pz is flat: look at the electrode and its cable." in said(session)
+    pictures = [one for one in session.told if one["kind"] == "signal" and "quality" in one]
+    assert [channel["state"] for channel in pictures[-1]["quality"]] == ["good", "flat"]
+    play(session, tape, signal_of("rest", 2.0))
+    assert said(session)[-1] == "All channels have a signal again."
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
+def test_missing_samples_are_drawn_and_said(begin, value):
+    session, tape = begin(per_cue=3, clock=itertools.count().__next__)
+    session.do({"do": "start"})
+    session.step()
+    samples = signal_of("rest", READY + 3.0)
+    samples[1, round((READY + 1.0) * RATE) :] = value
+    play(session, tape, samples)
+    assert [window.usable for window in session.live.windows] == [True, False, False]
+    for message in session.told:
+        json.dumps(message, allow_nan=False)
+    pictures = [one for one in session.told if one["kind"] == "signal" and "quality" in one]
+    assert [channel["state"] for channel in pictures[-1]["quality"]] == ["good", "missing"]
+    # A sample that is missing is drawn as a gap.
+    assert set(pictures[-1]["samples"][1]) == {None}
+    assert None not in pictures[-1]["samples"][0]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300, 1e12])
+def test_samples_that_are_none_leave_out_the_predictions_of_their_windows(begin, value):
+    published = []
+    session, tape = begin(
+        per_cue=3, reject=1e6, publish=lambda one, at: published.append(one) or ""
+    )
+    session.do({"do": "finish"})
+    session.step()
+    samples = signal_of("rest", 4.0)
+    samples[0, 130:140] = value
+    play(session, tape, samples)
+    assert [one["label"] is None for one in published] == [False, True, False, False]
+    for message in (*session.told, *published):
+        json.dumps(message, allow_nan=False)
+
+
+def test_lines_too_far_from_the_crowd_are_left_out(begin, prior):
+    published = []
+    session, tape = begin(
+        labels="lines", windows=False, publish=lambda one, at: published.append(one) or ""
+    )
+    tape.sfreq = None
+    near, far = np.zeros(prior.n_features_in), np.full(prior.n_features_in, 1e200)
+    tape.events = [Row(near, "rest"), Row(far, "work"), Row(near, "work")]
+    while tape.events:
+        session.step()
+    assert [window.usable for window in session.live.windows] == [True, False, True]
+    assert said(session)[0] == (
+        "Left out: its features are out of all proportion to the crowd's. Check the signal and its "
+        "units."
+    )
+    assert session.message()["counts"] == {"rest": 1, "work": 1}
+    session.do({"do": "finish"})
+    tape.events = [Row(np.array([1e308, -1e308] * 3), None), Row(near, None)]
+    while tape.events:
+        session.step()
+    assert [one["label"] is None for one in published] == [True, False]
+    assert "beyond what a number can hold" in published[0]["note"]
+
+
+def test_artefacts_are_left_out_by_their_range(begin):
+    session, tape = begin(per_cue=3, reject=150.0)
+    session.do({"do": "start"})
+    session.step()
+    samples = signal_of("rest", READY + 3.0)
+    samples[0, round((READY + 1.4) * RATE)] += 400.0
+    play(session, tape, samples)
+    assert [window.usable for window in session.live.windows] == [True, False, True]
+    assert session.live.windows[1].note.startswith("Left out: Fz ranges over 4")
+
+
+def test_a_full_disk_pauses(begin, monkeypatch):
+    session, tape = begin(per_cue=3)
+    session.do({"do": "start"})
+    session.step()
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session.live, "add", full)
+        play(session, tape, signal_of("rest", READY + 2.0))
+    assert session.phase == "paused"
+    assert said(session) == [
+        "The last window could not be kept: No space left on device. Make room on the disk, then "
+        "go on."
+    ]
+    session.do({"do": "start"})
+    session.step()
+    play(session, tape, signal_of("rest", READY + 3.0))
+    assert len(session.live.windows) == 3
+
+
+@pytest.mark.parametrize("at", ["the end of the stream", "the key"])
+def test_a_calibration_that_could_not_be_written_can_be_finished_again(begin, at):
+    calls = []
+
+    def finish(session):
+        calls.append(len(session.live.windows))
+        if len(calls) == 1:
+            raise OSError(errno.ENOSPC, "No space left on device", "model.json")
+        return "Finished."
+
+    session, tape = begin(labels="markers", finish=finish)
+    tape.events = [Marker("rest", 0.0)]
+    play(session, tape, signal_of("rest", 3.0))
+    if at == "the key":
+        session.do({"do": "finish"})
+    else:
+        tape.events = [Ended("The recording has ended.")]
+    session.step()
+    assert session.phase == "paused"
+    assert said(session)[-1] == (
+        "Model and report could not be written: No space left on device. Every window is kept. "
+        "Make room on the disk, then finish again."
+    )
+    session.do({"do": "finish"})
+    session.step()
+    assert (session.phase, said(session)[-1]) == ("predicting", "Finished.")
+    assert calls == [3, 3]
+
+
+# -- labels ---------------------------------------------------------------------------------
+
+
+def test_markers_name_the_class_of_what_follows(begin):
+    session, tape = begin(labels="markers")
+    assert session.phase == "recording"
+    tape.events.append(Marker("rest", 0.5))
+    play(session, tape, signal_of("rest", 3.5))
+    tape.events.append(Marker("1", 3.5))
+    play(session, tape, signal_of("work", 2.5))
+    # The first window and the fourth hold the moment of a marker.
+    assert [window.label for window in session.live.windows] == [0, 0, 1, 1]
+    assert [window.start for window in session.live.windows] == [1.0, 2.0, 4.0, 5.0]
+
+
+def test_many_markers_at_once_lose_no_label(begin):
+    """As of a recording that is played fast, or a machine that was busy."""
+    session, tape = begin(labels="markers")
+    labels = np.random.default_rng(0).integers(2, size=60).tolist()
+    tape.events += [Marker(str(label), float(second)) for second, label in enumerate(labels)]
+    samples = np.concatenate(
+        [signal_of(("rest", "work")[label], 1.0, seed=n) for n, label in enumerate(labels)], axis=1
+    )
+    tape.events.append(Chunk(samples, 60.0 - 1.0 / RATE))
+    while tape.events:
+        session.step()
+    assert [window.label for window in session.live.windows] == labels
+
+
+def test_a_marker_that_comes_late_holds_from_its_time_on(begin):
+    session, tape = begin(labels="markers")
+    tape.events += [Marker("work", 2.0), Marker("rest", 0.0)]
+    tape.events.append(Chunk(signal_of("rest", 4.0), 4.0 - 1.0 / RATE))
+    while tape.events:
+        session.step()
+    assert [window.label for window in session.live.windows] == [0, 0, 1, 1]
+
+
+def test_a_window_that_began_in_a_pause_is_left_alone(begin):
+    session, tape = begin(labels="keys")
+    play(session, tape, signal_of("rest", 1.5))
+    session.do({"do": "pause"})
+    session.step()
+    play(session, tape, signal_of("rest", 1.0))
+    session.do({"do": "start"})
+    session.step()
+    play(session, tape, signal_of("rest", 2.5))
+    assert [window.start for window in session.live.windows] == [0.0, 3.0, 4.0]
+
+
+def test_a_marker_is_shown_before_its_samples_come(begin):
+    session, tape = begin(labels="markers")
+    play(session, tape, signal_of("rest", 0.5))
+    tape.events = [Marker("work", 0.6)]
+    session.step()
+    assert session.message()["cue"] == "work"
+
+
+def test_a_marker_nobody_knows_is_said_and_ends_the_label(begin):
+    session, tape = begin(labels="markers")
+    tape.events += [Marker("rest", 0.0)]
+    play(session, tape, signal_of("rest", 2.0))
+    tape.events += [Marker("blink", 2.0)]
+    play(session, tape, signal_of("rest", 2.0))
+    assert [window.label for window in session.live.windows] == [0, 0, None, None]
+    assert said(session) == [
+        "The marker 'blink' is no class of the prior: those are rest, work. Windows after it have "
+        "no label until the next one that is."
+    ]
+
+
+def test_keys_label_windows_that_are_there(begin):
+    session, tape = begin(labels="keys")
+    play(session, tape, signal_of("rest", 2.0))
+    session.do({"do": "label", "window": 1, "label": "rest"})
+    session.do({"do": "label", "window": 0, "label": "nonsense"})
+    session.do({"do": "label", "window": 7, "label": "rest"})
+    session.do({"do": "dance"})
+    session.step()
+    assert [window.label for window in session.live.windows] == [None, 0]
+    assert said(session)[0] == "The window 2 is one of rest now."
+    assert "nonsense" in said(session)[1]
+    assert said(session)[2] == (
+        "Window 7 is gone, or never was: there are 2. Nothing was labelled."
+    )
+
+
+def test_lines_of_features_bring_their_labels(begin, prior):
+    session, tape = begin(labels="lines", windows=False)
+    tape.sfreq = None
+    row = np.zeros(prior.n_features_in)
+    tape.events = [Row(row, "rest"), Row(row, None), Row(row, "play"), Row(row, "1"), Note("Hm.")]
+    while tape.events:
+        session.step()
+    assert [window.label for window in session.live.windows] == [0, None, None, 1]
+    assert said(session)[0].startswith("The label 'play' is no class of the prior")
+    assert said(session)[1] == "Hm."
+
+
+def test_a_line_without_a_label_does_not_inherit_the_last(begin, prior):
+    session, tape = begin(labels="keys", windows=False)
+    row = np.zeros(prior.n_features_in)
+    tape.events = [Row(row, "rest"), Row(row, None), Row(row, "1"), Row(row, None)]
+    while tape.events:
+        session.step()
+    session.do({"do": "label", "window": 3, "label": "rest"})
+    session.step()
+    tape.events = [Row(row, None)]
+    session.step()
+    assert [window.label for window in session.live.windows] == [0, None, 1, 0, None]
+
+
+def test_cues_for_lines_leave_out_the_one_that_began_before(begin, prior):
+    session, tape = begin(labels="cues", windows=False, per_cue=2)
+    row = np.zeros(prior.n_features_in)
+    session.do({"do": "start"})
+    session.step()
+    for _ in range(3):
+        tape.events = [Row(row, None)]
+        session.step()
+    assert len(session.live.windows) == 2
+    assert session.phase == "ready"
+
+
+# -- the page comes and goes ----------------------------------------------------------------
+
+
+def test_a_closed_page_pauses_cues_until_it_is_back(begin):
+    session, tape = begin(per_cue=3)
+    session.do({"do": "start"})
+    session.step()
+    play(session, tape, signal_of("rest", READY + 1.2))
+    session.do({"do": "left"})
+    session.step()
+    assert session.phase == "paused"
+    assert said(session) == [
+        "The page was closed, so the session paused. It goes on when a page is opened, or one that "
+        "watches takes control."
+    ]
+    play(session, tape, signal_of("rest", 3.0))
+    assert len(session.live.windows) == 1
+    session.do({"do": "back"})
+    session.step()
+    assert session.phase == "ready"
+    follow(session, tape, 1)
+    assert len(session.live.windows) == 4
+
+
+def test_a_pause_by_hand_stays(begin):
+    session, _ = begin()
+    for command, phase in (("start", "ready"), ("pause", "paused"), ("back", "paused")):
+        session.do({"do": command})
+        session.step()
+        assert session.phase == phase
+
+
+def test_markers_go_on_without_a_page(begin):
+    session, _ = begin(labels="markers")
+    session.do({"do": "left"})
+    session.step()
+    assert session.phase == "recording"
+
+
+def test_a_stream_that_ends_finishes_the_calibration(begin):
+    session, tape = begin(labels="markers")
+    tape.events = [Marker("rest", 0.0)]
+    play(session, tape, signal_of("rest", 2.0))
+    tape.events = [Ended("The recording has ended."), Ended("The recording has ended.")]
+    session.step()
+    session.step()
+    assert session.phase == "predicting"
+    assert said(session) == ["The recording has ended.", "Finished."]
+    session.do({"do": "start"})
+    session.step()
+    assert said(session)[-1] == "The stream has ended, so that no more windows can come."

@@ -1,0 +1,146 @@
+"""Formulas of the documentation as MathML: what is converted, and what is refused."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture
+def mathml(monkeypatch):
+    pytest.importorskip("latex2mathml")
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(DOCS / "_ext")
+    yield pytest.importorskip("mathml")
+    del sys.modules["mathml"]
+
+
+def test_a_fraction_has_two_parts(mathml):
+    markup = mathml.as_markup(mathml.to_tree(r"\frac{1}{n}"))
+    assert "<mfrac><mrow><mn>1</mn></mrow><mrow><mi>n</mi></mrow></mfrac>" in markup
+
+
+def test_what_html_reads_as_markup_is_escaped(mathml):
+    assert "<mo>&lt;</mo>" in mathml.as_markup(mathml.to_tree("a < b"))
+
+
+def test_bars_open_and_close(mathml):
+    bars = [bar for bar in mathml.to_tree(r"= \lvert x\rvert^2").iter("mo") if bar.text == "|"]
+    assert [bar.get("form") for bar in bars] == ["prefix", "postfix"]
+
+
+@pytest.mark.parametrize(
+    ("tex", "sign", "tag"),
+    [
+        (r"\arg\min_{a} R", "min", "munder"),
+        (r"\left(\sum_j x_j\right)", "∑", "munder"),
+        (r"\prod_{i=1}^{M} x", "∏", "munderover"),
+    ],
+)
+def test_limits_stand_below(mathml, tex, sign, tag):
+    [limits] = [e for e in mathml.to_tree(tex, "block").iter(tag) if e[0].text == sign]
+    assert limits[0].get("movablelimits") == "true"
+
+
+def test_signs_of_a_number_stand_close_and_those_between_terms_apart(mathml):
+    first, second = (sign for sign in mathml.to_tree("a = -b - c").iter("mo") if sign.text in "-−")
+    assert (first.get("form"), first.get("rspace")) == ("prefix", "0")
+    assert second.get("form") is None
+
+
+def test_functions_are_spaced_as_in_tex(mathml):
+    tree = mathml.to_tree(r"\log(x) + c\operatorname{tr} S")
+    log, trace = (sign for sign in tree.iter("mo") if sign.text.isalpha())
+    assert (log.get("lspace"), log.get("rspace")) == ("0", "0")
+    assert (trace.get("lspace"), trace.get("rspace")) == (mathml.THIN, mathml.THIN)
+
+
+@pytest.mark.parametrize("environment", ["aligned", "split", "align", "gathered"])
+def test_lines_are_rows_without_numbers(mathml, environment):
+    tex = rf"\begin{{{environment}}} a &= b \\ c &= d \end{{{environment}}}"
+    tree = mathml.to_tree(tex, "block")
+    assert len(list(tree.iter("mtr"))) == 2
+    assert "(1)" not in "".join(tree.itertext())
+
+
+def test_a_long_formula_may_be_broken_after_signs(mathml):
+    pieces = mathml.in_pieces(mathml.to_tree(r"R^2 = -\frac{ab}{cd} + \sqrt{(ef+1)^2 - 4s} = a"))
+    assert ["".join(piece.itertext())[-1] for piece in pieces] == ["=", "+", "=", "a"]
+    assert pieces[0][0][-1].get("form") == "infix"
+
+
+def test_a_short_formula_stays_in_one_piece(mathml):
+    assert len(mathml.in_pieces(mathml.to_tree("d = 2, n = 3"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("tex", "message"),
+    [
+        (r"\foo x", r"\\foo is not known"),
+        (r"\frac{1}", "a part is missing"),
+        ("a & b", "& is not known"),
+        (r"\left( a", "ExtraLeftOrMissingRight"),
+    ],
+)
+def test_what_cannot_be_shown_as_meant_is_refused(mathml, tex, message):
+    with pytest.raises(mathml.FormulaError, match=message):
+        mathml.to_tree(tex)
+
+
+# -- on a page ------------------------------------------------------------------------------
+
+PAGE = """
+Title
+=====
+
+Of :math:`x < 1`, by :eq:`one`:
+
+.. math:: a = b \\tag{7}
+
+.. math::
+   :label: one
+
+   a = \\frac{b}{c}
+"""
+
+
+@pytest.fixture
+def build(mathml, tmp_path):
+    """Builds one page; returns its text, and what Sphinx warned of."""
+
+    from sphinx.application import Sphinx
+
+    def built(page):
+        (tmp_path / "index.rst").write_text(page)
+        said = io.StringIO()
+        settings = {"extensions": ["mathml"], "html_math_renderer": "mathml"}
+        app = Sphinx(
+            tmp_path, None, tmp_path / "out", tmp_path / "trees", "html", settings,
+            status=None, warning=said,
+        )  # fmt: skip
+        app.build()
+        return (tmp_path / "out" / "index.html").read_text(), said.getvalue()
+
+    return built
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
+def test_a_page_shows_formulas_with_tags_and_numbers(build):
+    text, said = build(PAGE)
+    assert said == ""
+    assert text.count("<math") == 3
+    assert 'id="equation-7">(7)' in text
+    assert '<span class="eqno">(1)' in text
+    assert 'href="#equation-one"' in text
+    assert "mathjax" not in text.lower()
+    assert "\\tag" not in text
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
+def test_a_formula_that_fails_is_a_warning_that_names_its_place(build):
+    text, said = build("Title\n=====\n\nOf :math:`\\foo`.\n")
+    assert "index.rst:4: WARNING: This formula has no MathML: \\foo is not known" in said
+    assert "<code>\\foo</code>" in text

@@ -1,0 +1,444 @@
+"""The same person tomorrow: a prior that knows somebody's earlier session."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from crossfade import (
+    CalibrationStudy,
+    HierarchicalBlendClassifier,
+    LiveCalibration,
+    Recipe,
+    Task,
+    TaskPrior,
+    TaskSet,
+    load_model,
+)
+from crossfade.cli import main
+from crossfade.datasets import make_matb_like
+from crossfade.exceptions import PriorMismatchError
+from crossfade.live import earlier_task
+from crossfade.prior._sessions import Sessions
+from crossfade.study._splits import draw_splits, generator_for
+
+
+def people(n_people, n_sessions=2, *, effect=0.3, d=3, n_each=200, seed=0):
+    """Sessions of people whose class means differ by person, and less by session."""
+    rng = np.random.default_rng(seed)
+    tasks = []
+    for person in range(n_people):
+        own = rng.normal(0.0, 1.0, (2, d)) + np.array([[-0.7], [0.7]])
+        for session in range(n_sessions):
+            means = own + effect * rng.normal(size=(2, d))
+            y = np.repeat([0, 1], n_each)
+            X = means[y] + rng.normal(size=(2 * n_each, d))
+            tasks.append(Task(X, y, f"p{person}-{session}", f"p{person}"))
+    return tasks
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    return people(16)
+
+
+@pytest.fixture(scope="module")
+def prior(tasks):
+    return TaskPrior.from_tasks(tasks[2:], feature_scale=[1.0, 2.0, 0.5], replay=False)
+
+
+def theta(task, scale):
+    means = [np.asarray(task.X)[task.y == name].mean(0) / scale for name in (0, 1)]
+    return np.concatenate(means)
+
+
+# -- what sessions differ by ----------------------------------------------------------------------
+
+
+def test_sums_are_those_of_a_loop(tasks, prior):
+    expected = np.zeros((6, 6))
+    for place in range(2, len(tasks), 2):
+        first, second = (theta(one, prior.feature_scale) for one in tasks[place : place + 2])
+        expected += np.outer(second - first, second - first) / 2.0
+    assert prior.sessions.n_differences == 15.0
+    np.testing.assert_allclose(prior.sessions.outer_sum, expected, rtol=1e-10)
+
+
+def test_three_sessions_are_two_differences():
+    some = people(4, 3)
+    sessions = TaskPrior.from_tasks(some, feature_scale=None, replay=False).sessions
+    expected = sum(
+        2.0 * np.cov([theta(one, 1.0) for one in some[first : first + 3]], rowvar=False)
+        for first in range(0, 12, 3)
+    )
+    assert sessions.n_differences == 8.0
+    np.testing.assert_allclose(sessions.outer_sum, expected, rtol=1e-10)
+
+
+def test_nobody_came_twice(tasks):
+    alone = TaskPrior.from_tasks(tasks[::2], replay=False)
+    assert alone.sessions is None
+    assert "sessions" not in alone.holds
+    nameless = [replace(one, group=None) for one in tasks]
+    assert TaskPrior.from_tasks(nameless, replay=False).sessions is None
+    assert TaskPrior.from_tasks(tasks, class_means=False, replay=False).sessions is None
+
+
+def test_merging_adds_the_sums(tasks):
+    def of(some):
+        return TaskPrior.from_tasks(some, feature_scale=[1.0, 2.0, 0.5], replay=False)
+
+    whole, merged = of(tasks), of(tasks[:10]) + of(tasks[10:])
+    assert merged.sessions.n_differences == whole.sessions.n_differences
+    np.testing.assert_allclose(merged.sessions.outer_sum, whole.sessions.outer_sum, rtol=1e-12)
+    once = of(tasks[10::2])
+    assert (of(tasks[:10]) + once).sessions == of(tasks[:10]).sessions
+    assert (once + of(tasks[:10])).sessions == of(tasks[:10]).sessions
+
+
+def test_who_shares_less_leaves_sessions_out(prior):
+    assert "sessions" in prior.holds
+    assert prior.without("sessions").sessions is None
+    assert prior.without("class_means").sessions is None
+    assert prior.update(np.eye(3)).sessions is None
+
+
+def test_a_release_leaves_sessions_out(prior, tmp_path):
+    pytest.importorskip("opendp")
+    assert prior.released(4.0, 1e-5, ledger=tmp_path / "l.json").sessions is None
+
+
+# -- the law of the next session ------------------------------------------------------------------
+
+
+def plain_law(prior, earlier):
+    """Mean and covariance of class means today, by conditioning one large normal vector."""
+    crowd, s = prior.class_means.population, len(earlier)
+    turn = np.kron([[1.0, -1.0], [1.0, 1.0]], crowd.unwhiten)
+    whole = turn @ crowd.covariance.reshape(6, 6) @ turn.T
+    mean = turn @ crowd.mean.ravel()
+    tight = replace(prior, class_means=replace(prior.class_means, person=None))
+    shared = whole - _effect(tight, whole, turn)
+    big = np.kron(np.ones((s + 1, s + 1)), shared) + np.kron(np.eye(s + 1), whole - shared)
+    within = crowd.unwhiten @ crowd.unwhiten.T
+    seen = slice(6, None)
+    noise = [
+        np.kron(np.diag(crowd.mean_noise(np.bincount(one.y).astype(float))), within)
+        for one in earlier
+    ]
+    inner = big[seen, seen].copy()
+    for place, one in enumerate(noise):
+        inner[6 * place : 6 * place + 6, 6 * place : 6 * place + 6] += one
+    away = np.concatenate([theta(one, prior.feature_scale) for one in earlier]) - np.tile(mean, s)
+    gain = np.linalg.solve(inner, big[seen, :6]).T
+    return mean + gain @ away, whole - gain @ big[seen, :6]
+
+
+def _effect(prior, whole, turn):
+    """B_w in class means: a tenth of the whole where nobody has two sessions."""
+    from crossfade.prior._person import _of_session
+
+    if prior.sessions is None:
+        return 0.1 * whole
+    return turn @ _of_session(prior.class_means.population, prior.sessions) @ turn.T
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("n_sessions", [1, 3])
+def test_the_law_is_a_normal_vector_conditioned(prior, known, n_sessions):
+    crowd = prior if known else prior.without("sessions")
+    earlier = people(1, n_sessions, n_each=7, seed=5)
+    person = crowd.for_person(earlier).class_means.person
+    mean, covariance = plain_law(crowd, earlier)
+    np.testing.assert_allclose(person.mean, mean, rtol=1e-9)
+    np.testing.assert_allclose(person.covariance, covariance, rtol=1e-8, atol=1e-10)
+    assert person.guessed is not known
+    assert person.n_sessions == n_sessions
+    assert person.dof == n_sessions * 12.0
+
+
+def test_what_a_session_changes_is_learnt():
+    """Sums over many people find the covariance that made the sessions."""
+    for effect in (0.2, 0.6):
+        crowd = TaskPrior.from_tasks(
+            people(300, effect=effect, n_each=50, seed=3), feature_scale=None, replay=False
+        )
+        whole = crowd.class_means.population
+        turn = np.kron([[1.0, -1.0], [1.0, 1.0]], whole.unwhiten)
+        found = _effect(crowd, turn @ whole.covariance.reshape(6, 6) @ turn.T, turn)
+        # The means of 50 windows have a variance of their own.
+        expected = (effect**2 + 1.0 / 50.0) * np.eye(6)
+        assert np.abs(found - expected).max() < 5.0 * expected[0, 0] * np.sqrt(2.0 / 300.0)
+
+
+def test_sessions_that_never_differ_and_those_that_always_do(tasks, prior):
+    """The more a session changes, the less an earlier one says."""
+    crowd = prior.class_means.population
+    turn = np.kron([[1.0, -1.0], [1.0, 1.0]], crowd.unwhiten)
+    mean = turn @ crowd.mean.ravel()
+    own = theta(tasks[0], prior.feature_scale)
+    tiny, huge = (
+        replace(prior, sessions=Sessions(1e9, level * np.eye(6))).for_person(tasks[0])
+        for level in (1e-3, 1e12)
+    )
+    assert np.abs(tiny.class_means.person.mean - own).max() < 0.1
+    np.testing.assert_allclose(huge.class_means.person.mean, mean, atol=1e-9)
+
+
+def test_earlier_windows_count_for_the_covariance(tasks, prior):
+    person = prior.for_person(tasks[0])
+    X, y = np.asarray(tasks[0].X) / prior.feature_scale, np.asarray(tasks[0].y)
+    apart = np.concatenate([X[y == name] - X[y == name].mean(0) for name in (0, 1)])
+    np.testing.assert_allclose(person.class_means.person.scatter, apart.T @ apart, rtol=1e-10)
+    law = person.class_means.population
+    np.testing.assert_allclose(
+        law.own_scatter, law.whiten.T @ apart.T @ apart @ law.whiten, rtol=1e-10
+    )
+
+
+def test_a_returning_person_is_better_off():
+    """Over people, with no label and with two of each class."""
+    tasks = make_matb_like(n_participants=24, random_state=7)
+    gains = []
+    for place in range(0, len(tasks), 2):
+        others = [one for one in tasks if one.group != tasks[place].group]
+        crowd = TaskPrior.from_tasks(others, replay=False)
+        today = tasks[place + 1]
+        few = np.concatenate([np.flatnonzero(today.y == name)[:2] for name in (0, 1)])
+        scores = []
+        for prior in (crowd, crowd.for_person(tasks[place])):
+            rule = HierarchicalBlendClassifier(prior).start()
+            scores.append([rule.score(today.X, today.y)])
+            scores[-1].append(rule.fit(today.X[few], today.y[few]).score(today.X, today.y))
+        gains.append(np.diff(scores, axis=0)[0])
+    mean, error = np.mean(gains, 0), np.std(gains, 0) / np.sqrt(len(gains))
+    assert (mean > 2.0 * error).all()
+
+
+def test_only_the_hierarchical_blend_knows_the_person(tasks, prior):
+    person = prior.for_person(tasks[0])
+    np.testing.assert_array_equal(person.mean_direction, prior.mean_direction)
+    assert person.n_tasks == prior.n_tasks
+
+
+def test_classes_the_other_way_round(tasks, prior):
+    turned = prior.for_person(tasks[0]).reversed()
+    other = prior.reversed()
+    about = replace(tasks[0], y=1 - np.asarray(tasks[0].y))
+    expected = other.for_person(about)
+    for name in ("mean", "covariance", "scatter"):
+        np.testing.assert_allclose(
+            getattr(turned.class_means.person, name),
+            getattr(expected.class_means.person, name),
+            rtol=1e-8,
+            atol=1e-10,
+        )
+
+
+# -- files, cards and refusals --------------------------------------------------------------------
+
+
+def test_a_file_keeps_it(tasks, prior, tmp_path):
+    person = prior.for_person(tasks[:2])
+    person.save(tmp_path / "mine.npz")
+    again = TaskPrior.load(tmp_path / "mine.npz")
+    assert again == person
+    assert again.sessions == prior.sessions
+    assert again.class_means.person == person.class_means.person
+    assert again != prior
+    rows = np.asarray(tasks[1].X)
+    mine, theirs = (HierarchicalBlendClassifier(one).start() for one in (person, again))
+    np.testing.assert_array_equal(mine.decision_function(rows), theirs.decision_function(rows))
+
+
+def test_card_and_summary_say_for_whom(tasks, prior):
+    assert "how sessions of one person differ" in prior.summary()
+    person = prior.for_person(tasks[0])
+    assert "the class means of one person" in person.card()
+    assert "for one person an earlier session\n" in person.summary()
+    assert "the class means of one person" not in prior.card()
+    guess = prior.without("sessions").for_person(tasks[:2]).summary()
+    assert "2 earlier sessions; nobody of the crowd has two, so that it is a guess" in guess
+
+
+def test_a_prior_for_one_person_is_for_nobody_else(tasks, prior):
+    person = prior.for_person(tasks[0])
+    for refused in (
+        lambda: person + prior,
+        lambda: prior.without("parts") + person.without("parts"),
+        lambda: person.update(np.eye(3)),
+        lambda: person.released(1.0, 1e-5),
+        lambda: person.for_person(tasks[1]),
+    ):
+        with pytest.raises(ValueError, match=r"made for one person .* neither merged, updated"):
+            refused()
+
+
+def test_sessions_that_do_not_fit_are_refused(tasks, prior):
+    with pytest.raises(ValueError, match=r"holds no class means, .* TaskPrior\.from_tasks"):
+        prior.without("class_means").for_person(tasks[0])
+    with pytest.raises(ValueError, match="needs an earlier session of the person; got none"):
+        prior.for_person([])
+    first = tasks[0]
+    with pytest.raises(PriorMismatchError, match=r"does not fit the prior\. There are 2 features"):
+        prior.for_person(Task(first.X[:, :2], first.y))
+    with pytest.raises(PriorMismatchError, match="Label 2 is not of the prior's classes"):
+        prior.for_person(Task(first.X, first.y + 1))
+    with pytest.raises(PriorMismatchError, match="There is no window of class 1"):
+        prior.for_person(Task(first.X[:9], first.y[:9]))
+    recipe = Recipe("beats", 100.0, ("ECG",), 30.0, beats=("a", "b", "c"))
+    with pytest.raises(PriorMismatchError, match=r"these windows are .*60 s.*; the prior's are"):
+        replace(prior, recipe=recipe).for_person(
+            replace(first, recipe=replace(recipe, window=60.0))
+        )
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value", "message"),
+    [
+        ("sessions", "outer_sum", np.eye(5), "must fit 3 features"),
+        ("sessions", "outer_sum", -np.eye(6), "sessions.outer_sum"),
+        ("sessions", "n_differences", 0.0, "n_differences must be"),
+        ("sessions", "n_differences", 1e9, "n_differences must be"),
+        ("person", "mean", np.zeros(5), "person.mean"),
+        ("person", "mean", np.full(6, np.nan), "person.mean"),
+        ("person", "covariance", -np.eye(6), "person.covariance"),
+        ("person", "scatter", np.eye(6), "must fit 3 features"),
+        ("person", "dof", -1.0, "person.dof must be"),
+        ("person", "n_sessions", 0, "person.n_sessions must be"),
+        ("person", "guessed", 1, "guessed must be true or false"),
+    ],
+)
+def test_files_that_cannot_be_are_refused(tasks, prior, part, name, value, message):
+    fields = prior.for_person(tasks[0])._file_fields()
+    held = fields[part] if part == "sessions" else fields["class_means"][part]
+    held[name] = value
+    with pytest.raises((ValueError, TypeError), match=message):
+        TaskPrior._of_file_fields(fields)
+
+
+def test_raw_windows_go_through_the_transform(tasks):
+    from sklearn.preprocessing import StandardScaler
+
+    crowd = TaskPrior.from_tasks(TaskSet(tasks[2:]), transform=StandardScaler(), replay=False)
+    person = crowd.for_person(tasks[0])
+    inside = replace(crowd, transform=None)
+    [moved] = crowd.transform.of_tasks([tasks[0]])
+    expected = inside.for_person(moved).class_means.person
+    assert person.class_means.person == expected
+
+
+# -- studies of next sessions ---------------------------------------------------------------------
+
+
+def studied(tasks, **options):
+    settings = {"methods": ["hierarchical", "posterior"], "budgets": [0, 2], "n_splits": 3}
+    settings |= {"splits": "next-session", "random_state": 0, "forecasts": False}
+    return CalibrationStudy(tasks, **settings | options)
+
+
+def test_targets_are_later_sessions_and_only_class_means_know_the_earlier(tasks):
+    rows = studied(tasks).run().rows
+    assert sorted(rows.task.unique()) == sorted(one.name for one in tasks[1::2])
+    same = studied(tasks, splits="consecutive").run().rows
+    same = same[same.task.isin(rows.task)].reset_index(drop=True)
+    # The same windows are labelled.
+    for name in ("task", "method", "budget", "split", "n_labelled"):
+        np.testing.assert_array_equal(rows[name], same[name])
+    directions = (rows.method == "posterior") & (rows.budget == 2)
+    np.testing.assert_array_equal(rows[directions].log_loss, same[directions].log_loss)
+    means = rows.method == "hierarchical"
+    assert (rows[means].log_loss != same[means].log_loss).all()
+    assert rows[means].log_loss.mean() < same[means].log_loss.mean()
+
+
+@pytest.mark.parametrize("n_labelled", [0, 2])
+def test_a_study_has_the_prior_of_the_person(n_labelled):
+    tasks = people(6, 3, n_each=20)
+    rows = studied(tasks, budgets=[n_labelled], n_splits=1).run().rows
+    crowd = TaskPrior.from_tasks(tasks[3:], replay=False)
+    for place in (1, 2):
+        today = tasks[place]
+        rule = HierarchicalBlendClassifier(crowd.for_person(tasks[:place])).start()
+        rng = generator_for(0, today.name, n_labelled, "splits")
+        splits = draw_splits(np.asarray(today.y), n_labelled, 1, "consecutive", rng)
+        if n_labelled:
+            rule.fit(today.X[splits.labelled[0]], splits.label)
+        expected = rule.score(today.X[splits.test[0]], splits.truth)
+        found = rows[(rows.task == today.name) & (rows.method == "hierarchical")]
+        assert found.accuracy.item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_studies_that_cannot_be_are_refused(tasks):
+    with pytest.raises(ValueError, match="needs people with two sessions or more; all 16 tasks"):
+        studied(tasks[::2])
+    three = [replace(one, y=np.arange(len(one.y)) % 3) for one in tasks]
+    with pytest.raises(ValueError, match=r"\(next-session\) is for two classes, .* have 3"):
+        studied(three, methods=["hierarchical"])
+
+
+# -- live, and the command ------------------------------------------------------------------------
+
+
+def test_an_earlier_session_is_read_from_its_folder(tasks, prior, tmp_path):
+    named = replace(prior, feature_names=("a", "b", "c"))
+    live = LiveCalibration(named, folder=tmp_path / "monday")
+    for place in (0, 1, 200, 201):
+        live.add(tasks[0].X[place], tasks[0].y[place])
+    live.add(tasks[0].X[2])
+    live.add(np.full(3, np.nan), 1, usable=False)
+    live.close()
+    task = earlier_task(tmp_path / "monday")
+    np.testing.assert_array_equal(task.X, tasks[0].X[[0, 1, 200, 201]])
+    np.testing.assert_array_equal(task.y, [0, 0, 1, 1])
+    assert (task.name, task.feature_names) == ("monday", ("a", "b", "c"))
+    # The next session knows it, and so does its folder.
+    today = LiveCalibration(named.for_person(task), folder=tmp_path / "tuesday")
+    window = tasks[1].X[0]
+    expected = today.predict(window)
+    assert expected != LiveCalibration(named).predict(window)
+    today.close()
+    again = LiveCalibration.load(tmp_path / "tuesday")
+    assert again.predict(window) == expected
+    again.close()
+
+
+def test_a_session_without_labels_says_nothing(tasks, prior, tmp_path):
+    live = LiveCalibration(prior, folder=tmp_path / "s")
+    live.add(tasks[0].X[0])
+    live.close()
+    with pytest.raises(ValueError, match="has no labelled window that counts"):
+        earlier_task(tmp_path / "s")
+    with pytest.raises(FileNotFoundError):
+        earlier_task(tmp_path / "nowhere")
+
+
+def test_calibrate_takes_earlier_sessions(tasks, tmp_path):
+    crowd = TaskPrior.from_tasks(
+        [replace(one, feature_names=("a", "b", "c")) for one in tasks[2:]], replay=False
+    )
+    crowd.save(tmp_path / "prior.npz")
+    frame = pd.DataFrame(tasks[0].X, columns=["a", "b", "c"]).assign(label=tasks[0].y)
+    frame.to_csv(tmp_path / "earlier.csv", index=False)
+
+    def run(*options):
+        model = ["-o", str(tmp_path / "model.json"), "--prior", str(tmp_path / "prior.npz")]
+        return CliRunner().invoke(main, ["calibrate", *model, *options])
+
+    found = run("--earlier", str(tmp_path / "earlier.csv"))
+    assert found.exit_code == 0, found.output
+    assert "Earlier   " in found.output
+    named = replace(tasks[0], feature_names=("a", "b", "c"))
+    rule = HierarchicalBlendClassifier(crowd.for_person(named)).start()
+    saved = load_model(tmp_path / "model.json")
+    rows = pd.DataFrame(tasks[1].X, columns=["a", "b", "c"])
+    np.testing.assert_allclose(saved.decision_function(rows), rule.decision_function(rows))
+    refused = run("--earlier", str(tmp_path / "earlier.csv"), "--blend", "posterior")
+    assert refused.exit_code != 0
+    assert "--earlier is for the hierarchical blend" in " ".join(refused.output.split())
+    frame.rename(columns={"a": "z"}).to_csv(tmp_path / "other.csv", index=False)
+    refused = run("--earlier", str(tmp_path / "other.csv"))
+    assert refused.exit_code != 0
+    assert "Features of the prior are missing: 'a'" in " ".join(refused.output.split())

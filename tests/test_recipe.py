@@ -1,0 +1,284 @@
+"""How features were made: what a recipe says, refuses, and where it travels."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from crossfade import (
+    MixturePrior,
+    MulticlassPrior,
+    Recipe,
+    Task,
+    TaskPrior,
+    TaskSet,
+    load_mental_math,
+    read_tasks,
+)
+from crossfade.cli import main
+from crossfade.exceptions import PriorMismatchError
+
+BANDS = (("theta", 4, 8), ("alpha", 8.0, 12.0))
+EEG = Recipe(
+    "log-powers",
+    sfreq=500,
+    channels=("Fz", "Pz"),
+    window=2.5,
+    reference="average",
+    averaged=("Fz", "Pz", "Cz"),
+    filter="causal",
+    band=(0.5, 30),
+    bands=BANDS,
+)
+TANGENT = Recipe("tangent", 256.0, ("C3", "C4"), 4.0, 2.0, centre="past")
+HEART = Recipe("beats", 700.0, ("ECG",), 60.0, beats=("pnn20", "rate"))
+RECIPES = [EEG, TANGENT, HEART]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_survives_json(recipe):
+    text = json.dumps(recipe.to_dict(), sort_keys=True)
+    again = Recipe.from_dict(json.loads(text))
+    assert again == recipe
+    assert hash(again) == hash(recipe)
+    assert [name for name, *_ in again.bands] == [name for name, *_ in recipe.bands]
+    # Files leave out what is None.
+    known = {name: value for name, value in recipe.to_dict().items() if value is not None}
+    assert Recipe.from_dict(known) == recipe
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({}, None),
+        (
+            {"window": 4.0, "sfreq": 256.0},
+            "these windows are 4 s at 256 Hz; the prior's are 2.5 s at 500 Hz",
+        ),
+        ({"kind": "clr"}, "these windows are clr; the prior's are log-powers"),
+        (
+            {"overlap": 1.0},
+            "these windows are 2.5 s (overlap 1 s); the prior's are 2.5 s",
+        ),
+        (
+            {"filter": "zero-phase"},
+            "these windows are filtered with zero phase from 0.5 to 30 Hz; the prior's are "
+            "filtered causally from 0.5 to 30 Hz",
+        ),
+        (
+            {"averaged": ("Fz", "Pz")},
+            "these windows are against the average of Fz, Pz; the prior's are against the average "
+            "of Fz, Pz, Cz",
+        ),
+        (
+            {"channels": ("Pz", "Fz"), "filter": None, "band": None, "bands": BANDS[:1]},
+            "these windows are of Pz, Fz not filtered in theta 4-8 Hz; the prior's are of Fz, Pz "
+            "filtered causally from 0.5 to 30 Hz in theta 4-8 Hz, alpha 8-12 Hz",
+        ),
+        ({"unit": "V"}, "these windows are in V; the prior's are in uV"),
+    ],
+)
+def test_a_difference_is_named(change, sentence):
+    assert replace(EEG, **change).difference(EEG) == sentence
+
+
+def test_recipes_of_other_kinds_differ():
+    assert "pnn20, rate" in HEART.difference(EEG)
+    late = replace(TANGENT, centre="session").difference(TANGENT)
+    assert "all windows of the session; the prior's are at the mean of the windows so far" in late
+
+
+def test_a_recipe_can_be_read():
+    assert str(EEG) == (
+        "log-powers of Fz, Pz in theta 4-8 Hz, alpha 8-12 Hz; windows of 2.5 s at 500 Hz; "
+        "filtered causally from 0.5 to 30 Hz, against the average of 3 channels"
+    )
+    assert str(HEART) == "pnn20, rate of ECG; windows of 60 s at 700 Hz"
+    assert "at the mean of the windows so far; windows of 4 s (overlap 2 s)" in str(TANGENT)
+    assert EEG.log
+    assert not TANGENT.log
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"kind": "wavelets"}, "kind must be one of 'shares'"),
+        ({"filter": "both"}, "filter must be one of 'zero-phase', 'causal'; got 'both'"),
+        ({"reference": "mastoids"}, "reference must be one of"),
+        ({"sfreq": 0}, "sfreq must be a positive number; got 0"),
+        ({"sfreq": "fast"}, "sfreq must be a number"),
+        ({"window": float("inf")}, "window must be a positive number"),
+        ({"overlap": 2.5}, "overlap must be shorter than a window; got 2.5 of 2.5 s"),
+        ({"channels": "Fz"}, "channels must be a list; got 'Fz'"),
+        ({"channels": ()}, "channels must be given for a recipe"),
+        ({"channels": ["Fz", 3]}, "channels must be printable text; got 3"),
+        ({"band": None}, "band must be given for a filter, and for nothing else"),
+        ({"filter": None}, "band must be given for a filter, and for nothing else"),
+        ({"band": (30, 0.5)}, "band must run upwards; got 30 to 0.5 Hz"),
+        ({"band": (1, 2, 3)}, "band must be a pair of frequencies"),
+        ({"bands": ()}, "bands must be given for a feature of bands"),
+        ({"bands": [["theta", 8, 4]]}, "band 'theta' must run upwards"),
+        ({"bands": [[]]}, "The name of a band must be printable text"),
+        ({"beats": ["rate"]}, "beats must be given for heart-rate variability"),
+        ({"centre": "past"}, "centre must be given for a tangent vector"),
+        ({"unit": "\n"}, "unit must be printable text"),
+        ({"colour": "red"}, "A recipe has no 'colour'; it has kind, sfreq"),
+    ],
+)
+def test_what_is_no_recipe_is_refused(change, error):
+    with pytest.raises((ValueError, TypeError), match=error):
+        Recipe.from_dict(EEG.to_dict() | change)
+
+
+def test_a_recipe_must_be_whole():
+    with pytest.raises(ValueError, match=r"The recipe lacks sfreq, channels, window\."):
+        Recipe.from_dict({"kind": "shares"})
+    with pytest.raises(TypeError, match="A recipe must be an object; got list"):
+        Recipe.from_dict([])
+
+
+# -- tasks and tables -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tasks(make_tasks):
+    names = ("Fz_theta", "Fz_alpha", "Pz_theta", "Pz_alpha")
+    made = make_tasks(feature_names=names)
+    return TaskSet(replace(one, name=f"p{i}", recipe=EEG) for i, one in enumerate(made))
+
+
+def changed(tasks, **change):
+    recipe = None if change == {"recipe": None} else replace(EEG, **change)
+    return TaskSet(replace(task, recipe=recipe) for task in tasks)
+
+
+def test_slices_and_joined_sets_keep_their_recipe(tasks):
+    assert tasks.recipe == EEG
+    assert tasks[1:3].recipe == EEG
+    assert tasks[0].recipe == EEG
+    assert TaskSet([*tasks[:2], *tasks[3:]]).recipe == EEG
+    assert TaskSet([*tasks[:2], *changed(tasks[3:], recipe=None)]).recipe is None
+    assert TaskSet([]).recipe is None
+    with pytest.raises(ValueError, match=r"Task\('p3', .* are 4 s; those of Task\('p0', .*2.5 s"):
+        TaskSet([*tasks[:2], *changed(tasks[3:], window=4.0)])
+    with pytest.raises(TypeError, match="recipe of task 'p0' must be a Recipe; got dict"):
+        replace(tasks[0], recipe=EEG.to_dict())
+
+
+def test_parquet_carries_the_recipe_and_csv_does_not(tasks, tmp_path):
+    tasks.write(tmp_path / "tasks.parquet")
+    assert read_tasks(tmp_path / "tasks.parquet").recipe == EEG
+    assert read_tasks(tmp_path / "tasks.parquet", columns="Fz*").recipe == EEG
+    assert TaskSet.from_frame(tasks.to_frame()).recipe == EEG
+    tasks.write(tmp_path / "tasks.csv")
+    assert read_tasks(tmp_path / "tasks.csv").recipe is None
+
+
+def test_a_table_with_a_damaged_recipe_is_refused(tasks):
+    frame = tasks.to_frame()
+    frame.attrs["recipe"]["sfreq"] = -1
+    with pytest.raises(ValueError, match="does not say well how it was made: sfreq must be"):
+        TaskSet.from_frame(frame)
+
+
+def test_mental_math_has_its_recipe():
+    shares, logs = (load_mental_math(features=one) for one in ("shares", "log-powers"))
+    assert shares.recipe.kind == "shares"
+    assert logs.recipe.kind == "log-powers"
+    assert shares.recipe.filter == "zero-phase"
+    assert len(shares.recipe.averaged) == 19
+
+
+# -- priors -----------------------------------------------------------------------------------
+
+
+def test_a_prior_keeps_the_recipe_of_its_tasks(tasks, tmp_path):
+    prior = TaskPrior.from_tasks(tasks)
+    assert prior.recipe == EEG
+    assert TaskPrior.from_tasks(changed(tasks, recipe=None)).recipe is None
+    prior.save(tmp_path / "prior.npz")
+    again = TaskPrior.load(tmp_path / "prior.npz")
+    assert again.recipe == EEG
+    assert again == prior
+    assert str(EEG) in prior.card()
+    assert str(EEG) in prior.summary()
+    assert prior.card_data()["recipe"] == str(EEG)
+    assert prior.reversed().recipe == EEG
+    assert prior.without("replay").recipe == EEG
+    with pytest.raises(TypeError, match="recipe must be a Recipe or None; got str"):
+        replace(prior, recipe="shares")
+
+
+def test_a_released_prior_keeps_the_recipe(tasks):
+    pytest.importorskip("opendp")
+    prior = TaskPrior.from_tasks(tasks, feature_scale=None)
+    with pytest.warns(UserWarning, match="ledger"):
+        assert prior.released(1.0, 1e-5).recipe == EEG
+
+
+def test_priors_of_other_recipes_are_not_merged(tasks):
+    scale = np.ones(4)
+    mine = TaskPrior.from_tasks(tasks[:3], feature_scale=scale)
+    theirs = TaskPrior.from_tasks(tasks[3:], feature_scale=scale)
+    assert (mine + theirs).recipe == EEG
+    assert (mine + replace(theirs, recipe=None)).recipe is None
+    other = TaskPrior.from_tasks(changed(tasks[3:], sfreq=256.0), feature_scale=scale)
+    with pytest.raises(PriorMismatchError, match="of one are at 500 Hz; those of the other are at"):
+        mine + other
+
+
+def test_priors_of_several_kinds_and_classes_have_a_recipe(make_tasks, tmp_path):
+    tasks = TaskSet(replace(one, recipe=EEG) for one in make_tasks(labels=(0, 1)))
+    mixture = MixturePrior.from_tasks(tasks, n_components=1)
+    mixture.save(tmp_path / "mixture.npz")
+    assert MixturePrior.load(tmp_path / "mixture.npz").recipe == mixture.recipe == EEG
+
+    rng = np.random.default_rng(0)
+    three = [
+        Task(
+            rng.normal(size=(30, 4)) + np.repeat(2 * np.eye(4)[:3], 10, 0), np.repeat([0, 1, 2], 10)
+        )
+        for _ in range(8)
+    ]
+    many = [replace(one, recipe=EEG) for one in three]
+    scale = np.ones(4)
+    prior = MulticlassPrior.from_tasks(many[:4], feature_scale=scale)
+    prior.save(tmp_path / "many.npz")
+    assert MulticlassPrior.load(tmp_path / "many.npz").recipe == prior.recipe == EEG
+    assert (prior + MulticlassPrior.from_tasks(many[4:], feature_scale=scale)).recipe == EEG
+    other = [replace(one, recipe=TANGENT) for one in three[4:]]
+    with pytest.raises(PriorMismatchError, match="Priors of different recipes"):
+        prior + MulticlassPrior.from_tasks(other, feature_scale=scale)
+
+
+def test_commands_refuse_windows_of_another_recipe(tasks, tmp_path):
+    prior, few = tmp_path / "prior.npz", tmp_path / "few.parquet"
+    TaskPrior.from_tasks(tasks[1:]).save(prior)
+    words = ["calibrate", "--prior", str(prior), str(few), "-o", str(tmp_path / "model.json")]
+    sentence = "these windows are 2.5 s (overlap 1 s) at 250 Hz; the prior's are 2.5 s at 500 Hz"
+
+    tasks[:1].write(few)
+    assert CliRunner().invoke(main, words).exit_code == 0
+    changed(tasks[:1], overlap=1.0, sfreq=250).write(few)
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 1
+    assert sentence in result.stderr
+    result = CliRunner().invoke(main, ["prior", "check", str(prior), str(few)])
+    assert result.exit_code == 1
+    assert sentence in result.output
+
+    unlabelled = changed(tasks[:1], overlap=1.0, sfreq=250).to_frame().drop(columns="label")
+    pd.DataFrame.to_parquet(unlabelled, few)
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 1
+    assert sentence in result.stderr
+
+
+def test_prior_show_says_the_recipe(tasks, tmp_path):
+    TaskPrior.from_tasks(tasks).save(tmp_path / "prior.npz")
+    result = CliRunner().invoke(main, ["prior", "show", str(tmp_path / "prior.npz")])
+    assert result.exit_code == 0
+    assert "filtered causally from 0.5 to 30 Hz" in " ".join(result.output.split())

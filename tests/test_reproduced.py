@@ -1,0 +1,250 @@
+"""Ticks and crosses: when a figure of the paper counts as reproduced, and the page that says so."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crossfade.simulate._repeats import reference
+from crossfade.study import reproduce
+from crossfade.study._published import statistics_of
+from crossfade.study._reproduced import (
+    TOLERANCES,
+    Cell,
+    Check,
+    Exhibit,
+    figure2_checks,
+    figure3_checks,
+    figure7_checks,
+    figure8_checks,
+    study_checks,
+    text_checks,
+    within,
+)
+
+
+def test_a_check_counts_cells_and_names_the_furthest():
+    cells = [Cell("first", 0.5, 0.505), Cell("second", 0.7, 0.65), Cell("third", 0.1, 0.112)]
+    check = within("accuracy", "authors", cells, "accuracy", "It rained.")
+    assert not check.passed
+    assert check.reason == "2 of 3 within 0.012; furthest +0.0500 (second). It rained."
+    check = within("accuracy", "authors", cells[:1], "accuracy", "It rained.")
+    assert check.passed
+    assert check.reason == "1 of 1 within 0.012; furthest -0.0050 (first)."
+
+
+@pytest.mark.parametrize(
+    ("checks", "printed", "authors", "reproduced"),
+    [
+        ([], None, None, None),
+        ([("printed", False), ("authors", True)], False, True, True),
+        ([("printed", False), ("authors", False)], False, False, False),
+        ([("authors", True), ("authors", False)], None, False, False),
+        ([("", True)], True, True, True),
+        ([("", False), ("authors", True)], False, False, False),
+    ],
+)
+def test_a_figure_is_reproduced_by_one_recipe_in_full(checks, printed, authors, reproduced):
+    made = [Check("what", recipe, "", passed, "") for recipe, passed in checks]
+    exhibit = Exhibit("Figure 9", "none", made)
+    assert exhibit.status("printed") is printed
+    assert exhibit.status("authors") is authors
+    assert exhibit.reproduced is reproduced
+
+
+@pytest.mark.parametrize(("off", "right"), [(0.0, True), (0.02, False)])
+def test_figure_2_has_all_cells_of_the_paper(off, right):
+    table = reproduce.figure2(n_repeats=2, recipe="authors")
+    table["predicted"], table["true"] = table["analytical"], table["empirical"] + off
+    checks = figure2_checks(table, "authors")
+    assert [len(check.cells) for check in checks] == [36, 12, 36, 12]
+    assert [check.passed for check in checks] == [True, True, right, True]
+    assert len(reference("figure2_validation.csv")) == 36 + 12 + 36 + 12
+
+
+def test_figure_3_has_all_cells_of_the_paper():
+    table = reproduce.figure3(n_repeats=2, recipe="authors")
+    table["accuracy"], table["alpha"] = table["reference_accuracy"], table["reference_alpha"]
+    checks = figure3_checks(table, "authors")
+    assert [len(check.cells) for check in checks] == [19, 19, 19, 19]
+    assert all(check.passed for check in checks)
+    # What the text would have is explained.
+    table["alpha"] += 0.1
+    [*_, alphas] = figure3_checks(table, "printed")
+    assert not alphas.passed
+    assert "50 samples" in alphas.reason
+
+
+def test_figure_7_is_about_the_sizes_of_clusters():
+    right, wrong = figure7_checks({"authors": [20, 16], "printed": [36]})
+    assert right.passed
+    assert right.reason == "Found 2 clusters of 20 and 16; the figure has 2 clusters of 20 and 16."
+    assert not wrong.passed
+    assert wrong.reason.startswith("Found one cluster of 36; the figure has 2 clusters of 20")
+    assert not figure7_checks({"authors": [16, 20, 3]})[0].passed
+
+
+def test_figure_8_has_all_cells_of_the_paper():
+    printed = reference("figure8_effect_of_B.csv").set_axis(
+        ["proportion", "n_draws", "reference"], axis=1
+    )
+    [check] = figure8_checks(printed.assign(error=printed["reference"] + 0.029), "authors")
+    assert check.passed
+    assert len(check.cells) == 21
+    [check] = figure8_checks(printed.assign(error=printed["reference"] + 0.031), "printed")
+    assert not check.passed
+    assert "neither centred nor scaled" in check.reason
+
+
+@pytest.fixture
+def as_printed():
+    """Means by task of a study of 36 people in which all is as the paper says."""
+    rng = np.random.default_rng(0)
+    printed = statistics_of("mental-math")
+    wins = printed[printed["statistic"] == "wins_of_36"].set_index("proportion")["value"]
+    # The authors' largest gains.
+    largest = {0.05: 0.117, 0.1: 0.116, 0.2: 0.162, 0.5: 0.041}
+    rows = []
+    for budget in (0.05, 0.1, 0.2, 0.5):
+        part = printed[printed["proportion"] == budget].set_index(["statistic", "classifier"])
+        n_wins = int(wins[budget])
+        gain = np.concatenate([np.full(n_wins, 0.022), np.full(36 - n_wins, -0.004)])
+        gain += 1e-4 * rng.random(36)
+        gain[0] = largest[budget]
+        accuracy = {"target": part.loc[("mean_balanced_accuracy", "target"), "value"] + 1e-5 * gain}
+        accuracy["paper"] = accuracy["target"] + gain
+        for name in ("average-source", "oracle"):
+            value = part.loc[("mean_balanced_accuracy", name), "value"]
+            accuracy[name] = np.full(36, value)
+        rows += [
+            {
+                "task": f"Subject{place:02d}",
+                "method": name,
+                "budget": budget,
+                "balanced_accuracy": values[place],
+                "alpha": 0.85 if budget == 0.5 else 0.45,
+            }
+            for name, values in accuracy.items()
+            for place in range(36)
+        ]
+    return pd.DataFrame(rows)
+
+
+def test_a_study_is_checked_by_its_accuracies_and_wins(as_printed):
+    means, medians, wins = study_checks("mental-math", as_printed, "authors")
+    assert (len(means.cells), len(medians.cells), len(wins.cells)) == (16, 16, 4)
+    assert wins.passed
+    assert wins.reason == "25, 24, 24 and 16 of 36; the paper has 25, 24, 24 and 16."
+    furthest = max(abs(cell.apart) for cell in means.cells)
+    assert means.passed == (furthest <= TOLERANCES["accuracy"])
+    worse = as_printed.assign(balanced_accuracy=as_printed["balanced_accuracy"] + 0.05)
+    assert not study_checks("mental-math", worse, "authors")[0].passed
+    # Of WESAD the paper has no medians and no wins.
+    [only] = study_checks("wesad", as_printed, "printed")
+    assert only.what == "mean balanced accuracy"
+
+
+def test_numbers_of_the_text(as_printed):
+    checks = text_checks(as_printed, 2.993498730)
+    found = {check.what.partition(" ")[0]: check for check in checks}
+    assert found["kappa"].passed
+    assert not {check.what: check for check in text_checks(as_printed, 2.9935)}[
+        "kappa is less than 3"
+    ].passed
+    text, theirs = (check for check in checks if check.what.startswith("largest"))
+    assert (text.recipe, text.passed) == ("printed", False)
+    assert "The text repeats those of MATB." in text.reason
+    assert (theirs.recipe, theirs.passed) == ("authors", True)
+    gains, alphas = (check for check in checks if check.what.startswith("median"))
+    assert gains.passed
+    assert "of these wins" in gains.reason
+    assert alphas.passed
+    flat = as_printed.assign(alpha=as_printed["alpha"].clip(upper=0.45))
+    [_, alphas] = (check for check in text_checks(flat, 3.0) if check.what.startswith("median"))
+    assert not alphas.passed
+    # The paper's subject 6 may be nearest the median, or not; it is said who is.
+    assert re.search(r"Subject06 is number \d+ of 36", checks[-1].reason)
+
+
+# -- the page -----------------------------------------------------------------------------------
+
+
+class Outline(HTMLParser):
+    """Ids, addresses and open elements of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.ids, self.links, self.sources, self.open = [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.ids += [found["id"]] if "id" in found else []
+        self.links += [found["href"]] if tag == "a" else []
+        self.sources += [found[name] for name in ("src", "srcset") if name in found]
+        if tag not in ("meta", "link", "br", "path", "use"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in ("path", "use"):
+            assert self.open.pop() == tag
+
+
+def shown():
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    from crossfade import plots
+    from crossfade.report._paper import Shown
+
+    cells = [Cell("n = 10 <b>", 0.7, 0.69), Cell("n = 20", 0.8, 0.7)]
+    checks = [
+        within("accuracy", "printed", cells, "accuracy", "Another & covariance."),
+        within("accuracy", "authors", cells[:1], "accuracy"),
+    ]
+    directions = np.eye(3)
+    drawing = plots.blend_geometry(directions[0], directions[1])
+    return [
+        Shown(
+            Exhibit("Figure 2", "a title", checks),
+            [("printed", "A caption.", drawing)],
+            130.0,
+            "crossfade a",
+        ),
+        Shown(
+            Exhibit("Figure 4", "no one", [], "It is not here:"), [], 0.0, "crossfade b --matb X"
+        ),
+        Shown(Exhibit("Numbers of the text", "words", checks), [], 0.2, "crossfade c"),
+    ]
+
+
+def test_the_page_says_what_is_reproduced_and_why_not(tmp_path):
+    parts = shown()
+    from crossfade.report._paper import headline, write_paper
+
+    said = headline([one.exhibit for one in parts])
+    assert said.startswith("1 of 1 figures with data are reproduced within the stated tolerance")
+    assert said.endswith("0 of them by the text alone, too. 1 need recordings that are not here.")
+    path = write_paper(parts, tmp_path / "deep", about={"seed": 0})
+    assert path == tmp_path / "deep" / "index.html"
+    text = path.read_text("utf-8")
+    outline = Outline()
+    outline.feed(text)
+    assert outline.open == []
+    assert len(set(outline.ids)) == len(outline.ids)
+    # Nothing is loaded from elsewhere, and every link goes somewhere on the page.
+    assert outline.sources == []
+    assert {link.removeprefix("#") for link in outline.links} <= set(outline.ids)
+    assert "prefers-color-scheme: dark" in text
+    assert "1 of 2 within 0.012; furthest +0.1000 (n = 20). Another &amp; covariance." in text
+    assert "n = 10 &lt;b&gt;" in text
+    assert "2 min" in text
+    # At a glance; and for the text alone, of both exhibits, above its check and beside it.
+    assert text.count('aria-label="not reproduced"') == 5
+    assert "It is not here:" in text
+    assert "<pre>crossfade b --matb X</pre>" in text
+    assert "1 of 2 hold" in text
+    assert "A caption." in text
+    before = text
+    write_paper(parts, tmp_path / "deep", about={"seed": 0})
+    assert path.read_text("utf-8") == before
