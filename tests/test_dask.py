@@ -104,7 +104,18 @@ def test_a_lost_worker_costs_only_its_shards(cluster, study, alone, tmp_path, n_
     result = study.run(dask=cluster.scheduler_address, folder=tmp_path, on_progress=kill)
     assert len(killed) == n_killed
     same(result, alone)
-    assert len(list((tmp_path / "shards").iterdir())) == 36
+    assert len(list((tmp_path / "shards").glob("*.parquet"))) == 36
+
+
+def test_what_a_lost_worker_left_is_removed(cluster, study, tmp_path):
+    left = tmp_path / "shards" / ".crossfade-0123456789abcdef"
+
+    def leave(done, total):
+        if done == total:
+            left.write_bytes(b"half of a shard")
+
+    study.run(dask=cluster.scheduler_address, folder=tmp_path, on_progress=leave)
+    assert not left.exists()
 
 
 def test_workers_that_are_always_lost_are_given_up(cluster, study, monkeypatch):

@@ -217,7 +217,12 @@ class Shelf(NamedTuple):
         task, method, n_sources = shard
         crowd = [] if n_sources is None else [n_sources]
         digest = _digest([self.common, task, self.methods[method], method, *crowd])
-        return self.folder / "shards" / f"{digest}.parquet"
+        return self.shards / f"{digest}.parquet"
+
+    @property
+    def shards(self) -> Path:
+        """Folder of the files."""
+        return self.folder / "shards"
 
     def write(self, shard: Shard, outcome: Outcome) -> None:
         """Keep a shard."""
@@ -284,7 +289,7 @@ class Store:
         if any(part != known[name] for name, part in grown.items()):
             plan = Record({**record.content, **grown})
             try:
-                (path.parent / "shards").mkdir(parents=True, exist_ok=True)
+                store.shelf.shards.mkdir(parents=True, exist_ok=True)
                 write_whole(path, plan.text().encode())
             except OSError as reason:
                 raise OSError(
@@ -301,7 +306,7 @@ class Store:
         with temporary(self.shelf.folder) as beacon:
             yield self.shelf._replace(beacon=beacon)
         # A worker that was lost may have left a file, and the cache says that all were removed.
-        sweep.__wrapped__(self.shelf.folder)
+        sweep.__wrapped__(self.shelf.shards)
 
     def finished(self) -> tuple[dict[Shard, list[Note]], list[str]]:
         """Notes of the shards of the plan that are there, in order; why others are refused."""
