@@ -2,11 +2,13 @@
 
     python scripts/try_versions.py [3.12 3.13 lowest] [-- PYTEST ARGUMENTS]
 
-Python 3.11 to 3.14 are looked for as python3.11 and so on; those that are not there are named and
-left out. "lowest" is the oldest of them with the oldest release of every package that
-pyproject.toml requires. Each has an environment of its own in ``.versions``.
+Python 3.11 to 3.14 are looked for as python3.11 and so on: on the PATH, then among what pyenv and uv
+installed. Those that are not there are named and left out. "lowest" is the oldest of them with the
+oldest release of every package that pyproject.toml requires. Each has an environment of its own in
+``.versions``. The results belong in the table "Tested with" of docs/install.md.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -22,14 +24,26 @@ EXTRAS = ("plots", "tables")
 TOOLS = ("pytest>=8.3", "pytest-xdist>=3.6", "hypothesis>=6.100", "polars>=1.20")
 
 
+def candidates(version):
+    """Paths that may be a Python of that version, best first."""
+    name, home = f"python{version}", Path.home()
+    on_path = [Path(folder) / name for folder in os.get_exec_path()]
+    # pyenv's shims on the PATH answer only for versions that are switched on.
+    pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv") / "versions"
+    data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
+    installed = [*pyenv.glob(f"*/bin/{name}"), *uv.glob(f"*/bin/{name}")]
+    return [path for path in (*on_path, *sorted(installed)) if path.is_file()]
+
+
 def interpreter(version):
     """Path of a Python that runs and has that version, or None."""
-    path = shutil.which(f"python{version}")
-    if path is None:
-        return None
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    done = subprocess.run([path, "-c", code], capture_output=True, text=True, check=False)
-    return path if done.stdout.strip() == version else None
+    for path in candidates(version):
+        done = subprocess.run([path, "-c", code], capture_output=True, text=True, check=False)
+        if done.stdout.strip() == version:
+            return str(path)
+    return None
 
 
 def lowest():

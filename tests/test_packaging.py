@@ -1,12 +1,15 @@
 """Version, requirements and settings say the same wherever a release states them."""
 
+import importlib.util
 import re
+import sys
 import tomllib
 from pathlib import Path
 
 import crossfade
 
 ROOT = Path(__file__).parents[1]
+INSTALL = (ROOT / "docs" / "install.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -37,3 +40,45 @@ def test_no_setting_names_a_registry():
     files = [ROOT / name for name in ("pyproject.toml", "constraints.txt", "Makefile", ".ci/run")]
     files.append(ROOT / "packaging" / "conda" / "recipe.yaml")
     assert [path.name for path in files if re.search(r"pypi|pythonhosted", path.read_text())] == []
+
+
+def table_below(heading):
+    """Cells of the first table below a heading of the page on installation, without its head."""
+    part = INSTALL.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    lines = re.findall(r"^\| (.*) \|$", part, re.MULTILINE)
+    return [line.split(" | ") for line in lines[1:]]
+
+
+def load(name):
+    """A script of the project as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+def test_what_is_claimed_of_python_was_tested():
+    tested = {python for python, _, result in table_below("Tested with") if "not run" not in result}
+    begin = "Programming Language :: Python :: "
+    claimed = {one.removeprefix(begin) for one in PROJECT["classifiers"] if one.startswith(begin)}
+    assert tested == claimed - {"3"}
+
+
+def test_interpreters_of_pyenv_and_uv_are_found(tmp_path, monkeypatch):
+    script = load("try_versions")
+
+    def install(folder, version, says):
+        folder.mkdir(parents=True)
+        file = folder / f"python{version}"
+        file.write_text(f"#!{sys.executable}\nprint({says!r})\n")
+        file.chmod(0o755)
+        return str(file)
+
+    # A shim of pyenv that is not switched on says so, and nothing on standard output.
+    install(tmp_path / "shims", "3.12", "")
+    pyenv = install(tmp_path / "pyenv" / "versions" / "3.12.1" / "bin", "3.12", "3.12")
+    uv = install(tmp_path / "uv" / "cpython-3.14.0-linux" / "bin", "3.14", "3.14")
+    monkeypatch.setenv("PATH", str(tmp_path / "shims"))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "uv"))
+    assert [script.interpreter(one) for one in ("3.12", "3.13", "3.14")] == [pyenv, None, uv]
