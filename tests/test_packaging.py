@@ -57,6 +57,11 @@ def load(name):
     return script
 
 
+def test_the_table_of_extras_has_all_that_are_for_users():
+    listed = {name.strip("`") for name, *_ in table_below("Extras")[1:]}
+    assert listed == set(PROJECT["optional-dependencies"]) - load("measure_extras").UPKEEP
+
+
 def test_what_is_claimed_of_python_was_tested():
     tested = {python for python, _, result in table_below("Tested with") if "not run" not in result}
     begin = "Programming Language :: Python :: "
