@@ -62,6 +62,21 @@ def test_the_table_of_extras_has_all_that_are_for_users():
     assert listed == set(PROJECT["optional-dependencies"]) - load("measure_extras").UPKEEP
 
 
+def test_pages_name_extras_that_exist():
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("*/my_*.py")]
+    named = set()
+    for page in pages:
+        text = page.read_text()
+        # It is in no package index yet, so that this would fail.
+        assert "pip install crossfade" not in text.replace('"', ""), page.name
+        lists = re.findall(r'(?:crossfade|"\.)\[([a-z,]+)\]', text)
+        lists += re.findall(r"\bextras?(?:\]\(install\.md#extras\))? `([a-z]+)`", text)
+        lists += re.findall(r"\bextras\S* `[a-z]+` and `([a-z]+)`", text)
+        named |= {name for one in lists for name in one.split(",")}
+    assert {"plots", "skada", "tables", "dask"} <= named
+    assert named <= set(PROJECT["optional-dependencies"])
+
+
 def test_what_is_claimed_of_python_was_tested():
     tested = {python for python, _, result in table_below("Tested with") if "not run" not in result}
     begin = "Programming Language :: Python :: "

@@ -6,8 +6,8 @@ My device
 arithmetic. *You will have* that person's classifier as one C header, one ONNX file and one JSON
 file, compiled, run, and compared with Python to the last digit that counts. Five minutes.
 
-What you need: ``pip install "crossfade[plots,onnx]"``; ``onnxruntime`` and a C compiler to
-compare, which this page leaves out where they are missing.
+What you need: ``pip install ".[plots,onnx]"`` in a copy of the source; ``onnxruntime`` and a C
+compiler to compare, which this page leaves out where they are missing.
 """
 
 import shutil
@@ -159,8 +159,8 @@ print(people.recipe)
 # ``crossfade_predict`` returns -1
 #     A feature is NaN or infinite.
 #
-# "pip install crossfade[onnx]"
-#     The ONNX format needs that extra; C and JSON need nothing.
+# An error that names ``crossfade[onnx]``
+#     ``pip install ".[onnx]"`` in a copy of the source; C and JSON need nothing.
 #
 # Probabilities are never above 0.9
 #     They are calibrated; label more windows, and they dare more.

@@ -7,8 +7,8 @@ have* a classifier that grows with every labelled window, a forecast of its accu
 honest from the first minute, and a word when more labels are not worth it. A session takes as
 long as the recording; this page replays one in seconds.
 
-What you need: ``pip install "crossfade[plots]"`` for this page, ``pip install "crossfade[live]"``
-for the one in the browser and a stream of the Lab Streaming Layer.
+What you need, in a copy of the source: ``pip install ".[plots]"`` for this page,
+``pip install ".[live]"`` for the one in the browser and a stream of the Lab Streaming Layer.
 """
 
 import tempfile

@@ -7,8 +7,8 @@ My recordings
 a classifier for a new person who gave you 40 seconds of labelled signal, with a forecast of how
 accurate it will be. Six commands; a minute for a dozen people.
 
-What you need: ``pip install "crossfade[eeg,plots,tables]"``, and ``edfio`` if you want to run
-this page as it stands.
+What you need: ``pip install ".[eeg,plots,tables]"`` in a copy of the source, and ``edfio`` if you
+want to run this page as it stands.
 
 Everything below happens in a terminal. This page writes its own recordings first, so that it can
 run anywhere; with yours at hand, go to `Recordings to features`_.

@@ -7,8 +7,8 @@ Parquet or a data frame. *You will have* the number of labelled windows that a n
 until the classifier is good enough for them, a picture of it, and a report to hand on. It takes a
 few minutes, most of them yours.
 
-What you need: ``pip install "crossfade[plots]"``, and people of whom each has some windows of two
-classes; ten people is a fair start.
+What you need: ``pip install ".[plots]"`` in a copy of the source, and people of whom each has some
+windows of two classes; ten people is a fair start.
 """
 
 # %%
