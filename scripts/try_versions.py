@@ -2,10 +2,10 @@
 
     python scripts/try_versions.py [3.12 3.13 lowest] [-- PYTEST ARGUMENTS]
 
-Python 3.11 to 3.14 are looked for as python3.11 and so on: on the PATH, then among what pyenv and uv
-installed. Those that are not there are named and left out. "lowest" is the oldest of them with the
-oldest release of every package that pyproject.toml requires. Each has an environment of its own in
-``.versions``. The results belong in the table "Tested with" of docs/install.md.
+Python 3.11 to 3.14 are looked for as python3.11 and so on: on the PATH, then among what pyenv and
+uv installed. Those that are not there are named and left out. "lowest" is the oldest of them with
+the oldest release of every package that pyproject.toml requires. Each has an environment of its own
+in ``.versions``. The results belong in the table "Tested with" of docs/install.md.
 """
 
 import os

@@ -223,6 +223,26 @@ def test_a_search_needs_routing_to_hand_on_the_groups(table, blend):
         assert search.cv_results_["mean_test_score"][0] == pytest.approx(expected.mean())
 
 
+@pytest.mark.parametrize("routed", [False, True])
+def test_a_search_of_a_pipeline_hands_on_the_groups(table, routed):
+    X, y, groups = table
+    split = CalibrationSplit(3, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), PosteriorBlendClassifier())
+    scores = [
+        clone(pipeline)
+        .fit(X[train], y[train], posteriorblendclassifier__groups=groups[train])
+        .score(X[test], y[test])
+        for train, test in split.split(X, y, groups)
+    ]
+    search = GridSearchCV(
+        pipeline, {"posteriorblendclassifier__in_a_row": [True, False]}, cv=split, refit=False
+    )
+    with config_context(enable_metadata_routing=routed):
+        named = {} if routed else {"posteriorblendclassifier__groups": groups}
+        search.fit(X, y, groups=groups, **named)
+    assert search.cv_results_["mean_test_score"][0] == pytest.approx(np.mean(scores))
+
+
 @pytest.mark.parametrize("convention", ["groups", "sample_domain", "X_target_labeled"])
 def test_a_study_hands_the_sources_to_who_asks_for_them(make_tasks, convention):
     class Asks(ClassifierMixin, BaseEstimator):
