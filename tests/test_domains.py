@@ -80,13 +80,15 @@ def test_target_alone_leaves_the_prior(world, make_prior, blend):
         same(clf, blend(prior).fit(X, y))
 
 
-def test_masked_labels_of_the_target_are_not_used(world, blend):
+def test_masked_samples_of_the_target_are_used_without_their_labels(world, blend):
     X, y, domain, _ = world
     hidden = (domain < 0) & (np.arange(len(y)) % 2 == 0)
     masked = np.where(hidden, -1, y)
     clf = blend().fit(X, masked, sample_domain=domain)
     np.testing.assert_array_equal(clf.classes_, [0, 1])
-    same(clf, blend().fit(X[~hidden], y[~hidden], sample_domain=domain[~hidden]))
+    left_out = blend().fit(X[~hidden], y[~hidden], sample_domain=domain[~hidden])
+    assert abs(clf.intercept_ - left_out.intercept_) > 1e-6
+    same(clf, left_out.partial_fit(X[hidden], None))
 
 
 def test_masked_labels_without_sources(world, make_prior, blend):
@@ -106,7 +108,8 @@ def test_masked_labels_of_a_target_with_one_class_so_far(world, make_tasks, blen
     masked = np.where(np.arange(16) < 12, -1, y)
     clf = blend(prior, on_missing_class="prior").fit(X, masked, sample_domain=domain)
     np.testing.assert_array_equal(clf.classes_, [0, 1])
-    same(clf, blend(prior, on_missing_class="prior").fit(X[12:], y[12:]))
+    by_hand = blend(prior, on_missing_class="prior").fit(X[12:], y[12:])
+    same(clf, by_hand.partial_fit(X[:12], None))
 
 
 @pytest.mark.parametrize("sources", [True, False])
@@ -283,6 +286,22 @@ def test_many_classes_come_from_the_sources_too(make_many):
     np.testing.assert_allclose(clf.coef_, expected.coef_)
     with pytest.raises(ValueError, match="classes"):
         PosteriorBlendClassifier().fit(X, y, groups=people)
+
+
+def test_masked_samples_of_many_classes_are_left_out(make_many):
+    tasks = make_many(7)
+    X = np.vstack([task.X for task in tasks])
+    y = np.unique(np.concatenate([task.y for task in tasks]), return_inverse=True)[1]
+    domain = np.repeat([1, 2, 3, 4, 5, 6, -7], [len(task.y) for task in tasks])
+    target = domain < 0
+    some = target & (np.arange(len(y)) % 2 == 0)
+    clf = HierarchicalBlendClassifier().fit(X, np.where(some, -1, y), sample_domain=domain)
+    left_out = HierarchicalBlendClassifier()
+    left_out.fit(X[~some], y[~some], sample_domain=domain[~some])
+    np.testing.assert_allclose(clf.coef_, left_out.coef_)
+    crowd = HierarchicalBlendClassifier().fit(X, np.where(target, -1, y), sample_domain=domain)
+    alone = HierarchicalBlendClassifier(MulticlassPrior.from_tasks(tasks[:-1])).start()
+    np.testing.assert_allclose(crowd.coef_, alone.coef_)
 
 
 def test_refuses_people_that_do_not_fit(world, blend):

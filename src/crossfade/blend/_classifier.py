@@ -104,8 +104,7 @@ class BlendClassifier(TakesCrowd):
         sample_domain : array-like of shape (n_samples,) or None, default=None
             Where each sample comes from, by skada's convention: rows of a positive domain are a
             source task, rows of the negative one the target. A target label of -1 among
-            non-negative ones means unlabelled; such rows are used where no row of the target has a
-            label.
+            non-negative ones means unlabelled; such rows tell where the middle of two classes lies.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             How often each sample counts.
         groups : array-like of shape (n_samples,) or None, default=None

@@ -201,17 +201,20 @@ class TakesCrowd(LinearRule):
         return *self._unmasked(rows.at(target), prior), prior
 
     def _unmasked(self, rows: Rows, prior: Any) -> tuple[Rows, Array | None]:
-        """Samples of the target that have a label; if none has, all of them as unlabelled."""
+        """Samples of the target that have a label, and those without one that are of use."""
         known = self.classes if self.classes is not None or prior is None else prior.classes
         hidden = masked(rows.y, known)
-        if not hidden.all():
-            return rows.at(~hidden), None
-        if prior is None:
+        if not hidden.any():
+            return rows, None
+        if hidden.all() and prior is None:
             raise ValueError(
                 "The target has no labelled sample: all its labels are -1, and there is neither a "
                 "source nor a prior. Label a few of each class."
             )
-        return rows.at(slice(0)), None if prior.class_means is None else rows.X
+        # They are of use beside the class means of a crowd of two classes.
+        two = prior is not None and not hasattr(prior, "pairs")
+        of_use = two and prior.class_means is not None
+        return rows.at(~hidden), rows.X[hidden] if of_use else None
 
     def _target_beside(
         self, rows: Rows, X: Any, y: Any, unlabelled: Any
