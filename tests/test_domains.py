@@ -284,7 +284,10 @@ def test_many_classes_come_from_the_sources_too(make_many):
     prior = MulticlassPrior.from_tasks(tasks[:-1])
     expected = HierarchicalBlendClassifier(prior).fit(tasks[-1].X, tasks[-1].y)
     np.testing.assert_allclose(clf.coef_, expected.coef_)
-    with pytest.raises(ValueError, match="classes"):
+    with pytest.raises(
+        ValueError,
+        match=r"sources have 3 classes, .*, and PosteriorBlendClassifier is for two\. Take Hier",
+    ):
         PosteriorBlendClassifier().fit(X, y, groups=people)
 
 
@@ -302,6 +305,16 @@ def test_masked_samples_of_many_classes_are_left_out(make_many):
     crowd = HierarchicalBlendClassifier().fit(X, np.where(target, -1, y), sample_domain=domain)
     alone = HierarchicalBlendClassifier(MulticlassPrior.from_tasks(tasks[:-1])).start()
     np.testing.assert_allclose(crowd.coef_, alone.coef_)
+
+
+def test_a_class_called_minus_one_cannot_be_told_from_the_mask(world, blend):
+    X, y, domain, _ = world
+    signs = np.where((y == 1) & (domain > 0), 1, -1)
+    with pytest.raises(
+        ValueError,
+        match=r"labels of the target are -1, which is one of the classes, \[-1, 1\], and skada's",
+    ):
+        blend().fit(X, signs, sample_domain=domain)
 
 
 def test_refuses_people_that_do_not_fit(world, blend):

@@ -184,6 +184,7 @@ class TakesCrowd(LinearRule):
             )
         self._refuse_other_features(prior, rows.X.shape[1])
         self._both_classes(rows.y[:0], prior)
+        self._refuse_many_classes(classes_of(rows.y[~target]))
         prior = add_people(
             rows.at(~target),
             names[~target],
@@ -200,9 +201,23 @@ class TakesCrowd(LinearRule):
             return rows.at(target), None, prior
         return *self._unmasked(rows.at(target), prior), prior
 
+    def _refuse_many_classes(self, found: NDArray[Any]) -> None:
+        """Refuse sources of more classes than this blend has a rule for."""
+        if len(found) > 2 and not self._many:
+            raise ValueError(
+                f"The sources have {len(found)} classes, {found[:5].tolist()}, and "
+                f"{type(self).__name__} is for two. Take HierarchicalBlendClassifier, which has a "
+                "rule for more, or keep two classes."
+            )
+
     def _unmasked(self, rows: Rows, prior: Any) -> tuple[Rows, Array | None]:
         """Samples of the target that have a label, and those without one that are of use."""
         known = self.classes if self.classes is not None or prior is None else prior.classes
+        if known is not None and -1 in known and (rows.y == -1).all():
+            raise ValueError(
+                f"All labels of the target are -1, which is one of the classes, {list(known)}, and "
+                "skada's mask as well. Call the classes 0 and 1, so that they can be told apart."
+            )
         hidden = masked(rows.y, known)
         if not hidden.any():
             return rows, None
