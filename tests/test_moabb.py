@@ -222,3 +222,21 @@ def test_says_what_to_install_where_moabb_is_not(monkeypatch):
     monkeypatch.delitem(sys.modules, "crossfade.moabb")
     with pytest.raises(ImportError, match=r"needs moabb\. Install crossfade\[moabb\]\."):
         import_module("crossfade.moabb")
+
+
+@pytest.mark.filterwarnings("ignore:Montage name:FutureWarning")
+def test_three_classes_need_the_hierarchical_blend(tmp_path):
+    from moabb.datasets.fake import FakeDataset
+
+    events = ["left_hand", "right_hand", "feet"]
+    evaluation = CrossSubjectEvaluation(
+        paradigm=MotorImagery(events=events, n_classes=3),
+        datasets=[FakeDataset(events, n_subjects=3, seed=0)],
+        cs_mode="train_and_target_labeled_20p",
+        hdf5_path=str(tmp_path),
+    )
+    ours = pipelines(128.0)
+    scores = evaluation.process({"hierarchical": ours["crossfade hierarchical"]})
+    assert np.isfinite(scores["score"]).all()
+    with pytest.raises(ValueError, match=r"3 classes, .*, and Posterior.* Take HierarchicalBlendC"):
+        evaluation.process({"posterior": ours["crossfade posterior"]})
