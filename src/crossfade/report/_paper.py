@@ -73,12 +73,15 @@ def write_paper(shown: Sequence[Shown], folder: Path, *, about: Mapping[str, obj
 def headline(exhibits: Sequence[Exhibit]) -> str:
     """How many of the paper's figures are reproduced, and by which recipe."""
     figures = [one for one in exhibits if one.name.startswith("Figure")]
-    checked = [one for one in figures if one.reproduced is not None]
+    checked = [one for one in figures if any(check.cells for check in one.checks)]
+    sketches = [one.name for one in figures if one.checks and one not in checked]
     right = sum(bool(one.reproduced) for one in checked)
     by_text = sum(one.status("printed") is True for one in checked)
-    lacking = len(figures) - len(checked)
+    lacking = len(figures) - len(checked) - len(sketches)
     text = f"{right} of {len(checked)} figures with data are reproduced within the stated "
     text += f"tolerance, as their authors ran them; {by_text} of them by the text alone, too."
+    if sketches:
+        text += f" {' and '.join(sketches)} is a sketch without numbers, drawn anew."
     if lacking:
         text += f" {lacking} need recordings that are not here."
     return text
