@@ -254,11 +254,19 @@ def test_a_refused_study_leaves_no_folder(run, table, tmp_path):
     assert not list((tmp_path / "mine").iterdir())
 
 
-def test_demo_lays_the_papers_numbers_beside_ours(run, tmp_path, no_figures):
+def test_demo_shows_what_the_crowd_is_worth_from_zero_labels_on(run, tmp_path, no_figures):
     result = run("demo", "--splits", "2", "--jobs", "1")
     assert result.exit_code == 0, result.output
-    assert "36 tasks, 2 splits each. In brackets: the paper's." in result.stdout
-    assert "(0.653)" in result.stdout
+    heads, _, *lines = result.stdout.splitlines()[1:8]
+    assert heads.split() == ["labelled", "0", "2", "each", "4", "each", "8", "each", "16", "each"]
+    without_label = {line.split("  ")[0]: re.split(r"  +", line)[1] for line in lines}
+    assert [name for name, mean in without_label.items() if mean == "–"] == [
+        "scikit-learn's LDA",
+        "Paper's blend",
+    ]
+    assert "0.57" < without_label["Hierarchical blend"] < "0.59"
+    assert "36 tasks, 2 splits each." in result.stdout
+    assert "50 % of people reach an accuracy of 0.75" in result.stdout
     assert "Report: results/demo/report.html" in result.stdout
     text = (tmp_path / "results" / "demo" / "report.html").read_text("utf-8")
     assert "of rest, 900 of arithmetic" in text
