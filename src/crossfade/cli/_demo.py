@@ -8,13 +8,13 @@ import click
 
 from crossfade.cli._options import COUNT, FOLDER, jobs_option, option, seed_option
 
-#: Few enough to tell apart in a figure: two blends, the usual alternatives and the paper's.
-_METHODS = ("hierarchical", "posterior", "lda", "lda-pooled", "paper")
+#: Few enough to tell apart in a figure: our blend, the usual alternatives, and the paper's.
+_METHODS = ("hierarchical", "lda", "lda-pooled", "paper", "target")
 _BUDGETS = ("0", "2", "4", "8", "16")
 
 
 @click.command()
-@option("--splits", COUNT, 20, "Splits of each participant and budget.")
+@option("--splits", COUNT, 10, "Splits of each participant and budget.")
 @jobs_option()
 @seed_option
 @click.option(
