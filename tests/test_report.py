@@ -162,7 +162,7 @@ def test_tables_are_those_of_the_statistics(usual):
         ),
         "forecast": forecast_errors(result.rows),
         "participants": by_task(result.rows),
-        "directions": embed_directions(tasks),
+        "directions": embed_directions(tasks).assign(cluster=1),
     }
     for name, table in expected.items():
         pd.testing.assert_frame_equal(
@@ -440,9 +440,9 @@ def test_figures_carry_what_the_script_looks_for(usual):
     # Points stand in a group of their method, those of people in none.
     own = section(folder, "accuracy").partition(tip)[0].rpartition("data-series=")[2]
     assert own.startswith('"posterior"')
-    named = [one for one in tips if ": cluster" in one]
-    assert len(named) == len(tasks)
-    assert "data-series" not in section(folder, "vectors")
+    people = section(folder, "vectors")
+    assert re.findall('data-tip="(.*?)"', people) == [task.name for task in tasks]
+    assert "data-series" not in people
     labels = [found["aria-label"] for tag, found in page.elements if "aria-label" in found]
     pictures = [found for tag, found in page.elements if tag == "svg" and "role" in found]
     assert len(pictures) == 9
@@ -551,7 +551,7 @@ def test_names_are_never_markup(tmp_path):
     assert named == ["posterior", HOSTILE, "x\n|`y"]
     tips = [found["data-tip"] for _, found in page.elements if "data-tip" in found]
     assert any(tip.startswith(f"{HOSTILE}, ") for tip in tips)
-    assert any(tip.startswith(f"3 {HOSTILE}: cluster") for tip in tips)
+    assert f"3 {HOSTILE}" in tips
     assert data_of(tmp_path)["participants.csv"] == (tmp_path / "participants.csv").read_text()
     assert HOSTILE in page.text
     assert "too large <b>for me</b>" in page.text
@@ -590,9 +590,10 @@ def test_any_methods_and_budgets_will_do(tmp_path, options, words):
 def test_few_features_have_directions_too(tmp_path, n_features):
     tasks = simulate_tasks(6, n_features=max(n_features, 2), random_state=0)
     tasks = [Task(np.asarray(task.X)[:, :n_features], task.y, name=task.name) for task in tasks]
-    page = page_of(tmp_path, *study(tasks, ["target", "posterior"], budgets=[4]))
-    tips = [found.get("data-tip", "") for _, found in page.elements]
-    assert sum(": cluster" in tip for tip in tips) == 6
+    page_of(tmp_path, *study(tasks, ["target", "posterior"], budgets=[4]))
+    tips = re.findall('data-tip="(.*?)"', section(tmp_path, "vectors"))
+    # Arrows on a sphere are drawn from the back to the front.
+    assert sorted(tips) == [task.name for task in tasks]
 
 
 def test_sessions_of_one_participant_are_tasks_with_a_group(tmp_path):
@@ -679,6 +680,26 @@ def test_a_method_that_has_no_accuracy_at_one_budget(tmp_path):
     assert verdict(result) in page.text
     saved = pd.read_csv(tmp_path / "labels_saved.csv")
     assert saved["n_labelled"].tolist() == [4, 8]
+
+
+@pytest.mark.parametrize("n_kinds", [1, 2])
+def test_people_have_colours_only_if_the_bootstrap_rejects_one_crowd(tmp_path, n_kinds):
+    rng, tasks = np.random.default_rng(0), []
+    y = np.repeat([0, 1], 40)
+    for place in range(24):
+        gap = 3.0 * np.eye(4)[place % n_kinds] + 0.3 * rng.standard_normal(4)
+        tasks.append(Task(rng.standard_normal((80, 4)) + np.outer(y, gap), y, f"p{place}"))
+    result, tasks = study(TaskSet(tasks), methods=["lda"], budgets=[4], n_splits=2)
+    write_report(result, tasks, tmp_path)
+    text = section(tmp_path, "vectors")
+    found = pd.read_csv(tmp_path / "directions.csv")["cluster"]
+    assert found.nunique() == n_kinds
+    if n_kinds == 1:
+        assert "a mixture prior finds one crowd" in text
+        assert "cluster" not in "".join(re.findall('data-tip="(.*?)"', text))
+    else:
+        assert "Colours: the 2 kinds of people" in text
+        assert found[::2].nunique() == found[1::2].nunique() == 1
 
 
 def test_a_study_in_which_all_failed_has_a_report(tmp_path):

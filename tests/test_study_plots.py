@@ -655,7 +655,7 @@ def test_tasks_have_the_directions_of_their_prior(make_tasks):
     np.testing.assert_allclose(table[["x", "y", "z"]].sum(), prior.direction_sum)
     first = FisherDiscriminant(feature_scale=prior.feature_scale).fit(tasks[0].X, tasks[0].y)
     np.testing.assert_allclose(table.loc[0, ["x", "y", "z"]].astype(float), first.projection_)
-    assert "p3: cluster 1" in tips(plots.projection_vectors(tasks))
+    assert "p3" in tips(plots.projection_vectors(tasks))
 
 
 def test_dots_are_where_the_table_says(make_directions):
@@ -664,8 +664,16 @@ def test_dots_are_where_the_table_says(make_directions):
     drawn = tips(plots.projection_vectors(W))
     assert list(tips(plots.projection_vectors(table))) == list(drawn)
     for number, one in enumerate(table.itertuples()):
-        place = drawn[f"task {number + 1}: cluster {one.cluster}"].place
+        place = drawn[f"task {number + 1}"].place
         np.testing.assert_array_equal(place, [one.x, one.y])
+
+
+def test_only_several_clusters_have_names_and_a_legend(make_directions):
+    one = plots.projection_vectors(make_directions(10, 5))
+    assert not one.legends
+    several = plots.projection_vectors(two_bundles(8))
+    assert "task 1: cluster 1" in tips(several)
+    assert len(several.legends) == 1
 
 
 def test_lengths_other_than_one_are_refused():

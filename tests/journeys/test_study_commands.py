@@ -81,6 +81,7 @@ def test_a_study_says_how_many_windows_a_new_person_needs(run, table, tmp_path, 
     assert ("before the first label" if not windows else f" {windows:g} window") in lead
     page = (tmp_path / "study" / "report.html").read_text("utf-8")
     assert "How many windows does a new person need?" in page
+    assert "replay was skipped" not in page
 
 
 def test_budgets_and_methods_of_the_command(run, table, tmp_path, no_figures, monkeypatch):
@@ -93,6 +94,9 @@ def test_budgets_and_methods_of_the_command(run, table, tmp_path, no_figures, mo
     assert {"posterior", "lda", "lda-calibrated", "oracle-honest"} <= set(rows["method"])
     record = json.loads((tmp_path / "study" / "study.json").read_text())
     assert not record["forecasts"]
+    page = (tmp_path / "study" / "report.html").read_text("utf-8")
+    assert "The replay was skipped; these are theory's forecasts." in page
+    assert "plays the newcomer" not in page
     cells = cells_of(result.stdout)
     assert cells["lda"][:2] == ["–", "–"]
     assert "lda-calibrated" not in cells
@@ -263,6 +267,7 @@ def test_demo_shows_what_the_crowd_is_worth_from_zero_labels_on(run, tmp_path, n
     assert [name for name, mean in without_label.items() if mean == "–"] == [
         "scikit-learn's LDA",
         "Paper's blend",
+        "Person alone",
     ]
     assert "0.57" < without_label["Hierarchical blend"] < "0.59"
     assert "36 tasks, 2 splits each." in result.stdout

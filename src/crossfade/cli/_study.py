@@ -258,7 +258,7 @@ def run_study(
             for folder in new:
                 with suppress(OSError):
                     folder.rmdir()
-    about = {"seed": seed, "splits": kind}
+    about = {"seed": seed, "splits": kind, "forecasts": None if forecasts else "without replay"}
     try:
         with progress("Report"):
             written = write_report(

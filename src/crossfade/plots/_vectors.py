@@ -24,6 +24,7 @@ from crossfade.plots._style import (
     tips,
 )
 from crossfade.prior import TaskPrior
+from crossfade.prior._vmf_mixture import choose_mixture
 from crossfade.tasks import TaskSet
 
 if TYPE_CHECKING:
@@ -88,10 +89,31 @@ def embed_directions(directions: ArrayLike | TaskSet, *, recipe: str = "printed"
     W = _directions(directions)
     embedding, explained = _spectral_embedding(W, augmented=as_run)
     points = W if W.shape[1] == 3 else embedding
+    clusters = _clusters_as_run(points) if as_run else _clusters(embedding)
+    return _table(_names(directions, len(W)), points, clusters, explained)
+
+
+def embed_kinds(tasks: TaskSet) -> pd.DataFrame:
+    """The same points, with the components of a mixture prior for clusters.
+
+    There is one cluster, unless the bootstrap rejects one crowd.
+    """
+    W = _directions(tasks)
+    embedding, explained = _spectral_embedding(W)
+    points = W if W.shape[1] == 3 else embedding
+    mixture = choose_mixture(W, np.random.default_rng(0))
+    kinds = _by_size(mixture.responsibilities.argmax(1))
+    return _table(_names(tasks, len(W)), points, kinds, explained)
+
+
+def _table(
+    names: list[str], points: Array, clusters: NDArray[np.intp], explained: list[float]
+) -> pd.DataFrame:
+    """Tasks with their points, and with their clusters from 1 on."""
     table = pd.DataFrame(points, columns=list("xyz")[: points.shape[1]])
-    table.insert(0, "task", _names(directions, len(table)))
-    table["cluster"] = (_clusters_as_run(points) if as_run else _clusters(embedding)) + 1
-    if points is embedding:
+    table.insert(0, "task", names)
+    table["cluster"] = clusters + 1
+    if points.shape[1] == 2:
         table.attrs["explained"] = explained
     return table
 
@@ -99,7 +121,7 @@ def embed_directions(directions: ArrayLike | TaskSet, *, recipe: str = "printed"
 def _directions(directions: ArrayLike | TaskSet) -> Array:
     if not isinstance(directions, TaskSet):
         return check_directions(directions)
-    scale = TaskPrior.from_tasks(directions).feature_scale
+    scale = TaskPrior.from_tasks(directions, class_means=False, replay=False).feature_scale
     template = FisherDiscriminant(feature_scale=scale)
     return np.stack([clone(template).fit(task.X, task.y).projection_ for task in directions])
 
@@ -208,9 +230,10 @@ def projection_vectors(directions: ArrayLike | TaskSet | pd.DataFrame) -> Figure
         ax.set_ylabel(f"second component{second}")
         # Distances mean something: one unit is as long in both directions.
         ax.set_aspect("equal", adjustable="datalim")
+    several = table["cluster"].nunique() > 1
     for cluster, part in table.groupby("cluster"):
-        colour, marker = _CLUSTERS[int(str(cluster)) - 1]
-        said = [f"{task}: cluster {cluster}" for task in part["task"]]
+        colour, marker = _CLUSTERS[(int(str(cluster)) - 1) % len(_CLUSTERS)]
+        said = [f"{task}: cluster {cluster}" if several else str(task) for task in part["task"]]
         look: dict[str, Any] = {"color": colour, "markersize": 4.5}
         if "z" in table:
             for text, direction in zip(said, part[["x", "y", "z"]].to_numpy(), strict=True):
@@ -219,7 +242,8 @@ def projection_vectors(directions: ArrayLike | TaskSet | pd.DataFrame) -> Figure
             tips(ax, part["x"], part["y"], said, marker=marker, alpha=0.75, mew=0, **look)
         style = "-" if "z" in table else marker
         ax.plot([], [], style, label=f"cluster {cluster} ({len(part)})", **look)
-    legend_below(figure, ax)
+    if several:
+        legend_below(figure, ax)
     return figure
 
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from crossfade.plots import embed_directions
 from crossfade.plots._budget_axis import in_order
 from crossfade.plots._methods import spoken, without_twins
+from crossfade.plots._vectors import embed_kinds
 from crossfade.study import StudyResult
 from crossfade.study._budgets import budget_of, budget_text, leaves_test_windows
 from crossfade.study._crowd_gain import crowd_curve, crowd_gain
@@ -235,7 +235,7 @@ def _directions(tasks: TaskSet) -> pd.DataFrame:
     """Where the directions are; with more than two classes a task has several, and no place."""
     if any(len(task.classes) > 2 for task in tasks):
         return pd.DataFrame(columns=["task", "x", "y", "cluster"])
-    return embed_directions(tasks)
+    return embed_kinds(tasks)
 
 
 def _rivals_of(means: pd.DataFrame) -> Rivals | None:

@@ -124,6 +124,7 @@ def page(
         saved=_tables.saved(findings),
         with_alpha=with_alpha(findings.tables["participants"]),
         one_forecast=_one_forecast(findings),
+        replayed=about.get("forecasts") != "without replay",
         forecast=_tables.forecast(findings),
         reliability=table_of(findings.tables["reliability"], "Forecasts grouped by their value"),
         probabilities=_tables.probabilities(findings),
