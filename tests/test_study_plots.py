@@ -770,6 +770,9 @@ def test_figures_are_as_wide_as_one_or_two_columns_of_a_journal(rows, counted):
     assert {round(width, 6) for width in widths.values()} == {88.0, 180.0}
     assert widths["accuracy", "some"] < widths["accuracy", "many"]
     assert widths["differences", "few"] < widths["differences", "some"]
+    # On a page, without its legend, it has to fit on a phone.
+    on_page = plots.accuracy_by_budget(counted, legend=False)
+    assert round(25.4 * on_page.get_figwidth(), 6) == 88.0
 
 
 def test_letters_of_a_figure_do_not_overlap(rows, counted, from_zero, by_sources):

@@ -71,14 +71,16 @@ def accuracy_by_budget(
     Returns
     -------
     Figure
-        One panel, as wide as one column of a journal, or as two with more than six methods.
+        One panel, as wide as one column of a journal, or as two with a legend of more than six
+        methods.
     """
     table = summarise(rows)
     names = list(dict.fromkeys(table["method"]))
-    width = width_for(len(names))
+    # Without a legend it is for a page, which may be that of a phone.
+    width = width_for(len(names)) if legend else ONE_COLUMN
     axis = BudgetAxis.of(table)
     table["on_curve"] = [not isinstance(budget_of(one), tuple) for one in table["budget"]]
-    figure, [ax] = panels(1, width, 2.4 if width == ONE_COLUMN else 3.0)
+    figure, [ax] = panels(1, width, 2.4 if width_for(len(names)) == ONE_COLUMN else 3.0)
     printed = published(reference)
     shades = looks(names)
     for place, (name, look) in enumerate(shades.items()):
