@@ -22,7 +22,7 @@ CURVES = {
     OURS: ("Crossfade's hierarchical blend", 5, "-", "o"),
     RIVAL: ("the person alone (scikit-learn's LDA)", -7, "-", "s"),
     "paper": ("the paper's Algorithm 1", -18, "--", "D"),
-    "average-source": ("the crowd alone", 0, "-", "^"),
+    "lda-pooled": ("everybody pooled (LDA, each person centred)", 0, "-", "^"),
 }
 #: Colours on white and on the dark of a code host, both at least 4.5 to 1.
 SHADES = {
