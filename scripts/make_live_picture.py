@@ -1,4 +1,4 @@
-"""Draw docs/images/live.png: the page of ``crossfade live --demo`` in the middle of its third cue.
+"""Draw docs/images/live.png: the page of ``crossfade live --demo`` in the middle of its second cue.
 
 ``python scripts/make_live_picture.py [FILE]``; needs playwright and chromium.
 """
@@ -14,12 +14,12 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "live.png"
-#: Advice to stop comes late with a small gain, so that there is a third cue.
-OPTIONS = ("--demo", "--speed", "4", "--gain", "0.001", "--port", "0", "--no-open")
+#: Slow enough to take a picture between two windows.
+OPTIONS = ("--demo", "--speed", "2", "--port", "0", "--no-open")
 
 
 def main(path: Path) -> None:
-    """Calibrate the recorded person for two cues and a half, and take a picture."""
+    """Calibrate the recorded person until more windows are just worth it, and take a picture."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         command = [sys.executable, "-c", "from crossfade.cli import main; main()", "live", *OPTIONS]
         process = subprocess.Popen(
@@ -36,12 +36,9 @@ def main(path: Path) -> None:
             # The first page controls, once it is told so.
             page.locator("#start:enabled").wait_for()
             page.keyboard.press("Space")
-            counted = page.locator("#counts").filter(
-                has_text=re.compile("rest [5-9].*arithmetic [5-9]")
-            )
+            counted = page.locator("#counts").filter(has_text=re.compile("rest 5.*arithmetic 2"))
             counted.wait_for(timeout=60_000)
-            page.locator("#ask").filter(has_text="Now").wait_for(timeout=60_000)
-            page.wait_for_timeout(1500)
+            page.wait_for_timeout(500)
             page.screenshot(path=path)
             browser.close()
         finally:
