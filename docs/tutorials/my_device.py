@@ -2,9 +2,9 @@ r"""
 My device
 =========
 
-*You have* a few labelled windows of a person, and a device that runs C, ONNX or nothing but
+*You have* a few labelled windows of a person, and a device that runs C, ONNX or only
 arithmetic. *You will have* that person's classifier as one C header, one ONNX file and one JSON
-file, compiled, run, and compared with Python to the last digit that counts. Five minutes.
+file, compiled, run and compared with Python. It takes five minutes.
 
 What you need: ``pip install ".[plots,onnx]"`` in a copy of the source; ``onnxruntime`` and a C
 compiler to compare, which this page leaves out where they are missing.
@@ -27,7 +27,7 @@ folder = Path(tempfile.mkdtemp())  # take a folder of your own
 # A person's classifier
 # ---------------------
 #
-# A crowd of 35, and four labelled windows of each class of somebody who is not among them.
+# The crowd has 35 people; somebody else brings four labelled windows of each class.
 
 people = cf.load_mental_math()
 person, crowd = people[0], people[1:]
@@ -44,7 +44,7 @@ print(f"expected accuracy {model.expected_accuracy_:.2f}, 90 % interval {lower:.
 # --------------
 #
 # JSON: a few numbers, the names of the features, the *recipe* by which they are made, and a card
-# that says for whom the model is, on what it was made and how sure it is. Nothing in it can run.
+# that says whom the model is for, what it was made from and how sure it is. It holds no code.
 
 cf.save_model(model, folder / "model.json")
 print(cf.load_model(folder / "model.json").card())
@@ -53,9 +53,9 @@ print(cf.load_model(folder / "model.json").card())
 # Onto the device
 # ---------------
 #
-# One function; the ending of the name says what is written: a C header, ONNX, or the schema by
-# which any language can read the model file. In a terminal it is ``crossfade export model.json -o
-# model.h``.
+# One function writes all formats, by the file name's extension: a C header, ONNX, or the schema
+# with which any language can read the model file. In a terminal it is ``crossfade export
+# model.json -o model.h``.
 
 for name in ("model.h", "model.onnx", "model.schema.json"):
     cf.export_model(model, folder / name)
@@ -133,21 +133,21 @@ ax.set(xlabel="window", ylabel="probability of arithmetic", ylim=(0, 1.08))
 ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=3)
 
 # %%
-# The marks lie on each other. That the probabilities stay away from 0 and 1 is meant: after four
-# windows of each class nobody can be sure.
+# The marks coincide. The probabilities stay away from 0 and 1 on purpose: after four windows of
+# each class nobody can be sure.
 #
 # What the device must do itself
 # ------------------------------
 #
 # A model takes features, not samples. Filter, reference, windows and band powers have to be
-# computed on the device exactly as the recipe says, which stands in the card, in the header and
+# computed on the device exactly as the recipe says. The recipe is in the card, in the header and
 # in the ONNX file:
 
 print(people.recipe)
 
 # %%
-# This recipe filters with zero phase, which needs the future. For a device make the features with
-# ``crossfade features --causal`` (:doc:`my_recordings`). :doc:`/device` has the formats in
+# This recipe filters with zero phase, which needs future samples. For a device, make the features
+# with ``crossfade features --causal`` (:doc:`my_recordings`). :doc:`/device` has the formats in
 # detail, the schema of the JSON file, and how fast the C code is.
 #
 # If it does not work
@@ -163,4 +163,4 @@ print(people.recipe)
 #     ``pip install ".[onnx]"`` in a copy of the source; C and JSON need nothing.
 #
 # Probabilities are never above 0.9
-#     They are calibrated; label more windows, and they dare more.
+#     They are calibrated: with more labelled windows they move further from 0.5.

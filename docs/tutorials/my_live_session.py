@@ -3,9 +3,9 @@ My live session
 ===============
 
 *You have* a prior of earlier people, and a new person who has just put the cap on. *You will
-have* a classifier that grows with every labelled window, a forecast of its accuracy that is
-honest from the first minute, and a word when more labels are not worth it. A session takes as
-long as the recording; this page replays one in seconds.
+have* a classifier that improves with the labelled windows, a forecast of its accuracy from the
+first minute on, and advice when more labels are not worth it. A session takes as long as the
+recording; this page replays one in seconds.
 
 What you need, in a copy of the source: ``pip install ".[plots]"`` for this page,
 ``pip install ".[live]"`` for the one in the browser and a stream of the Lab Streaming Layer.
@@ -46,9 +46,9 @@ print(f"{len(crowd)} people in the crowd, {len(cues)} windows to label, {len(tes
 # Before the first label
 # ----------------------
 #
-# A session can predict at once, from the crowd alone, and says how little that is worth.
-# Everything is written to its folder before it counts, so that a crash loses nothing:
-# ``LiveCalibration.load(folder)`` goes on.
+# A session can predict at once, from the crowd alone, and reports how uncertain that is. It writes
+# every window to its folder first, so a crash loses nothing: ``LiveCalibration.load(folder)``
+# resumes the session.
 
 live = cf.LiveCalibration(prior, folder=folder / "session", want=0.8)
 state = live.state()
@@ -61,7 +61,7 @@ print(state.advice.reason)
 # ----------------
 #
 # Add each window with the label of its cue. A window whose label comes later is added without one
-# and labelled by ``live.label(place, label)``; ``live.undo()`` takes a mistake back.
+# and labelled by ``live.label(place, label)``; ``live.undo()`` undoes a mistake.
 
 states, found = [live.state()], []
 for window in (None, *cues):
@@ -74,10 +74,9 @@ for window in (None, *cues):
 print(states[10].counts, states[10].advice.reason)
 
 # %%
-# The forecast as it went, and what was found on the windows that the session never saw. The band
-# is the interval that should hold what is found nine times in ten; it is wide, since one person's
-# accuracy is uncertain, and it says so. The strip at the bottom shows the cues: grey is rest,
-# orange arithmetic.
+# The figure shows the forecast over the session, and the accuracy on windows that the session
+# never saw. The band is the 90 % interval. It is wide, since one person's accuracy is uncertain.
+# The strip at the bottom shows the cues: grey is rest, orange arithmetic.
 
 n = np.arange(len(states))
 stop = next((i for i, one in enumerate(states) if one.advice.stop), None)
@@ -111,7 +110,7 @@ print(f"{np.mean(inside):.0%} of what was found lies within the band")
 print("not yet" if stop is None else f"after {stop} windows: {states[stop].advice.reason}")
 
 # %%
-# Then take the model: an estimator of scikit-learn's kind, fitted to all windows so far.
+# Then take the model: a scikit-learn estimator, fitted to all windows so far.
 
 model = live.model()
 cf.save_model(model, folder / "model.json")
@@ -142,15 +141,15 @@ print(cf.load_model(folder / "model.json"))
 # -------------------
 #
 # The interval stays wide
-#     It is one person: 90 % means 90 %. More people in the prior narrow it, somewhat.
+#     The accuracy of one person is hard to forecast. More people in the prior narrow it a little.
 #
 # The forecast falls while labels come in
-#     This person is unlike the crowd; go on labelling, the weight moves to their own data.
+#     This person is unlike the crowd. Keep labelling: the weight moves to their own data.
 #
 # Windows are left out
 #     The page names channel and reason: look at the electrode.
 #
-# The advice never is to stop
+# It never advises stopping
 #     Is there a window of both classes? Is ``want`` above what the features allow?
 #
 # Next: :doc:`my_device`.

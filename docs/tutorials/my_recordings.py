@@ -7,11 +7,11 @@ My recordings
 a classifier for a new person who gave you 40 seconds of labelled signal, with a forecast of how
 accurate it will be. Six commands; a minute for a dozen people.
 
-What you need: ``pip install ".[eeg,plots,tables]"`` in a copy of the source, and ``edfio`` if you
-want to run this page as it stands.
+What you need: ``pip install ".[eeg,plots,tables]"`` in a copy of the source, and ``edfio`` to run
+this page itself.
 
 Everything below happens in a terminal. This page writes its own recordings first, so that it can
-run anywhere; with yours at hand, go to `Recordings to features`_.
+run anywhere; if you have your own, go to `Recordings to features`_.
 """
 
 import os
@@ -81,8 +81,8 @@ first = [(20, "rest", True), (20, "work", True)]
 write_person("newcomer", [*first, (60, "rest", False), (60, "work", False)])
 
 # %%
-# Look at one before anything else, as you would at your own: is there a rhythm at all, and does
-# it differ between the classes?
+# Look at one first, as you would with your own: is there a rhythm at all, and does it differ
+# between the classes?
 
 recording = open_recording(folder / "lab" / "P00.edf")
 [signal] = recording.read(["Oz"])
@@ -119,8 +119,8 @@ def terminal(command):
 # %%
 # Log powers in three bands of each channel, for windows of 2.5 s. ``--pattern`` finds the name of
 # the person in the name of the file, ``--label-from annotations`` the labels in the annotations;
-# they may also stand in file names or in a table of their own. ``--causal`` uses the past alone:
-# you need it if the same features are to be computed live.
+# they may also be in file names or in a separate table. ``--causal`` uses only past samples: you
+# need it to compute the same features live.
 
 terminal(
     "crossfade features eeg lab -o tasks.parquet --label-from annotations"
@@ -128,8 +128,8 @@ terminal(
 )
 
 # %%
-# A file that cannot be used is named with the reason, and the others are read all the same. Look
-# at what there is before you go on: are all people there, with windows of both classes?
+# The command names each file that it cannot use, with the reason, and reads the others. Check the
+# result before you go on: are all people there, with windows of both classes?
 
 terminal("crossfade tasks show tasks.parquet")
 
@@ -145,8 +145,8 @@ terminal(
 )
 
 # %%
-# The study has kept everything in its folder: tables, figures, and ``report.html``, which needs
-# nothing but itself. In Python:
+# The folder of the study has everything: tables, figures, and ``report.html``, a single page. In
+# Python:
 
 result = StudyResult.load(folder / "study")
 accuracy = cf.plots.accuracy_by_budget(result.rows)
@@ -155,7 +155,7 @@ accuracy = cf.plots.accuracy_by_budget(result.rows)
 # A new person
 # ------------
 #
-# The prior holds sums over the twelve people, no window of anybody. It is the one file that a new
+# The prior holds sums over the twelve people and nobody's windows. It is the one file that a new
 # person, or another lab, needs.
 
 terminal("crossfade prior build tasks.parquet -o prior.npz")
@@ -177,16 +177,16 @@ terminal("crossfade calibrate --prior prior.npz few.parquet -o model.json")
 # -------------------
 #
 # "Could not be used", and a file
-#     The reason stands beside it; the other files were used.
+#     The message gives the reason; the other files were used.
 #
 # "There is no channel ..."
 #     The names that the file has are listed: give them with ``--channels``.
 #
 # A person is missing
-#     Does the pattern fit the file's name? Are there annotations of both classes?
+#     Does the pattern match the file's name? Are there annotations of both classes?
 #
 # Accuracy near 1.0 that you do not believe
-#     Are the classes separate recordings? Then amplitude may tell them apart: take ``--features
+#     Are the classes separate recordings? Then amplitude may tell them apart: use ``--features
 #     shares``, and see the caution in :doc:`/recordings`.
 #
 # "recipes differ"

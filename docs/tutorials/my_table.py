@@ -4,20 +4,20 @@ My table
 
 *You have* a table with one row for each window of each person, features and a label, as CSV,
 Parquet or a data frame. *You will have* the number of labelled windows that a new person needs
-until the classifier is good enough for them, a picture of it, and a report to hand on. It takes a
-few minutes, most of them yours.
+until the classifier is good enough for them, a figure of it, and a report to share. It takes a
+few minutes.
 
-What you need: ``pip install ".[plots]"`` in a copy of the source, and people of whom each has some
-windows of two classes; ten people is a fair start.
+What you need: ``pip install ".[plots]"`` in a copy of the source, and people with windows of two
+classes each; ten people are a fair start.
 """
 
 # %%
 # The table
 # ---------
 #
-# Yours stands in for this one. It is the EEG study that ships with Crossfade, 36 people at rest
-# and at mental arithmetic, with columns as a lab would name them: who, which condition, when, a
-# trial counter, and nine features.
+# Put yours in the place of this one. It is the EEG study that ships with Crossfade, 36 people at
+# rest and at mental arithmetic, with columns as a lab would name them: who, which condition, when,
+# a trial counter, and nine features.
 
 import tempfile
 from pathlib import Path
@@ -36,9 +36,9 @@ frame.iloc[:3, :7]
 # Check it first
 # --------------
 #
-# Say which column is which, and drop what is no feature. If you forget something, the reader does
-# not guess: here the trial counter is still among the features, and would have told the
-# conditions apart all by itself.
+# Say which column is which, and drop columns that are not features. If you forget one, the reader
+# does not guess: here the trial counter is still among the features, and would have told the
+# conditions apart by itself.
 
 columns = {"task": "subject", "label": "condition", "start": "onset"}
 try:
@@ -59,12 +59,12 @@ print(tasks[0], tasks.feature_names)
 # How many windows does a new person need?
 # ----------------------------------------
 #
-# A study finds out by leaving each person out in turn. The others are the crowd; of the one left
-# out a few windows in a row are labelled, the rest is the test. Three methods: the blend that
-# Crossfade recommends, the blend of the paper, and what you would use without a crowd,
-# scikit-learn's LDA with shrinkage.
+# A study leaves each person out in turn. The others are the crowd; a few consecutive windows of
+# the person left out are labelled, and the rest are for testing. It compares three methods: the
+# blend that Crossfade recommends, the paper's blend, and the usual alternative, scikit-learn's LDA
+# with shrinkage.
 #
-# Twenty calibrations of each person at each budget take seconds; take 100 for numbers that you
+# Twenty calibrations of each person at each budget take seconds; use 100 for numbers that you
 # publish.
 
 study = cf.CalibrationStudy(
@@ -78,13 +78,13 @@ result = study.run()
 accuracy = cf.plots.accuracy_by_budget(result.rows)
 
 # %%
-# Read the picture from the left. Before the first label only the crowd can answer. With one or
+# Read the figure from the left. Before the first label only the crowd can answer. With one or
 # two windows of each class the blend is far ahead of LDA, which has to learn everything from this
 # one person. The more labels there are, the less the crowd matters; far to the right the lines
 # meet.
 #
-# The number to take to the people who will record: after how many windows do eight people in ten
-# reach an accuracy of 0.7?
+# The number for those who plan the recordings: after how many windows do eight people in ten reach
+# an accuracy of 0.7?
 
 needed = result.needed(accuracy=0.7, share=0.8)
 needed[["method", "windows", "low", "high", "bound", "reached"]].round(2)
@@ -92,8 +92,8 @@ needed[["method", "windows", "low", "high", "bound", "reached"]].round(2)
 # %%
 # ``windows`` is the number of each class, ``low`` and ``high`` its 95 % interval over people;
 # ``bound`` is ``>`` where not even the largest budget is enough, and ``reached`` is the share of
-# people who get there at all. Some never do: with these nine features their classes cannot be
-# told apart well enough, and no method changes that.
+# people who get there at all. Some never do: these nine features do not separate their classes
+# well enough, and no method changes that.
 
 who = cf.plots.needed(result.rows, accuracy=0.7, share=0.8)
 
@@ -101,8 +101,8 @@ who = cf.plots.needed(result.rows, accuracy=0.7, share=0.8)
 # The report
 # ----------
 #
-# One page with everything: the answer, tables, figures, each person, how true the forecasts were.
-# It needs nothing but itself, so it can be sent by mail.
+# One page has everything: the answer, tables, figures, each person, and how true the forecasts
+# were. It is a single file, so you can send it by mail.
 
 written = write_report(result, tasks, folder / "study", reach=0.7, share=0.8)
 print(*sorted(path.name for path in written), sep="\n")
@@ -110,7 +110,7 @@ print(*sorted(path.name for path in written), sep="\n")
 # %%
 # In a terminal the same is
 # ``crossfade study ours.csv --task subject --label condition --drop trial --reach 0.7``, which
-# shows how far it is, and goes on where it was stopped.
+# shows its progress, and resumes if it was stopped.
 #
 # If it does not work
 # -------------------
@@ -130,5 +130,5 @@ print(*sorted(path.name for path in written), sep="\n")
 # The blend is worse than LDA
 #     The features of some people are in other units, or centred: :doc:`/task-table`.
 #
-# Next: :doc:`give what you learnt to another lab </sharing>`, or :doc:`calibrate a person while
-# they sit there <my_live_session>`.
+# Next: :doc:`share what you learnt with another lab </sharing>`, or :doc:`calibrate a person live
+# <my_live_session>`.
