@@ -322,7 +322,7 @@ def test_the_accuracy_to_reach_can_be_chosen(usual, tmp_path):
 
 def test_budgets_of_unequal_numbers_alone_have_a_report(tmp_path):
     page = page_of(tmp_path, *study(methods=["posterior", "lda"], budgets=[(6, 3)]))
-    assert "no budget has as many windows of each class" in page.text
+    assert "no budget has equal numbers of windows in all classes" in page.text
     assert pd.read_csv(tmp_path / "needed.csv").empty
     assert "6+3" in page.text
 
@@ -336,7 +336,7 @@ def test_curves_begin_at_no_label_and_the_winner_sees_no_test_window(tmp_path):
         "no label 2 of each class 4 of each class 6+3",
         "The honest oracle picks it on every second one",
         "scikit-learn's LDA (calibrated) predicts the same labels",
-        "Somebody who knows nothing has a log loss of 0.693.",
+        "Guessing has a log loss of 0.693.",
     ):
         assert words in page.text
     seeing = {label_of(name) for name in methods if method_of(name).given}

@@ -74,7 +74,7 @@ def _of_methods(findings: Findings, paper: pd.DataFrame | None) -> Iterator[Draw
     options = {"reference": paper, "chance": chance}
     yield Drawing(
         "accuracy",
-        "Mean balanced accuracy of each method against what is labelled."
+        "Mean balanced accuracy of each method against the labelled windows."
         + " Right of the line: unequal numbers." * _has_unequal(findings)
         + dashed,
         f"With {findings.budgets[smallest]}: {means}.",
@@ -88,7 +88,7 @@ def _of_methods(findings: Findings, paper: pd.DataFrame | None) -> Iterator[Draw
         yield Drawing(
             "crowd",
             "Mean balanced accuracy against the people in the crowd, with 95 % intervals over "
-            "people. Dots: what ten more would bring by the fitted curve; that was not measured.",
+            "people. Dots: ten more people, by the fitted curve; this was not measured.",
             "The table has the numbers.",
             plots.accuracy_by_sources(by_sources, chance=chance),
             plots.accuracy_by_sources(by_sources, chance=chance, legend=False),
@@ -177,7 +177,7 @@ def _of_directions(findings: Findings) -> Iterator[Drawing]:
     text += f" {_kinds(table)}"
     if "explained" in table.attrs:
         text += " In brackets: the share of the squared affinities that a component explains."
-    more = "Directions that point the same way are near each other."
+    more = "Similar directions are near each other."
     yield Drawing("projection-vectors", text, more, plots.projection_vectors(table))
 
 
@@ -190,7 +190,7 @@ def _kinds(table: pd.DataFrame) -> str:
             "rejects one crowd."
         )
     if len(table) < 10:
-        return "Fewer than ten cannot be told apart into kinds of people."
+        return "Ten people or more are needed to look for kinds of people."
     return "All have one colour: a mixture prior finds one crowd, and no kinds of people in it."
 
 
