@@ -9,7 +9,7 @@ import pytest
 
 from crossfade import LiveCalibration
 from crossfade.live._session import READY, Session
-from crossfade.live._streams import Chunk, Ended, Marker, Note, Row
+from crossfade.live._streams import Back, Chunk, Ended, Lost, Marker, Note, Row
 from crossfade.signals._online import OnlineFeatures
 from tests.live_world import CHANNELS, RATE, RECIPE, prior_of, signal_of
 
@@ -27,12 +27,12 @@ class Tape:
     def __init__(self):
         self.events, self.asked, self.stamp = [], [], 0.0
 
-    def play(self, samples, gap=""):
+    def play(self, samples, gap="", missing=0.0):
         for place in range(0, samples.shape[1], 10):
             part = samples[:, place : place + 10]
             self.stamp += part.shape[1] / RATE
-            self.events.append(Chunk(part, self.stamp, gap))
-            gap = ""
+            self.events.append(Chunk(part, self.stamp, gap, missing))
+            gap, missing = "", 0.0
 
     def read(self):
         return [self.events.pop(0)] if self.events else []
@@ -61,8 +61,8 @@ def begin(prior):
     return make
 
 
-def play(session, tape, samples, gap=""):
-    tape.play(samples, gap)
+def play(session, tape, samples, gap="", missing=0.0):
+    tape.play(samples, gap, missing)
     while tape.events:
         session.step()
 
@@ -189,6 +189,86 @@ def test_a_gap_leaves_its_window_out(begin):
     assert session.live.windows[1].note == "Left out: 0.4 s of samples are missing."
     assert said(session) == ["0.4 s of samples are missing. The window is left out."]
     assert session.message()["left_out"] == 1
+
+
+def test_a_long_gap_announces_the_cue_anew(begin):
+    session, tape = begin(per_cue=4)
+    session.do({"do": "start"})
+    session.step()
+    play(session, tape, signal_of("rest", READY + 1.5))
+    assert session.phase == "cue"
+    why = "1.2 s of samples are missing."
+    play(session, tape, signal_of("rest", READY - 0.1), gap=why, missing=1.2)
+    assert session.phase == "ready"
+    # Nothing between the two announcements has a label.
+    assert [window.usable for window in session.live.windows] == [True, False]
+    play(session, tape, signal_of("rest", 2.1))
+    assert session.phase == "cue"
+    assert [window.usable for window in session.live.windows] == [True, False, True, True]
+    assert len(tape.asked) == 2
+
+
+def picture_of(session):
+    """What the page last heard of the channels."""
+    shown = [one for one in session.told if one["kind"] == "signal" and "quality" in one]
+    return {channel["state"] for channel in shown[-1]["quality"]}
+
+
+def test_a_stream_that_is_lost_in_a_cue_announces_it_anew(begin):
+    session, tape = begin(per_cue=4, clock=itertools.count().__next__)
+    session.do({"do": "start"})
+    session.step()
+    play(session, tape, signal_of("rest", READY + 1.5))
+    assert (session.phase, picture_of(session)) == ("cue", {"good"})
+    tape.events = [Lost("The stream has ended.")]
+    session.step()
+    message = session.message()
+    assert (message["phase"], message["lost"], message["left"]) == ("lost", True, 0.0)
+    assert picture_of(session) == {"missing"}
+    # Ten seconds later: what waited in the meantime belongs to no cue.
+    late = signal_of("rest", 6.0)
+    tape.read = lambda: [
+        Back("Samples come again."),
+        Chunk(late, tape.stamp, "10 s of samples are missing.", 10.0),
+    ]
+    session.step()
+    del tape.read
+    assert (session.phase, session.lost, picture_of(session)) == ("ready", False, {"good"})
+    assert session.message()["left"] == READY
+    assert len(session.live.windows) == 1
+    assert said(session) == ["The stream has ended.", "Samples come again."]
+    follow(session, tape, 1)
+    assert [window.label is None for window in session.live.windows] == [False] * 5
+    np.testing.assert_allclose(session.live.windows[1].start, 2 * READY + 1.5 + 6.0)
+
+
+def test_a_pause_outlasts_a_stream_that_is_lost(begin):
+    session, tape = begin()
+    for command in ("start", "pause"):
+        session.do({"do": command})
+        session.step()
+    tape.events = [Lost("The stream has ended.")]
+    session.step()
+    assert session.phase == "paused"
+    session.do({"do": "start"})
+    session.step()
+    assert session.phase == "lost"
+    session.do({"do": "pause"})
+    tape.events = [Back("Samples come again.")]
+    session.step()
+    assert (session.phase, session.lost) == ("paused", False)
+
+
+def test_labels_by_markers_go_on_after_a_stream_was_lost(begin):
+    session, tape = begin(labels="markers")
+    tape.events = [Marker("rest", 0.0)]
+    play(session, tape, signal_of("rest", 1.5))
+    tape.events = [Lost("The stream has ended.")]
+    session.step()
+    assert (session.phase, session.message()["lost"]) == ("recording", True)
+    tape.events = [Back("Samples come again.")]
+    play(session, tape, signal_of("rest", 1.0), gap="9 s of samples are missing.", missing=9.0)
+    assert [window.usable for window in session.live.windows] == [True, False, True]
 
 
 def test_a_flat_channel_leaves_windows_out_and_is_said(begin):

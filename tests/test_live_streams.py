@@ -17,9 +17,11 @@ from crossfade.live._lsl import _CONFIG, Joint, LslStream, lsl
 from crossfade.live._run import check_stream, open_replay, windows_of
 from crossfade.live._streams import (
     _HELD_LINES,
+    Back,
     Chunk,
     Ended,
     FeatureLines,
+    Lost,
     Marker,
     Note,
     Rehearsal,
@@ -76,6 +78,7 @@ def test_a_gap_cuts_a_chunk():
     found = chunks_of(time)
     assert [chunk.samples.shape[1] for chunk in found] == [120, 80]
     assert [chunk.gap for chunk in found] == ["", "0.5 s of samples are missing."]
+    assert [chunk.missing for chunk in found] == pytest.approx([0.0, 0.5])
     assert found[1].stamp == time[-1]
 
 
@@ -87,6 +90,7 @@ def test_a_clock_that_jumps_is_no_gap():
     assert ahead[1].gap == "The clock of the stream jumped ahead by 60 s."
     waited = chunks_of(first, later + 60.0, waits=(0.0, 61.0))
     assert waited[1].gap == "60 s of samples are missing."
+    assert [one[1].missing for one in (back, ahead, waited)] == pytest.approx([0.0, 0.0, 60.0])
 
 
 def test_a_stamp_that_is_no_number_is_taken_for_the_next():
@@ -451,7 +455,7 @@ def open_stream(name, seconds=120.0):
 
 
 def notes_of(events):
-    return [one.text for one in events if isinstance(one, Note)]
+    return [one.text for one in events if isinstance(one, (Note, Lost))]
 
 
 def news_of(events):
@@ -471,6 +475,7 @@ def test_a_stream_that_ends_is_taken_up_when_it_is_back(sender, name, source, la
     ]
     events = read_until(stream, lambda events: len(news_of(events)) >= 2)
     assert sorted(news_of(events)) == sorted(gone)
+    assert any(isinstance(one, Lost) for one in events)
     # The last label does not hold any longer.
     assert [one.text for one in events if isinstance(one, Marker)][-1] == ""
     sender(name, later)
@@ -484,8 +489,9 @@ def test_a_stream_that_ends_is_taken_up_when_it_is_back(sender, name, source, la
         f"The stream '{name}' is back.",
         f"The stream '{name}-cues' is back.",
     }
-    chunk = next(one for one in events if isinstance(one, Chunk))
-    assert chunk.gap.endswith("s of samples are missing.")
+    place = next(i for i, one in enumerate(events) if isinstance(one, Chunk))
+    assert events[place].gap.endswith("s of samples are missing.")
+    assert Back(f"Samples from '{name}' come again.") in events[:place]
     stream.close()
 
 

@@ -28,7 +28,7 @@ from crossfade.live import earlier_task
 from crossfade.live._lsl import lsl
 from crossfade.live._run import about_session, open_live, write_session
 from crossfade.live._session import Session
-from crossfade.live._streams import Rehearsal
+from crossfade.live._streams import Back, Lost, Rehearsal
 from crossfade.signals._online import OnlineFeatures
 from tests.live_world import CHANNELS, RATE, RECIPE, prior_of, signal_of
 
@@ -53,13 +53,28 @@ def prior_file(prior, tmp_path_factory):
     return path
 
 
+class Amplifier(Rehearsal):
+    """A recorded person whose amplifier can be switched off."""
+
+    off = was_off = False
+
+    def read(self):
+        if self.off != self.was_off:
+            self.was_off = self.off
+            yield Lost("No samples.") if self.off else Back("Samples come again.")
+        if self.off:
+            time.sleep(0.01)
+        else:
+            yield from super().read()
+
+
 @contextmanager
 def serving(prior, folder, *, speed=10.0, per_cue=3, spoil=lambda samples: samples):
     """A session with a recorded person behind a page, who is never told to stop; its address."""
     from crossfade.live._server import address_of, open_port, run_server
 
     segments = {label: spoil(signal_of(label, 120.0, seed=7)) for label in ("rest", "work")}
-    stream = Rehearsal("recorded", segments, RATE, CHANNELS, speed=speed)
+    stream = Amplifier("recorded", segments, RATE, CHANNELS, speed=speed)
     live = LiveCalibration(prior, folder=folder, least_gain=0.0)
     about = about_session(live, stream, CHANNELS)
     session = Session(
@@ -333,7 +348,8 @@ def test_a_real_stream_drives_it_until_sigterm(prior, prior_file, tmp_path):
             state = until(page, lambda one, n=n: one.get("n_windows") == n)
         assert state["counts"] == {"rest": 10, "work": 10}
         # On a busy machine it takes a while until anything is sent, and that is said.
-        early = [one for one in state["notes"] if one["text"].startswith("No samples from")]
+        silence = ("No samples from", "Samples from")
+        early = [one for one in state["notes"] if one["text"].startswith(silence)]
         assert [one for one in state["notes"] if one not in early] == []
         # Nobody else sees anything before the calibration is finished.
         assert library.resolve_streams(timeout=0.5, name=out_name) == []
@@ -707,6 +723,41 @@ def test_the_participant_sees_what_to_do_and_when_it_is_over(opened, prior, tmp_
         page.close()
         seen(shown, "#word", "^Pause$")
         shown.close()
+
+
+def test_nobody_is_asked_anything_while_the_stream_is_lost(opened, prior, tmp_path):
+    with serving(prior, tmp_path / "s", speed=2.0) as (address, session):
+        page, shown = opened(address), opened(f"{address}&view=participant")
+        controls(page)
+        page.keyboard.press("Space")
+        seen(shown, "#ask", "^Now$")
+        session.stream.off = True
+        seen(shown, "#ask", "^No signal$")
+        assert shown.inner_text("#word") == "Please wait"
+        assert shown.inner_text("#count") == ""
+        assert shown.evaluate("document.querySelector('#bar div').style.width") == "0%"
+        page.locator("#quality .missing").nth(1).wait_for(timeout=1000 * PATIENCE)
+        assert page.locator("#quality .good").count() == 0
+        session.stream.off = False
+        seen(shown, "#ask", "^Get ready for$")
+        page.locator("#quality .good").nth(1).wait_for(timeout=1000 * PATIENCE)
+        page.close()
+        shown.close()
+
+
+def test_a_page_without_its_server_asks_for_nothing(opened, prior, tmp_path):
+    with serving(prior, tmp_path / "s", speed=2.0) as (address, _):
+        page = opened(address)
+        controls(page)
+        page.keyboard.press("Space")
+        seen(page, "#ask", "^Now$")
+        # It would connect again at once.
+        page.evaluate("connect = () => {}; socket.close()")
+        seen(page, "#ask", "^No connection$")
+        assert page.inner_text("#word") == "Please wait"
+        assert page.inner_text("#count") == page.inner_text("#hint") == ""
+        assert page.evaluate("document.querySelector('#bar div').style.width") == "0px"
+        page.close()
 
 
 def test_missing_samples_are_seen_on_the_page(opened, prior, tmp_path):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from crossfade.live._streams import WAIT, Array, Chunk, Event, Marker, Note
+from crossfade.live._streams import WAIT, Array, Back, Chunk, Event, Lost, Marker, Note
 from crossfade.signals.recordings import plain_name
 
 #: Seconds by which time stamps may be off without being called a gap, or a jump of the clock.
@@ -200,6 +200,7 @@ class LslStream:
             self._markers = _Feed(self._lsl, markers, lambda described: None)
         self._joint = Joint(self.sfreq or 0.0)
         self._heard = time.monotonic()
+        self._lost = False
 
     def _fits(self, described: Any) -> None:
         """Learn rate, channels and units of the samples; later they must be the same."""
@@ -247,6 +248,9 @@ class LslStream:
             samples, stamps = np.asarray(sample)[None], np.array([stamp])
         self._heard = time.monotonic()
         self._samples.said.clear()
+        if self._lost:
+            self._lost = False
+            yield Back(f"Samples from {self.name!r} come again.")
         data = np.asarray(samples, dtype=np.float64).T * self._scale[:, None]
         yield from self._joint.chunks(data, np.asarray(stamps), self._heard)
 
@@ -273,18 +277,24 @@ class LslStream:
         feed, silent = self._samples, time.monotonic() - self._heard
         if feed.inlet is None:
             ended = f"The stream {self.name!r} has ended."
-            yield from feed.once(ended, " The session goes on when it is back.")
+            yield from self._lose(ended, " The session goes on when it is back.")
             # Nothing was waited for.
             time.sleep(WAIT)
         elif silent > _SILENT:
             none = f"No samples from {self.name!r} for {_SILENT:g} s. Is the amplifier on?"
-            yield from feed.once(none, " The session goes on when they come back.")
+            yield from self._lose(none, " The session goes on when they come back.")
         else:
             return
         # Of one that is there and says nothing, the connection may be dead.
         if said := feed.look(same=feed.inlet is None or silent > _STUCK):
             yield from feed.once(said)
             self._heard = time.monotonic()
+
+    def _lose(self, text: str, more: str) -> Iterator[Event]:
+        """Say that samples do not come any more; what follows of the same loss is a note."""
+        for note in self._samples.once(text, more):
+            yield note if self._lost else Lost(note.text)
+            self._lost = True
 
     def ask(self, label: str | None) -> None:
         """Cues are for people."""
@@ -319,17 +329,17 @@ class Joint:
         cuts = np.flatnonzero(np.abs(steps) > max(_JITTER, 1.5 * self.period)).tolist()
         bounds = sorted({0, *cuts, len(stamps)})
         for first, stop in pairwise(bounds):
-            gap = ""
+            gap, missing = "", 0.0
             if first in cuts:
                 waited = now - self.came if first == 0 else 0.0
-                gap = self._why(float(steps[first]), waited)
-            yield Chunk(samples[:, first:stop], float(stamps[stop - 1]), gap)
+                gap, missing = self._why(float(steps[first]), waited)
+            yield Chunk(samples[:, first:stop], float(stamps[stop - 1]), gap, missing)
         self.last, self.came = float(stamps[-1]), now
 
-    def _why(self, jump: float, waited: float) -> str:
+    def _why(self, jump: float, waited: float) -> tuple[str, float]:
         """A gap is as long on our clock as on the stream's; a jump of its clock is not."""
         if jump < 0:
-            return f"The clock of the stream jumped back by {-jump:.3g} s."
+            return f"The clock of the stream jumped back by {-jump:.3g} s.", 0.0
         if waited < jump - 0.5 * max(jump, 1.0) and jump > 5.0:
-            return f"The clock of the stream jumped ahead by {jump:.3g} s."
-        return f"{jump:.3g} s of samples are missing."
+            return f"The clock of the stream jumped ahead by {jump:.3g} s.", 0.0
+        return f"{jump:.3g} s of samples are missing.", jump

@@ -8,6 +8,7 @@ waiting      before the beginning
 ready        the next cue is announced
 cue          the person does what the cue says, for so many windows
 recording    labels come from elsewhere: keys, markers, or the lines of features themselves
+lost         the stream stopped during a cue, which is announced anew when samples come again
 paused       nothing is learnt
 predicting   calibration is finished; every window is predicted
 ============ =======================================================================================
@@ -28,7 +29,17 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from crossfade.live._calibration import LiveCalibration
 from crossfade.live._labels import Labels
-from crossfade.live._streams import Chunk, Ended, Marker, Note, Row, Stream, Windows
+from crossfade.live._streams import (
+    Back,
+    Chunk,
+    Ended,
+    Lost,
+    Marker,
+    Note,
+    Row,
+    Stream,
+    Windows,
+)
 from crossfade.live._view import Signal, View
 
 Array = NDArray[np.float64]
@@ -38,7 +49,7 @@ READY, _PICTURE = 3.0, 0.05
 #: Microvolts beyond which a sample is none.
 _LARGEST = 1e12
 _FAR = "its features are out of all proportion to the crowd's. Check the signal and its units."
-_RUNNING = ("ready", "cue", "recording")
+_RUNNING = ("ready", "cue", "recording", "lost")
 
 
 class Session:
@@ -74,6 +85,7 @@ class Session:
         self.phase = "waiting" if labels == "cues" else "recording"
         self.closed = False  # paused because nobody looked
         self.over = False
+        self.lost = False  # whether samples have stopped, for now
         self.view = View()
         self._cue = ""
         self._in_cue = 0
@@ -129,10 +141,27 @@ class Session:
                 self._row(event)
             elif isinstance(event, Note):
                 self._note(event.text)
+            elif isinstance(event, Lost):
+                self._lose(event.text)
+            elif isinstance(event, Back):
+                self.lost = False
+                self._note(event.text)
             elif not self.over:
                 self._end(event)
+        # Only now: what came with the return may have waited since before the cue.
+        if self.phase == "lost" and not self.lost:
+            self._announce()
         self._heed_markers()
         self._picture()
+
+    def _lose(self, why: str) -> None:
+        """Ask nothing of the person while nobody measures."""
+        self.lost, self._prediction = True, None
+        self._signal.lose()
+        if self.phase in ("ready", "cue"):
+            self._labels.change(self._seen, None)
+            self.phase = "lost"
+        self._note(why)
 
     def _end(self, event: Ended) -> None:
         self.over = True
@@ -144,7 +173,7 @@ class Session:
 
     def _samples(self, chunk: Chunk) -> None:
         if chunk.gap:
-            self._gap(chunk.gap)
+            self._gap(chunk.gap, chunk.missing)
         samples = chunk.samples[self._places]
         # What is no measurement is missing, or a filter would ring with it for ever.
         samples = np.where(np.abs(samples) <= _LARGEST, samples, np.nan)
@@ -248,8 +277,9 @@ class Session:
         place = self.live.add(None, label, False, start / self._rate, note)
         self._last = {"window": place, "label": label, "note": note}
 
-    def _gap(self, why: str) -> None:
-        """Begin anew after samples that are missing."""
+    def _gap(self, why: str, missing: float) -> None:
+        """Begin anew after samples that are missing, with the cue if that was for long."""
+        long = self._windows is not None and missing > self._windows.recipe.window
         if self._windows is not None:
             self._windows.reset(self._seen / self._rate)
         # A demo that turns to the next cue has a gap, too, but nobody's window is cut by it.
@@ -259,6 +289,9 @@ class Session:
                 self._leave_out(label, self._seen, why)
                 self._note(f"{why} The window is left out.")
                 self._taken()
+        if long and self.phase == "cue":
+            self._labels.change(self._seen, None)
+            self._announce()
 
     @contextmanager
     def _kept(self) -> Iterator[None]:
@@ -373,7 +406,10 @@ class Session:
         if self.phase in _RUNNING:
             return
         self.closed = False
-        if self.labels == "cues":
+        if self.labels == "cues" and self.lost:
+            self.phase = "lost"
+            self._tell_state()
+        elif self.labels == "cues":
             self._announce()
         else:
             # A window that began before is none of these.
@@ -391,7 +427,7 @@ class Session:
 
     def _left_alone(self) -> None:
         """Nobody sees the cues any more."""
-        if self.phase in ("ready", "cue"):
+        if self.phase in ("ready", "cue", "lost"):
             self.closed = True
             self._pause(
                 "The page was closed, so the session paused. It goes on when a page is opened, or "
@@ -472,6 +508,7 @@ class Session:
             "kind": "state",
             "phase": self.phase,
             "over": self.over,
+            "lost": self.lost,
             "labels": self.labels,
             "cue": self._cue,
             "left": round(left, 2),

@@ -2,7 +2,8 @@
 
 A stream hands over events in the order of time: chunks of samples, markers, rows of features, and
 notes for the page. Samples that do not join those before them say why in ``Chunk.gap``. Gaps below
-0.1 s cannot be told from the jitter of time stamps.
+0.1 s cannot be told from the jitter of time stamps. A stream that stops says `Lost` once, and
+`Back` before the first samples that come again.
 """
 
 from __future__ import annotations
@@ -30,11 +31,15 @@ _HELD_LINES, _LONGEST = 64, 1 << 20
 
 
 class Chunk(NamedTuple):
-    """Samples of shape (n_channels, n), when the last was taken, and why they join no others."""
+    """Samples of shape (n_channels, n), when the last was taken, and why they join no others.
+
+    `missing` are the seconds of samples that were lost before them, as far as that is known.
+    """
 
     samples: Array
     stamp: float
     gap: str = ""
+    missing: float = 0.0
 
 
 class Marker(NamedTuple):
@@ -57,13 +62,25 @@ class Note(NamedTuple):
     text: str
 
 
+class Lost(NamedTuple):
+    """Samples do not come any more, for now."""
+
+    text: str
+
+
+class Back(NamedTuple):
+    """Samples come again."""
+
+    text: str
+
+
 class Ended(NamedTuple):
     """Nothing comes after this."""
 
     text: str
 
 
-Event = Chunk | Marker | Row | Note | Ended
+Event = Chunk | Marker | Row | Note | Lost | Back | Ended
 
 
 class Stream(Protocol):

@@ -74,15 +74,22 @@ class Signal:
         self._channels, self._rate = tuple(channels), rate
         self._held = math.ceil(seconds * rate)
         self._drawn: list[Array] = []
+        # Whether samples have stopped.
+        self._stopped = False
         # Channels that are flat, and those of which it was said.
         self._flat: tuple[str, ...] = ()
         self._said: tuple[str, ...] = ()
         # The last samples, and the place of the first of them.
         self._recent, self._first = np.empty((len(self._channels), 0)), 0
 
+    def lose(self) -> None:
+        """No more samples, for now: all channels are missing."""
+        self._stopped = True
+
     def keep(self, samples: Array, first: int) -> None:
         """Samples (n_channels, n), and the place of the first of them."""
         self._drawn.append(samples)
+        self._stopped = False
         kept = self._recent[:, -self._held :]
         self._recent = np.concatenate([kept, samples], axis=1)
         self._first = first - kept.shape[1]
@@ -98,7 +105,8 @@ class Signal:
     def picture(self) -> dict[str, Any]:
         """What came since the last picture, and the quality of each channel."""
         if not self._drawn:
-            return {}
+            gone = [{"sd": 0.0, "state": "missing"} for _ in self._channels]
+            return {"quality": gone} if self._stopped else {}
         drawn, self._drawn = np.concatenate(self._drawn, axis=1), []
         n = drawn.shape[1]
         skip = max(1, round(self._rate / _DRAWN), math.ceil(n / _AT_ONCE))

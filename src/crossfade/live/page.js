@@ -10,6 +10,7 @@ let controls = false;
 
 const percent = (value) => `${Math.round(100 * value)} %`;
 const points = (value) => `${value >= 0 ? "+" : "−"}${Math.abs(100 * value).toFixed(1)}`;
+const RUNNING = ["ready", "cue", "recording", "lost"];
 const NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
 function set(id, text) {
@@ -55,10 +56,12 @@ function showCue() {
     ready: ["Get ready for", cue],
     cue: ["Now", cue],
     recording: [labels === "markers" ? "The markers say" : "Recording", labels === "markers" ? cue || "–" : "…"],
+    lost: ["No signal", "Please wait"],
     paused: ["", "Pause"],
     predicting: ["Prediction", "…"],
   };
-  let [ask, word] = texts[phase];
+  // Whatever is to be done or predicted, nobody measures it.
+  let [ask, word] = state.lost && ["recording", "predicting"].includes(phase) ? texts.lost : texts[phase];
   // The participant's own screen has no keys.
   if (phase === "waiting" && view === "participant") [ask, word] = ["It begins soon", "Please wait"];
   let hint = "";
@@ -73,13 +76,18 @@ function showCue() {
   if (over && phase === "predicting" && !prediction) word = "The end";
   if (phase === "cue") hint = state.in_seconds ? "Keep going until the bar is full." : `${state.left} more windows`;
   if (phase === "recording" && labels === "keys") hint = "Press the number of a class to label the last window.";
+  if (state.lost && phase !== "paused") hint = "It goes on when the signal is back.";
   if (phase === "paused") hint = over ? "Press F to finish." : state.advice.stop ? "Finish, or go on anyway." : "Press Space to go on.";
   set("ask", ask);
-  set("word", word);
+  setWord(word);
   set("hint", hint);
-  $("word").style.setProperty("--letters", Math.max(word.length, 5));
   $("cue").classList.toggle("now", phase === "cue" || phase === "predicting");
   showTime(state.left);
+}
+
+function setWord(word) {
+  set("word", word);
+  $("word").style.setProperty("--letters", Math.max(word.length, 5));
 }
 
 function showTime(left) {
@@ -105,7 +113,7 @@ function showWorth() {
   // One item, so that it reads as a sentence: five more windows of rest +0.4, ... points.
   const parts = known.flatMap(([name, gain], place) => [`${place ? ", " : " "}${name} `, [points(gain)]]);
   fill($("gains"), known.length ? [[`${about.ahead} more of`, ...parts, " points"]] : []);
-  const running = ["ready", "cue", "recording"].includes(phase);
+  const running = RUNNING.includes(phase);
   set("start-text", running ? "Pause" : phase === "waiting" ? "Start" : "Go on");
   $("start").disabled = !controls || state.over;
   $("undo").disabled = !controls || !state.n_windows;
@@ -186,17 +194,20 @@ let held = [];
 let quality = "";
 
 function keepSignal(message) {
+  if (message.quality) showQuality(message.quality);
   if (!message.samples) return;
   trace.push({ samples: message.samples, seconds: message.seconds });
   let total = trace.reduce((sum, part) => sum + part.seconds, 0);
   while (trace.length > 1 && total - trace[0].seconds >= SECONDS) total -= trace.shift().seconds;
-  const text = JSON.stringify(message.quality.map((one) => one.state));
-  if (text !== quality) {
-    quality = text;
-    fill($("quality"), message.quality.map((one, place) => [about.channels[place] + (one.state === "good" ? "" : ` ${one.state}`)]));
-    message.quality.forEach((one, place) => $("quality").children[place].classList.add(one.state));
-  }
   requestAnimationFrame(drawSignal);
+}
+
+function showQuality(channels) {
+  const text = JSON.stringify(channels.map((one) => one.state));
+  if (text === quality) return;
+  quality = text;
+  fill($("quality"), channels.map((one, place) => [about.channels[place] + (one.state === "good" ? "" : ` ${one.state}`)]));
+  channels.forEach((one, place) => $("quality").children[place].classList.add(one.state));
 }
 
 function drawSignal() {
@@ -273,7 +284,7 @@ function send(command) {
 }
 
 const deeds = {
-  start: () => send({ do: ["ready", "cue", "recording"].includes(state?.phase) ? "pause" : "start" }),
+  start: () => send({ do: RUNNING.includes(state?.phase) ? "pause" : "start" }),
   undo: () => send({ do: "undo" }),
   finish: () => send({ do: "finish" }),
   take: () => socket?.readyState === WebSocket.OPEN && socket.send(JSON.stringify({ do: "control" })),
@@ -365,7 +376,13 @@ function connect() {
     controls = false;
     $("take").hidden = true;
     role("No connection. Trying again …", true);
+    // Nobody knows any longer what is asked.
     set("ask", "No connection");
+    setWord("Please wait");
+    for (const id of ["count", "hint"]) set(id, "");
+    fill($("classes"), []);
+    $("bar").firstElementChild.style.width = "0";
+    $("cue").classList.remove("now");
     if (state) showWorth();
     setTimeout(connect, 1000);
   });
