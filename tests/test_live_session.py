@@ -3,11 +3,14 @@
 import errno
 import itertools
 import json
+import os
+import re
 
 import numpy as np
 import pytest
 
 from crossfade import LiveCalibration
+from crossfade.live._run import about_session, write_session
 from crossfade.live._session import READY, Session
 from crossfade.live._streams import Back, Chunk, Ended, Lost, Marker, Note, Row
 from crossfade.signals._online import OnlineFeatures
@@ -48,10 +51,10 @@ class Tape:
 def begin(prior):
     """Begin a session on a tape; its messages, predictions and the model's moment are kept."""
 
-    def make(labels="cues", windows=True, **options):
+    def make(labels="cues", windows=True, live=None, **options):
         options.setdefault("finish", lambda session: "Finished.")
         tape = Tape()
-        live = LiveCalibration(prior, folder=options.pop("folder", None))
+        live = live or LiveCalibration(prior, folder=options.pop("folder", None))
         online = OnlineFeatures(RECIPE) if windows else None
         session = Session(live, tape, online, labels=labels, **options)
         session.told = []
@@ -173,6 +176,57 @@ def test_drift_is_watched_while_windows_are_predicted(begin):
     session.do({"do": "start"})
     session.step()
     assert session.message()["drift"] is None
+
+
+# -- a session that goes on ---------------------------------------------------------------------
+
+
+def report_of(session, folder):
+    """Numbers of windows, and sentences, that the report of a session shows."""
+    write_session(session, about_session(session.live, session.stream, CHANNELS))
+    text = (folder / "report.html").read_text()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])
+    points = [(point["n"], point["accuracy"]) for point in data["course"]]
+    return points, [note["text"] for note in data["state"]["notes"]]
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_a_session_that_goes_on_keeps_its_course_and_its_notes(begin, tmp_path, crashes):
+    session, tape = begin(per_cue=3, folder=tmp_path / "s")
+    session.do({"do": "start"})
+    session.step()
+    play(session, tape, signal_of("rest", READY + 1.5))
+    play(session, tape, signal_of("rest", 1.6), gap="0.4 s of samples are missing.")
+    follow(session, tape, 1)
+    before = session.view.course
+    assert [point["n"] for point in before] == [0, 1, 2, 3, 4, 5]
+    if not crashes:
+        report_of(session, tmp_path / "s")
+    session.live.close()
+    session, tape = begin(per_cue=3, live=LiveCalibration.load(tmp_path / "s"))
+    assert session.view.course == before
+    session.do({"do": "start"})
+    session.step()
+    follow(session, tape, 1)
+    points, notes = report_of(session, tmp_path / "s")
+    assert points[:6] == [(point["n"], point["accuracy"]) for point in before]
+    assert [n for n, _ in points] == list(range(9))
+    assert notes == [
+        "Left out: 0.4 s of samples are missing.",
+        "The session goes on, with 6 windows from before.",
+    ]
+    session.live.close()
+
+
+def test_the_course_of_a_long_session_is_thinned(begin, prior):
+    live = LiveCalibration(prior)
+    windows = OnlineFeatures(RECIPE).push(signal_of("rest", 300.0))
+    for window in windows:
+        live.add(window.features, "rest")
+    live.add(windows[0].features)
+    session, _ = begin(live=live)
+    found = [point["n"] for point in session.view.course]
+    assert (found[0], found[1], found[-1], len(found)) == (0, 1, 300, 101)
 
 
 # -- what is left out -----------------------------------------------------------------------
@@ -356,16 +410,16 @@ def test_artefacts_are_left_out_by_their_range(begin):
     assert session.live.windows[1].note.startswith("Left out: Fz ranges over 4")
 
 
-def test_a_full_disk_pauses(begin, monkeypatch):
-    session, tape = begin(per_cue=3)
+def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_pauses(begin, tmp_path, monkeypatch):
+    session, tape = begin(per_cue=3, folder=tmp_path / "s")
     session.do({"do": "start"})
     session.step()
-
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     with monkeypatch.context() as patch:
-        patch.setattr(session.live, "add", full)
+        patch.setattr(os, "fsync", full)
         play(session, tape, signal_of("rest", READY + 2.0))
     assert session.phase == "paused"
     assert said(session) == [
@@ -376,6 +430,17 @@ def test_a_full_disk_pauses(begin, monkeypatch):
     session.step()
     play(session, tape, signal_of("rest", READY + 3.0))
     assert len(session.live.windows) == 3
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        session.do({"do": "undo"})
+        session.step()
+    assert said(session)[-1] == (
+        "This could not be kept: No space left on device. Make room on the disk, then try again."
+    )
+    session.live.close()
+    again = LiveCalibration.load(tmp_path / "s")
+    assert len(again.windows) == 3
+    again.close()
 
 
 @pytest.mark.parametrize("at", ["the end of the stream", "the key"])

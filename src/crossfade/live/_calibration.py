@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -364,6 +365,20 @@ class LiveCalibration:
         self._write(action)
         self._history.put(place, one, both)
         self._known, self._later = known, None
+
+    def _past(self, most: int) -> Iterator[LiveState]:
+        """States after some of its labelled windows, `most` at most, as these are labelled now."""
+        past = LiveCalibration(self.prior, self.recipe, forget=self.forget, **self.goal._asdict())
+        yield past.state()
+        counts = [one.usable and one.label is not None for one in self.windows]
+        shown = np.flatnonzero(counts)
+        if len(shown) > most:
+            shown = shown[np.linspace(0, len(shown) - 1, most).astype(int)]
+        for place, one in enumerate(self.windows):
+            past._history.put(place, one)
+            past._known = None
+            if place in shown:
+                yield past.state()
 
     # -- from windows to a rule -------------------------------------------------------------
 

@@ -17,6 +17,7 @@ predicting   calibration is finished; every window is predicted
 from __future__ import annotations
 
 import math
+import os
 import queue
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -103,7 +104,7 @@ class Session:
         seconds = 1.0 if windows is None else max(1.0, windows.recipe.window)
         channels = () if windows is None else windows.channels
         self._signal = Signal(channels, self._rate, seconds)
-        self.view.learn(live.state())
+        self.view.recall(live)
 
     # -- from other threads -----------------------------------------------------------------
 
@@ -300,8 +301,8 @@ class Session:
             yield
         except OSError as reason:
             self._pause(
-                f"The last window could not be kept: {reason.strerror or reason}. Make room on "
-                "the disk, then go on."
+                f"The last window could not be kept: {_plain(reason)}. Make room on the disk, "
+                "then go on."
             )
 
     # -- labels -----------------------------------------------------------------------------
@@ -391,7 +392,9 @@ class Session:
         try:
             deeds[command["do"]]()
         except OSError as reason:
-            self._note(f"This could not be kept: {reason.strerror or reason}.")
+            self._note(
+                f"This could not be kept: {_plain(reason)}. Make room on the disk, then try again."
+            )
         except (ValueError, TypeError, KeyError, IndexError) as reason:
             self._note(str(reason))
 
@@ -532,3 +535,8 @@ class Session:
         if news := self._signal.news():
             self._note(news)
         self.tell(told)
+
+
+def _plain(reason: OSError) -> str:
+    """What the system said; the journal says more, for those who have no page."""
+    return str(reason) if reason.errno is None else os.strerror(reason.errno)

@@ -11,14 +11,15 @@ import numpy as np
 import scipy.signal
 from numpy.typing import NDArray
 
+from crossfade.live._calibration import LiveCalibration
 from crossfade.live._records import LiveState
 
 Array = NDArray[np.float64]
 
 #: Samples of each channel that the page draws: of a second, and of one picture at most.
 _DRAWN, _AT_ONCE = 125, 100
-#: Sentences that the page keeps.
-_NOTES = 30
+#: Sentences that the page keeps, and points of the course that it draws of windows from before.
+_NOTES, _POINTS = 30, 100
 #: What is drawn against the number of labelled windows.
 _COURSE = ("alpha", "accuracy", "lower", "upper")
 
@@ -37,6 +38,17 @@ class View:
             self.notes[-1]["times"] += 1
         else:
             self.notes.append({"text": text, "times": 1, "at": round(at, 1)})
+
+    def recall(self, live: LiveCalibration) -> None:
+        """Show what is known, and the course and the notes of windows from before."""
+        for state in live._past(_POINTS):
+            self.learn(state)
+        for window in live.windows:
+            if window.note:
+                self.note(window.note, window.start or 0.0)
+        if live.windows:
+            self.note(f"The session goes on, with {len(live.windows)} windows from before.", 0.0)
+        self.learn(live.state())
 
     def learn(self, state: LiveState) -> None:
         """Show what is known now."""
