@@ -93,10 +93,14 @@ def test_stop_where_the_next_windows_gain_too_little(prior, people):
     assert gains["both"] == best > 0.0
     stop = advise(fit, counts, gains, Goal(least_gain=best * 1.01))
     assert stop.stop
-    assert f"expected to gain {best:.3f} of accuracy, less than" in stop.reason
+    assert f"expected to gain {100 * best:.1f} points of accuracy, less than" in stop.reason
     go_on = advise(fit, counts, gains, Goal(least_gain=best * 0.99))
     assert not go_on.stop
-    assert go_on.reason == f"5 more windows are expected to gain {best:.3f} of accuracy."
+    assert go_on.reason == (
+        f"5 more windows are expected to gain {100 * best:.1f} points of accuracy."
+    )
+    one = advise(fit, counts, gains, Goal(least_gain=best * 0.99, ahead=1))
+    assert one.reason.startswith("1 more window is expected to gain")
 
 
 def test_stop_where_the_wanted_accuracy_is_certain(prior, people):

@@ -74,7 +74,7 @@ def test_before_the_first_label_the_crowd_answers(prior, newcomer):
     assert state.accuracy == rule.expected_accuracy_
     assert (state.lower, state.upper) == rule.expected_accuracy_interval(0.9)
     assert not state.advice.stop
-    assert "No window of rest and arithmetic has a label yet" in state.advice.reason
+    assert state.advice.reason == "Neither rest nor arithmetic has a label yet."
     np.testing.assert_array_equal(live.model().coef_, rule.coef_)
 
 

@@ -256,6 +256,7 @@ def test_options_that_do_not_go_together_are_refused(prior_file):
     assert "--markers does not go with --labels keys" in said(
         *stream, "--markers", "M", "--labels", "keys"
     )
+    assert "--certainty goes with --want: name the accuracy" in said(*lines, "--certainty", "0.8")
     assert "--per-cue goes with cues only" in said(*replay, "--per-cue", "3")
     assert "--publish does not go with --no-publish" in said(
         "--demo", "--publish", "x", "--no-publish"
@@ -505,17 +506,38 @@ def test_a_session_goes_on_as_it_was_begun(lines, prior, tmp_path, capsys):
     open_live(prior, folder).close()
     open_live(prior, folder, want=0.8).close()
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"Going on with the session in {folder}: 0 windows, --want 0.8, --gain 0.02, as it was "
-        "begun."
+        f"Going on with the session in {folder}: 0 windows, --want 0.8, --certainty 0.9, "
+        "--gain 0.02, --ahead 5, as it was begun."
     )
     for given, text in (
         (["--gain", "0.05"], "was begun with --gain 0.02 and not --gain 0.05. Leave --gain out"),
         (["--gain", "0.01"], "was begun with --gain 0.02 and not --gain 0.01. Leave --gain out"),
+        (["--ahead", "3"], "was begun with --ahead 5 and not --ahead 3. Leave --ahead out"),
+        (
+            ["--want", "0.8", "--certainty", "0.5"],
+            "was begun with --certainty 0.9 and not --certainty 0.5. Leave --certainty out",
+        ),
         (["--forget", "30"], "was begun without --forget 30. Leave --forget out to go on"),
     ):
         result = CliRunner().invoke(main, ["live", *lines[0], "--port", "0", *given], input="")
         assert result.exit_code == 1
         assert text in result.output
+
+
+def test_the_advice_can_be_set_from_the_command(lines, tmp_path):
+    options, make = lines
+    asked = ("--want", "0.55", "--certainty", "0.6", "--ahead", "3", "--gain", "0")
+    with running(*options, *asked, stdin=subprocess.PIPE) as (process, address):
+        process.stdin.write(make(4))
+        process.stdin.flush()
+        with page_of(address) as page:
+            hello = until(page, lambda one: one["kind"] == "hello")
+            state = until(page, lambda one: one.get("counts") == {"rest": 4, "work": 4})
+    assert [hello[name] for name in ("want", "certainty", "ahead")] == [0.55, 0.6, 3]
+    assert state["advice"]["stop"]
+    assert "at least 0.55 with a probability of" in state["advice"]["reason"]
+    with closing(LiveCalibration.load(tmp_path / "session")) as live:
+        assert live.goal == (0.55, 0.6, 0.0, 3)
 
 
 def test_without_a_label_there_is_no_model(lines, tmp_path):
@@ -645,6 +667,13 @@ def test_calibration_from_beginning_to_end(opened, prior, tmp_path, by):
         seen(page, "#counts", r"rest ([3-9]|\d\d).*work [1-9]|rest [1-9].*work ([3-9]|\d\d)")
         assert re.match(r"alpha 0\.\d\d: \d+ % this person's own", page.inner_text("#fade-text"))
         assert "90 % interval" in page.inner_text("#forecast-text")
+        number = r"[+−]\d\.\d"
+        seen(
+            page,
+            "#gains",
+            f"^Five more windows: all rest {number}, all work {number}, half and half {number} "
+            "points$",
+        )
         page.locator("#quality .good").nth(1).wait_for(timeout=1000 * PATIENCE)
         do("start")
         seen(page, "#word", "Pause")

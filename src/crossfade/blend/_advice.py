@@ -96,14 +96,17 @@ def advise(fit: Any, counts: Array, gains: Mapping[str, float], goal: Goal) -> A
     if fit is None or not counts.all():
         # A forecast from labels of one class alone is not one to stop at.
         fewest = names[int(np.argmin(counts))]
-        missing = " and ".join(name for name, count in zip(names, counts, strict=True) if not count)
-        return Advice(False, fewest, f"No window of {missing} has a label yet.")
+        missing = [name for name, count in zip(names, counts, strict=True) if not count]
+        several = f"Neither {' nor '.join(missing)}"
+        who = f"No window of {missing[0]}" if len(missing) == 1 else several
+        return Advice(False, fewest, f"{who} has a label yet.")
     stop = bool(enough(fit, values, goal)) if known or goal.want is not None else False
     if goal.want is not None and (sure := probability_of(fit, goal.want)) >= goal.certainty:
         reason = f"The accuracy is at least {goal.want:g} with a probability of {sure:.2f}."
     elif not known:
         reason = "What more windows would bring is unknown: the prior holds no replay."
     else:
-        reason = f"{goal.ahead} more windows are expected to gain {values.max():.3f} of accuracy"
-        reason += f", less than {goal.least_gain:g}." if stop else "."
+        more = "1 more window is" if goal.ahead == 1 else f"{goal.ahead} more windows are"
+        reason = f"{more} expected to gain {100.0 * values.max():.1f} points of accuracy"
+        reason += f", less than {100.0 * goal.least_gain:g}." if stop else "."
     return Advice(stop, after, reason)

@@ -68,11 +68,19 @@ if TYPE_CHECKING:
 )
 @click.option("--want", type=click.FloatRange(0.0, 1.0), help="Accuracy that is enough.")
 @option(
+    "--certainty",
+    click.FloatRange(0.0, 1.0),
+    0.9,
+    "Advise to stop when the accuracy is at least --want with this probability.",
+)
+@option(
     "--gain",
     click.FloatRange(0.0, 1.0),
     0.01,
-    "Advise to stop when five more windows are expected to gain less accuracy than this.",
+    "Advise to stop when the next windows (--ahead) are expected to gain less accuracy than this; "
+    "0.01 is one point.",
 )
+@option("--ahead", click.IntRange(1, 1000), 5, "How many windows the advice looks ahead.")
 @click.option(
     "--channels",
     metavar="NAMES",
@@ -146,7 +154,13 @@ _LABELS = {
 
 
 #: Options that a session keeps, and what it calls them.
-_KEPT = {"want": "want", "gain": "least_gain", "forget": "forget"}
+_KEPT = {
+    "want": "want",
+    "certainty": "certainty",
+    "gain": "least_gain",
+    "ahead": "ahead",
+    "forget": "forget",
+}
 
 
 def _check(given: dict[str, Any], asked: set[str]) -> str:
@@ -179,6 +193,8 @@ def _check(given: dict[str, Any], asked: set[str]) -> str:
         raise click.UsageError(f"--markers does not go with --labels {labels}: leave one out.")
     if labels != "cues" and "per_cue" in asked:
         raise click.UsageError("--per-cue goes with cues only; labels come from elsewhere here.")
+    if "certainty" in asked and "want" not in asked:
+        raise click.UsageError("--certainty goes with --want: name the accuracy that is enough.")
     if given["no_publish"] and "publish" in asked:
         raise click.UsageError("--publish does not go with --no-publish: leave one out.")
     return labels

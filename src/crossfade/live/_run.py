@@ -125,6 +125,7 @@ def about_session(live: LiveCalibration, stream: Stream, channels: Sequence[str]
         "channels": list(channels),
         "ahead": live.goal.ahead,
         "want": live.goal.want,
+        "certainty": live.goal.certainty,
     }
 
 
@@ -152,7 +153,13 @@ def open_demo(speed: float) -> tuple[Any, Rehearsal, OnlineFeatures]:
 
 
 #: Options of a session that its folder keeps, as the command calls them.
-_KEPT = {"want": "--want", "least_gain": "--gain", "forget": "--forget"}
+_KEPT = {
+    "want": "--want",
+    "certainty": "--certainty",
+    "least_gain": "--gain",
+    "ahead": "--ahead",
+    "forget": "--forget",
+}
 
 
 def open_live(prior: Any, folder: Path, **options: Any) -> LiveCalibration:

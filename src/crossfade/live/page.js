@@ -103,16 +103,18 @@ function showTime(left) {
 
 function showWorth() {
   const { advice, gains, phase, n } = state;
-  set("question", `Worth ${NUMBERS[about.ahead] ?? about.ahead} more windows?`);
+  const more = `${NUMBERS[about.ahead] ?? about.ahead} more ${about.ahead === 1 ? "window" : "windows"}`;
+  set("question", `Worth ${more}?`);
   set("answer", advice.stop ? "No, this is enough." : n ? `Yes: next, ${advice.next}.` : `Begin with ${advice.next}.`);
   $("answer").classList.toggle("yes", !advice.stop);
   set("reason", advice.reason);
   const counts = about.classes.map((name) => [`${name} `, [String(state.counts[name] ?? 0)]]);
   fill($("counts"), [["Labelled:"], ...counts, ...(state.left_out ? [["left out ", [String(state.left_out)]]] : [])]);
   const known = Object.entries(gains).filter(([, gain]) => gain !== null);
-  // One item, so that it reads as a sentence: five more windows of rest +0.4, ... points.
-  const parts = known.flatMap(([name, gain], place) => [`${place ? ", " : " "}${name} `, [points(gain)]]);
-  fill($("gains"), known.length ? [[`${about.ahead} more of`, ...parts, " points"]] : []);
+  // One item, so that it reads as a sentence: five more windows: all rest +0.4, half and half +0.6 points.
+  const choice = (name, place) => (place < about.classes.length ? `all ${name}` : name === "both" ? "half and half" : "some of each");
+  const parts = known.flatMap(([name, gain], place) => [`${place ? ", " : " "}${choice(name, place)} `, [points(gain)]]);
+  fill($("gains"), known.length ? [[`${more[0].toUpperCase()}${more.slice(1)}:`, ...parts, " points"]] : []);
   const running = RUNNING.includes(phase);
   set("start-text", running ? "Pause" : phase === "waiting" ? "Start" : "Go on");
   $("start").disabled = !controls || state.over;
@@ -168,6 +170,7 @@ function showForecast() {
   shapes.push(["text", { x: right, y: bottom + 35, "text-anchor": "end" }, "labelled windows"]);
   shapes.push(["line", { x1: left, x2: right, y1: y(chance), y2: y(chance), class: "chance" }]);
   if (about.want) shapes.push(["line", { x1: left, x2: right, y1: y(about.want), y2: y(about.want), class: "want" }]);
+  const wanted = about.want ? ` Wanted: ${percent(about.want)}, with a probability of ${percent(about.certainty)}.` : "";
   if (known.length) {
     const now = known[known.length - 1];
     const back = [...known].reverse();
@@ -179,7 +182,7 @@ function showForecast() {
       shapes.push(["path", { d: `M${pair(now, "accuracy")}L${pair(later, "accuracy")}`, class: "ahead" }]);
     }
     shapes.push(["circle", { cx: x(now.n), cy: y(now.accuracy), r: 5, class: "dot" }]);
-    set("forecast-text", `${percent(now.accuracy)} right (90 % interval ${percent(now.lower)} to ${percent(now.upper)}), ${state.n} labelled.`);
+    set("forecast-text", `${percent(now.accuracy)} right (90 % interval ${percent(now.lower)} to ${percent(now.upper)}), ${state.n} labelled.${wanted}`);
   } else {
     set("forecast-text", "No forecast yet: label a window of each class.");
   }
