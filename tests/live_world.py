@@ -30,6 +30,11 @@ def signal_of(label, seconds, seed=0):
 
 def prior_of(n_people=8):
     """What people know whose signals are alike."""
+    return TaskPrior.from_tasks(tasks_of(n_people))
+
+
+def tasks_of(n_people):
+    """Windows of both classes of so many people."""
     tasks = []
     for person in range(n_people):
         X, y = [], []
@@ -39,4 +44,4 @@ def prior_of(n_people=8):
             y += [value] * len(windows)
         names = [f"{name}_{band}" for name in CHANNELS for band, *_ in RECIPE.bands]
         tasks.append(Task(X, y, name=f"p{person}", feature_names=names, recipe=RECIPE))
-    return TaskPrior.from_tasks(TaskSet(tasks, class_names=NAMES))
+    return TaskSet(tasks, class_names=NAMES)

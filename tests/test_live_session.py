@@ -552,10 +552,10 @@ def test_keys_label_windows_that_are_there(begin):
     session.do({"do": "dance"})
     session.step()
     assert [window.label for window in session.live.windows] == [None, 0]
-    assert said(session)[0] == "The window 2 is one of rest now."
+    assert said(session)[0] == "Window 2 is rest now."
     assert "nonsense" in said(session)[1]
     assert said(session)[2] == (
-        "Window 7 is gone, or never was: there are 2. Nothing was labelled."
+        "There is no window 8, or it was taken back: there are 2. Nothing was labelled."
     )
 
 

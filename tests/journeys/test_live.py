@@ -22,7 +22,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from crossfade import LiveCalibration, load_model
+from crossfade import LiveCalibration, MixturePrior, MulticlassPrior, load_model
 from crossfade.cli import main
 from crossfade.live import earlier_task
 from crossfade.live._lsl import lsl
@@ -30,7 +30,7 @@ from crossfade.live._run import about_session, open_live, write_session
 from crossfade.live._session import Session
 from crossfade.live._streams import Back, Lost, Rehearsal
 from crossfade.signals._online import OnlineFeatures
-from tests.live_world import CHANNELS, RATE, RECIPE, prior_of, signal_of
+from tests.live_world import CHANNELS, RATE, RECIPE, prior_of, signal_of, tasks_of
 
 pytest.importorskip("starlette", reason="Needs the extra live.")
 pytest.importorskip("uvicorn", reason="Needs the extra live.")
@@ -129,7 +129,7 @@ def said(message, pattern):
 # -- the address ----------------------------------------------------------------------------
 
 
-def test_page_and_socket_want_the_token(prior, tmp_path):
+def test_page_and_socket_want_the_token(prior, tmp_path, capfd):
     from websockets.exceptions import InvalidStatus
 
     with serving(prior, tmp_path / "s") as (address, _):
@@ -142,10 +142,16 @@ def test_page_and_socket_want_the_token(prior, tmp_path):
                 urllib.request.urlopen(address.partition("?")[0] + query)
             assert refused.value.code == 403
             assert b"needs the token" in refused.value.read()
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(address.partition("?")[0] + "socket" + query)
+            assert refused.value.code == 403
+            assert b"needs the token" in refused.value.read()
             with pytest.raises(InvalidStatus) as closed:
                 socket_of(address, query)
             assert closed.value.response.status_code == 403
             assert b"needs the token" in closed.value.response.body
+    # A refusal is no error.
+    assert capfd.readouterr().err == ""
 
 
 def test_the_second_page_watches(prior, tmp_path):
@@ -220,6 +226,24 @@ def test_a_port_that_is_taken_is_said(prior_file, tmp_path):
     assert re.search(rf"Port {port} of 127.0.0.1 cannot be used: .* --port 0 takes", result.output)
     assert reach_of("127.0.0.1") is None
     assert "is not encrypted" in reach_of("0.0.0.0")
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "nowhere.invalid"])
+def test_a_host_that_is_not_this_machine_is_said(prior_file, tmp_path, host):
+    options = ["--prior", str(prior_file), "--features", "-", "--host", host, "--port", "0"]
+    result = CliRunner().invoke(main, ["live", *options, "--folder", str(tmp_path / "s")])
+    assert result.exit_code == 1
+    assert f"{host} is no address of this machine: " in result.output
+    assert "--port" not in result.output
+
+
+def test_a_folder_that_cannot_be_made_is_said(prior_file, tmp_path):
+    (tmp_path / "file").touch()
+    folder = str(tmp_path / "file" / "s")
+    options = ["--prior", str(prior_file), "--features", "-", "--port", "0", "--no-open"]
+    result = CliRunner().invoke(main, ["live", *options, "--folder", folder])
+    assert result.exit_code == 1
+    assert f"The session cannot be kept in {folder}: Not a directory. Choose" in result.output
 
 
 def test_options_that_do_not_go_together_are_refused(prior_file):
@@ -540,6 +564,22 @@ def test_the_advice_can_be_set_from_the_command(lines, tmp_path):
         assert live.goal == (0.55, 0.6, 0.0, 3)
 
 
+@pytest.mark.parametrize("kind", [MixturePrior, MulticlassPrior])
+def test_a_prior_of_any_kind_is_taken(lines, tmp_path, kind):
+    options, make = lines
+    path = tmp_path / "other.npz"
+    kind.from_tasks(tasks_of(8)).save(path)
+    with running("--prior", str(path), *options[2:], stdin=subprocess.PIPE) as (process, address):
+        process.stdin.write(make(2).replace(",rest", ",0").replace(",work", ",1"))
+        process.stdin.flush()
+        with page_of(address) as page:
+            until(page, lambda one: sum(one.get("counts", {}).values()) == 4)
+    again = (*options[2:-1], str(tmp_path / "next"), "--port", "0", "--no-open")
+    earlier = ["--prior", str(path), *again, "--earlier", str(tmp_path / "session")]
+    result = CliRunner().invoke(main, ["live", *earlier], input="")
+    assert f"--earlier needs a TaskPrior; this prior is a {kind.__name__}." in result.output
+
+
 def test_without_a_label_there_is_no_model(lines, tmp_path):
     options, make = lines
     with running(*options, stdin=subprocess.PIPE) as (process, address):
@@ -682,7 +722,7 @@ def test_calibration_from_beginning_to_end(opened, prior, tmp_path, by):
         seen(page, "#log", "The last window was taken back.")
         assert len(session.live.windows) == n - 1
         page.keyboard.press("1")
-        seen(page, "#log", f"The window {n - 1} is one of rest now.")
+        seen(page, "#log", f"Window {n - 1} is rest now.")
         assert session.live.windows[-1].label == 0
         do("view")
         page.locator("header").wait_for(state="hidden", timeout=1000 * PATIENCE)

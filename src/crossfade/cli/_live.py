@@ -222,6 +222,7 @@ def _run(
         check_stream,
         new_folder,
         open_live,
+        prior_for,
         write_session,
     )
     from crossfade.live._server import address_of, open_port, reach_of, run_server
@@ -232,8 +233,7 @@ def _run(
         prior, stream, windows = _source(labels, **source)
         opened.callback(stream.close)
         places = None if windows is None else check_stream(stream, windows)
-        if earlier:
-            prior = prior.for_person([earlier_task(one) for one in earlier])
+        prior = prior_for(prior, [earlier_task(one) for one in earlier])
         where = folder or new_folder(Path("results") / "live")
         live = open_live(prior, where, **kept)
         opened.callback(live.close)
@@ -292,6 +292,7 @@ def _source(
     scope: str,
 ) -> tuple[Any, Stream, Windows | None]:
     """Prior, stream, and what makes windows of it."""
+    from crossfade.live._folder import names_of
     from crossfade.live._lsl import LslStream
     from crossfade.live._run import load_prior, open_demo, open_replay, windows_of
     from crossfade.live._streams import FeatureLines
@@ -306,7 +307,8 @@ def _source(
         return crowd, FeatureLines(name, read, crowd.feature_names_in, crowd.n_features_in), None
     windows = windows_of(crowd)
     if replay is not None:
-        names = [*(crowd.class_names or ()), *(crowd.classes or ())]
+        classes = tuple(crowd.classes or ())
+        names = [*names_of(crowd, classes), *classes]
         annotated = labels == "markers"
         played = open_replay(replay, windows.channels, names, annotated=annotated, speed=speed)
         return crowd, played, windows

@@ -16,14 +16,12 @@ from crossfade.tasks._recipe import Recipe, recipe_misfits
 _FORMAT, _VERSION = "crossfade-session", 1
 SESSION, PRIOR, _JOURNAL = "session.json", "prior.npz", "windows.jsonl"
 #: Priors of a session, by the name that its file has for them.
-_KINDS: dict[str, Any] = {
-    kind.__name__: kind for kind in (TaskPrior, MixturePrior, MulticlassPrior)
-}
+KINDS: dict[str, Any] = {kind.__name__: kind for kind in (TaskPrior, MixturePrior, MulticlassPrior)}
 
 
 def check_prior(prior: Any) -> Any:
     """A prior that a session can use."""
-    kinds: Any = tuple(_KINDS.values())
+    kinds: Any = tuple(KINDS.values())
     if not isinstance(prior, kinds):
         raise TypeError(
             "prior must be a TaskPrior, a MixturePrior or a MulticlassPrior; got "
@@ -53,7 +51,8 @@ def check_recipe(recipe: Any, prior: Any) -> Recipe | None:
 
 def names_of(prior: Any, classes: tuple[Any, ...]) -> tuple[str, ...]:
     """What people call the classes."""
-    names = getattr(prior, "class_names", None)
+    # A mixture's are those of its pooled prior.
+    names = getattr(getattr(prior, "pooled", prior), "class_names", None)
     if names is None:
         return tuple(str(one) for one in classes)
     called = dict(zip(prior.classes, names, strict=True))
@@ -80,7 +79,7 @@ def begin(
     fields = {
         "format": _FORMAT,
         "version": _VERSION,
-        "prior": next(one.__name__ for one in type(prior).__mro__ if one.__name__ in _KINDS),
+        "prior": next(one.__name__ for one in type(prior).__mro__ if one.__name__ in KINDS),
         "forget": forget,
         "recipe": None if recipe is None else recipe.to_dict(),
         **goal._asdict(),
@@ -96,7 +95,7 @@ def read(folder: Path) -> tuple[Any, Recipe | None, dict[str, Any], Journal]:
         fields = json_of(read_whole(folder / SESSION, 1 << 24))
         if fields["format"] != _FORMAT or fields["version"] > _VERSION:
             raise ValueError(f"it is {fields['format']}, version {fields['version']}")
-        kind = _KINDS[fields["prior"]]
+        kind = KINDS[fields["prior"]]
         options = {name: fields[name] for name in ("forget", *Goal._fields)}
         said = fields.get("recipe")
         recipe = None if said is None else Recipe.from_dict(said)

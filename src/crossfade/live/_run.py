@@ -15,14 +15,15 @@ from crossfade._files import write_whole
 from crossfade.blend import save_model
 from crossfade.datasets._live_demo import load_live_demo
 from crossfade.live._calibration import LiveCalibration
-from crossfade.live._folder import SESSION
+from crossfade.live._folder import KINDS, SESSION
 from crossfade.live._page import report_page
 from crossfade.live._session import Session
 from crossfade.live._streams import Rehearsal, Replay, Stream, Windows
-from crossfade.prior import MulticlassPrior, TaskPrior
+from crossfade.prior import TaskPrior
 from crossfade.signals._online import OnlineFeatures
 from crossfade.signals.recordings import open_recording
 from crossfade.tasks._recipe import Recipe
+from crossfade.tasks._task import Task
 
 Array = NDArray[np.float64]
 
@@ -130,14 +131,26 @@ def about_session(live: LiveCalibration, stream: Stream, channels: Sequence[str]
 
 
 def load_prior(path: Path) -> Any:
-    """A prior of two classes, or of many."""
-    try:
-        return TaskPrior.load(path)
-    except ValueError as reason:
+    """A prior of any kind that a session can use."""
+    reasons = []
+    for kind in KINDS.values():
         try:
-            return MulticlassPrior.load(path)
-        except ValueError:
-            raise reason from None
+            return kind.load(path)
+        except ValueError as reason:
+            reasons.append(reason)
+    raise reasons[0]
+
+
+def prior_for(prior: Any, earlier: Sequence[Task]) -> Any:
+    """The prior, tightened around a person by their earlier sessions, if there are any."""
+    if not earlier:
+        return prior
+    if not isinstance(prior, TaskPrior):
+        raise ValueError(
+            f"--earlier needs a TaskPrior; this prior is a {type(prior).__name__}. Leave --earlier "
+            "out, or build a prior of two classes with `crossfade prior build`."
+        )
+    return prior.for_person(list(earlier))
 
 
 def open_demo(speed: float) -> tuple[Any, Rehearsal, OnlineFeatures]:
@@ -165,7 +178,15 @@ _KEPT = {
 def open_live(prior: Any, folder: Path, **options: Any) -> LiveCalibration:
     """A new session with these options, or the one that the folder holds, begun with the same."""
     if not (folder / SESSION).is_file():
-        return LiveCalibration(prior, folder=folder, **options)
+        try:
+            return LiveCalibration(prior, folder=folder, **options)
+        except FileExistsError:
+            raise
+        except OSError as reason:
+            raise OSError(
+                f"The session cannot be kept in {folder}: {reason.strerror or reason}. Choose "
+                "another folder with --folder."
+            ) from reason
     live = LiveCalibration.load(folder)
     kept = {"forget": live.forget, **live.goal._asdict()}
     try:

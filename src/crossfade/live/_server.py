@@ -7,7 +7,9 @@ that is slow, or asleep, misses pictures and holds up nothing.
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import logging
 import secrets
 import signal
 import socket
@@ -163,6 +165,11 @@ def make_app(hub: Hub, token: str) -> Starlette:
             return PlainTextResponse(_FORBIDDEN, 403, _HEADERS)
         return HTMLResponse(live_page(), headers=_HEADERS)
 
+    async def no_socket(request: Request) -> Response:
+        if not is_known(request.query_params.get("token")):
+            return PlainTextResponse(_FORBIDDEN, 403, _HEADERS)
+        return PlainTextResponse("The page talks here, by WebSocket.\n", 426, _HEADERS)
+
     async def talk(socket: WebSocket) -> None:
         if not is_known(socket.query_params.get("token")):
             await socket.send_denial_response(PlainTextResponse(_FORBIDDEN, 403, _HEADERS))
@@ -170,7 +177,8 @@ def make_app(hub: Hub, token: str) -> Starlette:
         await socket.accept()
         await hub.serve(socket)
 
-    return Starlette(routes=[Route("/", page), WebSocketRoute("/socket", talk)])
+    routes = [Route("/", page), Route("/socket", no_socket), WebSocketRoute("/socket", talk)]
+    return Starlette(routes=routes)
 
 
 def open_port(host: str, port: int) -> socket.socket:
@@ -183,6 +191,11 @@ def open_port(host: str, port: int) -> socket.socket:
         listener.listen()
     except OSError as reason:
         listener.close()
+        if isinstance(reason, socket.gaierror) or reason.errno == errno.EADDRNOTAVAIL:
+            raise OSError(
+                f"{host} is no address of this machine: {reason.strerror or reason}. Give one of "
+                "its own with --host, or leave --host out to keep the page on this machine."
+            ) from reason
         raise OSError(
             f"Port {port} of {host} cannot be used: {reason.strerror or reason}. Choose another "
             "with --port; --port 0 takes any that is free."
@@ -227,6 +240,11 @@ def _signals_end(server: Any) -> Iterator[None]:
             signal.signal(one, handler)
 
 
+def _is_no_refusal(record: logging.LogRecord) -> bool:
+    """Whether a line of uvicorn's log is about something else than a socket without the token."""
+    return "without completing handshake" not in record.getMessage()
+
+
 def run_server(
     session: Session,
     listener: socket.socket,
@@ -248,6 +266,8 @@ def run_server(
         timeout_graceful_shutdown=1,
     )
     server = uvicorn.Server(config)
+    # uvicorn calls a refused handshake an incomplete one.
+    logging.getLogger("uvicorn.error").addFilter(_is_no_refusal)
 
     def work() -> None:
         try:
@@ -268,5 +288,6 @@ def run_server(
             session.stop()
             thread.join()
             listener.close()
+            logging.getLogger("uvicorn.error").removeFilter(_is_no_refusal)
     if failed:
         raise failed[0]

@@ -451,11 +451,12 @@ class Session:
         n = len(self.live.windows)
         if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < n:
             raise ValueError(
-                f"Window {place} is gone, or never was: there are {n}. Nothing was labelled."
+                f"There is no window {_number_of(place)}, or it was taken back: there are {n}. "
+                "Nothing was labelled."
             )
         self.live.label(place, label)
         self._last = {"window": place, "label": label, "note": None}
-        self._note(f"The window {place + 1} is one of {label} now.")
+        self._note(f"Window {_number_of(place)} is {label} now.")
         self._tell_state()
 
     def _done(self) -> None:
@@ -535,6 +536,11 @@ class Session:
         if news := self._signal.news():
             self._note(news)
         self.tell(told)
+
+
+def _number_of(place: Any) -> str:
+    """What the page calls a window: it counts from 1."""
+    return str(place + 1) if isinstance(place, int) else repr(place)
 
 
 def _plain(reason: OSError) -> str:
