@@ -152,9 +152,14 @@ def test_after_calibration_windows_are_predicted(begin):
     play(session, tape, signal_of("rest", 6.0, seed=9))
     labels = [one["label"] for one, _ in published]
     assert labels.count("rest") >= 5
+    assert session.message()["prediction"] == published[-1][0]
     assert sum(published[0][0]["probabilities"].values()) == pytest.approx(1.0)
     assert published[-1][1] == pytest.approx(tape.stamp, abs=1.0)
     assert len(session.live.windows) == n
+    # The last prediction is not one of now.
+    tape.events = [Ended("The recording has ended.")]
+    session.step()
+    assert session.message()["prediction"] is None
 
 
 def test_drift_is_watched_while_windows_are_predicted(begin):

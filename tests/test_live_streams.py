@@ -141,16 +141,39 @@ def test_a_rehearsal_does_what_it_is_asked():
     clock = Clock()
     segments = {"rest": np.zeros((2, 300)), "work": np.ones((2, 50))}
     stream = Rehearsal("demo", segments, 100.0, CHANNELS, clock=clock, sleep=clock.sleep)
+    stream.ask("rest")
     for _ in range(30):
         assert all((one.samples == 0.0).all() for one in stream.read())
     stream.ask("work")
-    events = [one for _ in range(60) for one in stream.read()]
+    events = until_end(stream)
+    assert events[-1].text == "The recording of 'work' is at its end, so the demo ends here."
     parts = [one for one in events if isinstance(one, Chunk)]
     assert all((one.samples == 1.0).all() for one in parts)
+    assert sum(one.samples.shape[1] for one in parts) == 50
     assert parts[0].gap == "The recorded person turns to the next cue."
-    assert [one.text for one in events if isinstance(one, Note)] == [
-        "The recording of 'work' begins again: the demo repeats itself from here."
-    ]
+
+
+def test_a_rehearsal_plays_no_sample_twice_for_a_cue():
+    clock = Clock()
+    segments = {"rest": np.arange(200.0)[None], "work": -np.ones((1, 50))}
+    stream = Rehearsal("demo", segments, 100.0, ("Fz",), clock=clock, sleep=clock.sleep)
+
+    def heard(n):
+        parts = []
+        while sum(part.shape[1] for part in parts) < n:
+            parts += [one.samples for one in stream.read()]
+        return np.concatenate(parts, axis=1)[0]
+
+    # Before the beginning, and in a pause, it goes on for as long as that takes.
+    assert len(np.unique(heard(500))) == 200
+    stream.ask("rest")
+    first = heard(100)
+    stream.ask(None)
+    heard(500)
+    stream.ask("rest")
+    events = until_end(stream)
+    later = np.concatenate([one.samples[0] for one in events if isinstance(one, Chunk)])
+    np.testing.assert_array_equal(np.concatenate([first, later]), np.arange(200.0))
 
 
 def test_a_recording_without_labels_says_which_it_has(tmp_path, write_edf):

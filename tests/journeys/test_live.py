@@ -73,7 +73,8 @@ def serving(prior, folder, *, speed=10.0, per_cue=3, spoil=lambda samples: sampl
     """A session with a recorded person behind a page, who is never told to stop; its address."""
     from crossfade.live._server import address_of, open_port, run_server
 
-    segments = {label: spoil(signal_of(label, 120.0, seed=7)) for label in ("rest", "work")}
+    # Longer than any test takes, since a recording that is at its end ends the session.
+    segments = {label: spoil(signal_of(label, 7200.0, seed=7)) for label in ("rest", "work")}
     stream = Amplifier("recorded", segments, RATE, CHANNELS, speed=speed)
     live = LiveCalibration(prior, folder=folder, least_gain=0.0)
     about = about_session(live, stream, CHANNELS)

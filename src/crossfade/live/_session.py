@@ -105,6 +105,9 @@ class Session:
         channels = () if windows is None else windows.channels
         self._signal = Signal(channels, self._rate, seconds)
         self.view.recall(live)
+        if self.phase == "recording":
+            # The recorded person of the demo begins with the first class.
+            stream.ask(live.class_names[0])
 
     # -- from other threads -----------------------------------------------------------------
 
@@ -165,7 +168,7 @@ class Session:
         self._note(why)
 
     def _end(self, event: Ended) -> None:
-        self.over = True
+        self.over, self._prediction = True, None
         self._note(event.text)
         if self.phase != "predicting":
             self._done()
@@ -417,6 +420,7 @@ class Session:
         else:
             # A window that began before is none of these.
             self._labels.change(self._seen, self._labels.now)
+            self.stream.ask(self.live.class_names[0])
             self.phase = "recording"
             self._tell_state()
 
@@ -424,6 +428,7 @@ class Session:
         if self.phase in _RUNNING:
             self._labels.change(self._seen, None if self.labels == "cues" else self._labels.now)
             self.phase = "paused"
+            self.stream.ask(None)
         if why:
             self._note(why)
         self._tell_state()
@@ -470,6 +475,7 @@ class Session:
             )
             return
         self.phase, self._n_predicted = "predicting", 0
+        self.stream.ask(self.live.class_names[0])
         if said:
             self._note(said)
         self._tell_state()

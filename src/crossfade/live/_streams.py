@@ -95,7 +95,7 @@ class Stream(Protocol):
         ...
 
     def ask(self, label: str | None) -> None:
-        """Hear which class the cue asks for."""
+        """Hear which class the cue asks for; None asks for nothing."""
         ...
 
     def close(self) -> None:
@@ -202,7 +202,11 @@ def _marks(annotations: Sequence[Annotation], end: float) -> Iterator[Marker]:
 
 
 class Rehearsal:
-    """A recorded person who does what the cue says: plays the segments of the class asked for."""
+    """A recorded person who does what the cue says: plays the segments of the class asked for.
+
+    No sample is played twice for a cue. While nothing is asked, the beginning of the first segment
+    is played over and over, and counts as not played.
+    """
 
     def __init__(
         self,
@@ -220,14 +224,15 @@ class Rehearsal:
         self._segments, self._rate, self._speed = dict(segments), sfreq, speed
         self._clock, self._sleep = clock, sleep
         self._at = dict.fromkeys(segments, 0)
-        self._label = next(iter(segments))
+        self._label: str | None = None
+        self._first, self._idle = next(iter(segments)), 0
         self._begun: float | None = None
         self._sent = 0
         self._changed = ""
 
     def ask(self, label: str | None) -> None:
         """Do something else from now on."""
-        if label is not None and label in self._segments and label != self._label:
+        if label != self._label and (label is None or label in self._segments):
             self._label, self._changed = label, "The recorded person turns to the next cue."
 
     def read(self) -> Iterator[Event]:
@@ -239,16 +244,19 @@ class Rehearsal:
         if due <= 0:
             self._sleep(WAIT)
             return
-        segment, at = self._segments[self._label], self._at[self._label]
-        if at >= segment.shape[1]:
-            at = 0
-            self._changed = (
-                f"The recording of {self._label!r} begins again: the demo repeats itself from here."
-            )
-            yield Note(self._changed)
+        segment = self._segments[self._label or self._first]
+        at = self._idle if self._label is None else self._at[self._label]
+        if at >= segment.shape[1] and self._label is not None:
+            yield Ended(f"The recording of {self._label!r} is at its end, so the demo ends here.")
+            self._sleep(WAIT)
+            return
+        at %= segment.shape[1]
         # No more than a second at once, so that a cue is heard in time.
         stop = min(at + due, at + int(self._rate), segment.shape[1])
-        self._at[self._label] = stop
+        if self._label is None:
+            self._idle = stop
+        else:
+            self._at[self._label] = stop
         self._sent += stop - at
         gap, self._changed = self._changed, ""
         yield Chunk(segment[:, at:stop], (self._sent - 1) / self._rate, gap)
