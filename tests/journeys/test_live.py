@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 import uuid
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
@@ -22,7 +23,15 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from crossfade import LiveCalibration, MixturePrior, MulticlassPrior, load_model
+from crossfade import (
+    LiveCalibration,
+    MixturePrior,
+    MulticlassPrior,
+    Task,
+    TaskPrior,
+    TaskSet,
+    load_model,
+)
 from crossfade.cli import main
 from crossfade.live import earlier_task
 from crossfade.live._lsl import lsl
@@ -30,7 +39,7 @@ from crossfade.live._run import about_session, open_live, write_session
 from crossfade.live._session import Session
 from crossfade.live._streams import Back, Lost, Rehearsal
 from crossfade.signals._online import OnlineFeatures
-from tests.live_world import CHANNELS, RATE, RECIPE, prior_of, signal_of, tasks_of
+from tests.live_world import CHANNELS, NAMES, RATE, RECIPE, prior_of, signal_of, tasks_of
 
 pytest.importorskip("starlette", reason="Needs the extra live.")
 pytest.importorskip("uvicorn", reason="Needs the extra live.")
@@ -69,19 +78,29 @@ class Amplifier(Rehearsal):
 
 
 @contextmanager
-def serving(prior, folder, *, speed=10.0, per_cue=3, spoil=lambda samples: samples):
+def serving(
+    prior,
+    folder,
+    *,
+    speed=10.0,
+    per_cue=3,
+    spoil=lambda samples: samples,
+    recipe=RECIPE,
+    signal=signal_of,
+    seconds=7200.0,
+):
     """A session with a recorded person behind a page, who is never told to stop; its address."""
     from crossfade.live._server import address_of, open_port, run_server
 
     # Longer than any test takes, since a recording that is at its end ends the session.
-    segments = {label: spoil(signal_of(label, 7200.0, seed=7)) for label in ("rest", "work")}
-    stream = Amplifier("recorded", segments, RATE, CHANNELS, speed=speed)
+    segments = {label: spoil(signal(label, seconds, seed=7)) for label in ("rest", "work")}
+    stream = Amplifier("recorded", segments, RATE, recipe.channels, speed=speed)
     live = LiveCalibration(prior, folder=folder, least_gain=0.0)
-    about = about_session(live, stream, CHANNELS)
+    about = about_session(live, stream, recipe.channels)
     session = Session(
         live,
         stream,
-        OnlineFeatures(RECIPE),
+        OnlineFeatures(recipe),
         per_cue=per_cue,
         finish=lambda session: write_session(session, about),
     )
@@ -743,6 +762,43 @@ def test_calibration_from_beginning_to_end(opened, prior, tmp_path, by):
     report = opened((folder / "report.html").as_uri())
     seen(report, "#kind", "session report")
     assert "90 % interval" in report.inner_text("#forecast-text")
+    assert re.match(
+        r"\d+ % of new windows right, 90 % interval \d+ % to \d+ %$", report.inner_text("h1")
+    )
+    facts = report.inner_text("#result table")
+    assert re.search(r"Date\s+\d{4}-\d\d-\d\d \d\d:\d\d to ", facts)
+    assert re.search(r"Labelled windows\s+\d+ of rest, \d+ of work", facts)
+    assert re.search(r"Recipe\s+log-powers of Fz, Pz in theta 4-8 Hz", facts)
+    assert re.search(r"weight of the person\s+0\.\d+ \(1", report.inner_text("#card table"))
+    assert report.inner_text("#question") == "Advice at the end"
+
+
+def test_many_channels_have_a_line_and_a_name_each(opened, tmp_path):
+    names = [f"E{place + 1}" for place in range(19)]
+    recipe = replace(RECIPE, channels=tuple(names), bands=(("alpha", 8.0, 12.0),))
+
+    def wide(label, seconds, seed=0):
+        parts = [signal_of(label, seconds, seed=100 * seed + place) for place in range(10)]
+        return np.concatenate(parts)[:19]
+
+    tasks = []
+    for person in range(4):
+        rows = [OnlineFeatures(recipe).push(wide(one, 10.0, seed=person)) for one in NAMES.values()]
+        X = [window.features for part in rows for window in part]
+        tasks.append(Task(X, np.repeat([0, 1], 10), name=f"p{person}", recipe=recipe))
+    prior = TaskPrior.from_tasks(TaskSet(tasks, class_names=NAMES), replay=False)
+    with serving(prior, tmp_path / "s", recipe=recipe, signal=wide, seconds=600.0) as (address, _):
+        page = opened(address)
+        controls(page)
+        page.keyboard.press("Space")
+        page.locator("#quality .good").nth(18).wait_for(timeout=1000 * PATIENCE)
+        assert page.locator("#traces").bounding_box()["height"] / 19 > 20
+        assert page.evaluate("document.documentElement.scrollHeight") <= 800
+        # What is below the fold of a small screen is not the buttons.
+        page.set_viewport_size({"width": 1024, "height": 640})
+        box = page.locator("#finish").bounding_box()
+        assert box["y"] + box["height"] <= 640
+        page.close()
 
 
 @pytest.mark.parametrize("by", ["keyboard", "mouse", "reload"])

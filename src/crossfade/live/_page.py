@@ -7,9 +7,13 @@ be loaded from anywhere.
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+_FORECAST = ("accuracy", "lower", "upper")
+_DATE = "%Y-%m-%d %H:%M"
 
 
 @cache
@@ -22,9 +26,47 @@ def live_page() -> str:
     return _page("null")
 
 
-def report_page(about: dict[str, Any], state: dict[str, Any], course: list[dict[str, Any]]) -> str:
+def result_of(
+    state: dict[str, Any],
+    about: dict[str, Any],
+    begun: datetime,
+    ended: datetime,
+    recipe: Any,
+    written: str,
+    card: str,
+) -> dict[str, Any]:
+    """What a report begins with: the result in a sentence, and facts; and the model's card."""
+    title = "There is no forecast: a class has no label."
+    if state["accuracy"] is not None:
+        right, lower, upper = (f"{100 * state[name]:.0f} %" for name in _FORECAST)
+        title = f"{right} of new windows right, 90 % interval {lower} to {upper}"
+    counts = ", ".join(f"{count} of {name}" for name, count in state["counts"].items())
+    until = "%H:%M" if ended.date() == begun.date() else _DATE
+    date = f"{begun:{_DATE}} to {ended:{until}}"
+    minutes = round((ended - begun).total_seconds() / 60.0)
+    facts = {
+        "Date": f"{date} ({f'{minutes} min' if minutes > 0 else 'less than a minute'})",
+        "Labelled windows": counts,
+        "Left out": f"{state['left_out']} of {state['n_windows']} windows",
+        "Stream": ", ".join(filter(None, [about["stream"], about["rate"]])),
+        "Recipe": "not known: features came from elsewhere" if recipe is None else str(recipe),
+        "Model": written,
+    }
+    # A card is a table in Markdown; its first two lines are the head.
+    rows = [line.strip("| ").split("|", 1) for line in card.splitlines() if line.startswith("|")]
+    told = [[cell.strip() for cell in row] for row in rows[2:]]
+    return {"title": title, "facts": list(facts.items()), "card": told}
+
+
+def report_page(
+    about: dict[str, Any],
+    state: dict[str, Any],
+    course: list[dict[str, Any]],
+    result: dict[str, Any],
+) -> str:
     """The page of a session that is over."""
-    text = json.dumps({"about": about, "state": state, "course": course}, allow_nan=False)
+    given = {"about": about, "state": state, "course": course, "result": result}
+    text = json.dumps(given, allow_nan=False)
     # Within a script, "<" could end it.
     return _page(text.replace("<", "\\u003c"))
 

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._files import write_whole
-from crossfade.blend import save_model
+from crossfade.blend import load_model, save_model
 from crossfade.datasets._live_demo import load_live_demo
 from crossfade.live._calibration import LiveCalibration
 from crossfade.live._folder import KINDS, SESSION
-from crossfade.live._page import report_page
+from crossfade.live._page import report_page, result_of
 from crossfade.live._session import Session
 from crossfade.live._streams import Rehearsal, Replay, Stream, Windows
 from crossfade.prior import TaskPrior
@@ -95,13 +95,20 @@ def write_session(session: Session, about: dict[str, Any]) -> str:
     folder = session.live.folder
     if folder is None:
         return ""
-    written, report = _write_model(session.live, folder / "model.json"), folder / "report.html"
-    write_whole(report, report_page(about, session.message(), session.view.course).encode())
+    report = folder / "report.html"
+    written, card = _write_model(session.live, folder / "model.json")
+    begun = datetime.fromtimestamp((folder / SESSION).stat().st_mtime)
+    message = session.message()
+    result = result_of(message, about, begun, datetime.now(), session.live.recipe, written, card)
+    write_whole(report, report_page(about, message, session.view.course, result).encode())
     return f"{written} The report is {report}."
 
 
-def _write_model(live: LiveCalibration, path: Path) -> str:
-    """Write the model of a person of whom there is a label; say where it is, or why not."""
+def _write_model(live: LiveCalibration, path: Path) -> tuple[str, str]:
+    """Write the model of a person of whom there is a label; say where it is, or why not; its card.
+
+    Without a model the card is empty.
+    """
     try:
         if not any(live.state().counts.values()):
             raise ValueError(
@@ -111,8 +118,8 @@ def _write_model(live: LiveCalibration, path: Path) -> str:
         save_model(live.model(), path)
     except ValueError as reason:
         old = f" {path} is of an earlier finish." if path.exists() else ""
-        return f"No model was written. {reason}{old}"
-    return f"The model is {path}."
+        return f"No model was written. {reason}{old}", ""
+    return f"The model is {path}.", load_model(path).card()
 
 
 def about_session(live: LiveCalibration, stream: Stream, channels: Sequence[str]) -> dict[str, Any]:

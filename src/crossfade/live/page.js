@@ -36,6 +36,17 @@ function fill(list, items) {
   );
 }
 
+function tabulate(table, rows) {
+  for (const [name, value] of rows) {
+    const row = table.insertRow();
+    const head = document.createElement("th");
+    head.scope = "row";
+    head.textContent = name;
+    row.append(head);
+    row.insertCell().textContent = value;
+  }
+}
+
 function draw(svg, shapes) {
   svg.replaceChildren(
     ...shapes.map(([name, attributes, text]) => {
@@ -104,8 +115,9 @@ function showTime(left) {
 function showWorth() {
   const { advice, gains, phase, n } = state;
   const more = `${NUMBERS[about.ahead] ?? about.ahead} more ${about.ahead === 1 ? "window" : "windows"}`;
-  set("question", `Worth ${more}?`);
-  set("answer", advice.stop ? "No, this is enough." : n ? `Yes: next, ${advice.next}.` : `Begin with ${advice.next}.`);
+  set("question", given ? "Advice at the end" : `Worth ${more}?`);
+  const yes = given ? "More windows would be worth it" : "Yes";
+  set("answer", advice.stop ? `${given ? "T" : "No, t"}his is enough.` : n ? `${yes}: next, ${advice.next}.` : `Begin with ${advice.next}.`);
   $("answer").classList.toggle("yes", !advice.stop);
   set("reason", advice.reason);
   const counts = about.classes.map((name) => [`${name} `, [String(state.counts[name] ?? 0)]]);
@@ -228,6 +240,8 @@ function drawSignal() {
   pen.clearRect(0, 0, box.width, box.height);
   const n = trace[0].samples.length;
   const row = box.height / n;
+  // Between many channels there is no room for their names.
+  const gutter = document.body.classList.contains("many") ? 32 : 0;
   const total = trace.reduce((sum, part) => sum + part.seconds, 0);
   pen.font = "11px system-ui, sans-serif";
   for (let channel = 0; channel < n; channel++) {
@@ -244,7 +258,7 @@ function drawSignal() {
     for (const part of trace) {
       const line = part.samples[channel];
       line.forEach((value, i) => {
-        const x = ((passed + (i / line.length) * part.seconds) / SECONDS) * box.width;
+        const x = gutter + ((passed + (i / line.length) * part.seconds) / SECONDS) * (box.width - gutter);
         const y = row * (channel + 0.5) - ((value - middle) / held[channel]) * row * 0.4;
         // A sample that is missing is a gap in the line.
         if (value !== null) pen[lifted ? "moveTo" : "lineTo"](x, Math.min(row * (channel + 1), Math.max(row * channel, y)));
@@ -254,7 +268,7 @@ function drawSignal() {
     }
     pen.stroke();
     pen.fillStyle = style.getPropertyValue("--soft");
-    if (row >= 11) pen.fillText(about.channels[channel], 2, row * channel + 11);
+    if (row >= 11) pen.fillText(about.channels[channel], 2, gutter ? row * (channel + 0.5) + 4 : row * channel + 11);
   }
 }
 
@@ -344,6 +358,7 @@ function introduce(message) {
   about = message;
   set("source", [message.stream, message.rate, message.folder].filter(Boolean).join(" · "));
   $("signal").hidden = !message.channels.length;
+  document.body.classList.toggle("many", message.channels.length > 8);
   set("keys", message.classes.map((name, place) => `${place + 1} ${name}`).join(" · ") + ": label the last window");
   document.title = `${message.stream} · Crossfade live`;
 }
@@ -397,6 +412,11 @@ if (given) {
   document.body.classList.add("report");
   introduce(given.about);
   set("kind", "session report");
+  $("result").hidden = false;
+  $("result").querySelector("h1").textContent = given.result.title;
+  tabulate($("result").querySelector("table"), given.result.facts);
+  $("card").hidden = !given.result.card.length;
+  tabulate($("card").querySelector("table"), given.result.card);
   course = given.course;
   show(given.state);
 } else {
