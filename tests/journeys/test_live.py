@@ -88,6 +88,7 @@ def serving(
     recipe=RECIPE,
     signal=signal_of,
     seconds=7200.0,
+    returns=False,
 ):
     """A session with a recorded person behind a page, who is never told to stop; its address."""
     from crossfade.live._server import address_of, open_port, run_server
@@ -96,7 +97,7 @@ def serving(
     segments = {label: spoil(signal(label, seconds, seed=7)) for label in ("rest", "work")}
     stream = Amplifier("recorded", segments, RATE, recipe.channels, speed=speed)
     live = LiveCalibration(prior, folder=folder, least_gain=0.0)
-    about = about_session(live, stream, recipe.channels)
+    about = about_session(live, stream, recipe.channels, returns=returns)
     session = Session(
         live,
         stream,
@@ -533,8 +534,8 @@ def test_features_by_line_and_a_process_that_is_killed(lines, prior, tmp_path):
         assert len(live.windows) == 8
     # The next day the person is known already.
     again = (*options[:-1], str(tmp_path / "next"), "--earlier", str(folder))
-    with running(*again, stdin=subprocess.PIPE):
-        pass
+    with running(*again, stdin=subprocess.PIPE) as (_, address), page_of(address) as page:
+        assert until(page, lambda one: one["kind"] == "hello")["returns"]
     with closing(LiveCalibration.load(tmp_path / "next")) as live:
         assert live.prior == prior.for_person(earlier_task(folder))
         assert not np.allclose(live.model().coef_, LiveCalibration(prior).model().coef_, rtol=0.01)
@@ -883,6 +884,16 @@ def test_a_page_without_its_server_asks_for_nothing(opened, prior, tmp_path):
         assert page.inner_text("#word") == "Please wait"
         assert page.inner_text("#count") == page.inner_text("#hint") == ""
         assert page.evaluate("document.querySelector('#bar div').style.width") == "0px"
+        page.close()
+
+
+@pytest.mark.parametrize("returns", [False, True])
+def test_a_newcomers_forecast_is_called_one(opened, prior, tmp_path, returns):
+    with serving(prior, tmp_path / "s", returns=returns) as (address, _):
+        page = opened(address)
+        seen(page, "#forecast-text", "0 labelled.")
+        text = "This is a newcomer's forecast: someone who has been here before can expect more."
+        assert (text in page.inner_text("#forecast-text")) == returns
         page.close()
 
 

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     multiple=True,
     help="Folder of an earlier session of the same person, who then needs fewer windows; repeat it "
-    "for several.",
+    "for several. Before the first label the page shows a newcomer's forecast; expect more.",
 )
 @click.option("--want", type=click.FloatRange(0.0, 1.0), help="Accuracy that is enough.")
 @option(
@@ -237,7 +237,8 @@ def _run(
         where = folder or new_folder(Path("results") / "live")
         live = open_live(prior, where, **kept)
         opened.callback(live.close)
-        about = about_session(live, stream, () if windows is None else windows.channels)
+        channels = () if windows is None else windows.channels
+        about = about_session(live, stream, channels, returns=bool(earlier))
         lines = Lines(sys.stdout.fileno())
         opened.callback(lines.close)
         publisher = Publisher(publish, live.class_names, lines)

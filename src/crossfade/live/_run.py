@@ -122,8 +122,10 @@ def _write_model(live: LiveCalibration, path: Path) -> tuple[str, str]:
     return f"The model is {path}.", load_model(path).card()
 
 
-def about_session(live: LiveCalibration, stream: Stream, channels: Sequence[str]) -> dict[str, Any]:
-    """What the page shows and does not change."""
+def about_session(
+    live: LiveCalibration, stream: Stream, channels: Sequence[str], *, returns: bool = False
+) -> dict[str, Any]:
+    """What the page shows and does not change; `returns` says that the person was here before."""
     rate = "" if stream.sfreq is None else f"{len(channels)} channels at {stream.sfreq:g} Hz"
     return {
         "stream": stream.name,
@@ -134,6 +136,7 @@ def about_session(live: LiveCalibration, stream: Stream, channels: Sequence[str]
         "ahead": live.goal.ahead,
         "want": live.goal.want,
         "certainty": live.goal.certainty,
+        "returns": returns,
     }
 
 

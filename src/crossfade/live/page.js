@@ -183,6 +183,8 @@ function showForecast() {
   shapes.push(["line", { x1: left, x2: right, y1: y(chance), y2: y(chance), class: "chance" }]);
   if (about.want) shapes.push(["line", { x1: left, x2: right, y1: y(about.want), y2: y(about.want), class: "want" }]);
   const wanted = about.want ? ` Wanted: ${percent(about.want)}, with a probability of ${percent(about.certainty)}.` : "";
+  // The crowd's record is of newcomers.
+  const returns = about.returns && !state.n ? " This is a newcomer's forecast: someone who has been here before can expect more." : "";
   if (known.length) {
     const now = known[known.length - 1];
     const back = [...known].reverse();
@@ -194,7 +196,7 @@ function showForecast() {
       shapes.push(["path", { d: `M${pair(now, "accuracy")}L${pair(later, "accuracy")}`, class: "ahead" }]);
     }
     shapes.push(["circle", { cx: x(now.n), cy: y(now.accuracy), r: 5, class: "dot" }]);
-    set("forecast-text", `${percent(now.accuracy)} right (90 % interval ${percent(now.lower)} to ${percent(now.upper)}), ${state.n} labelled.${wanted}`);
+    set("forecast-text", `${percent(now.accuracy)} right (90 % interval ${percent(now.lower)} to ${percent(now.upper)}), ${state.n} labelled.${wanted}${returns}`);
   } else {
     set("forecast-text", "No forecast yet: label a window of each class.");
   }
