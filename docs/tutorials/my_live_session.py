@@ -104,8 +104,9 @@ print(f"{np.mean(inside):.0%} of what was found lies within the band")
 # When to stop
 # ------------
 #
-# The advice is to stop when the accuracy is at least ``want`` with a probability of 0.9, or when
-# five more windows are expected to gain less than 0.01.
+# It advises stopping when the accuracy is at least ``want`` with probability ``certainty`` (0.9),
+# or when the next ``ahead`` windows (5) are expected to gain less than ``least_gain`` (0.01, one
+# point).
 
 print("not yet" if stop is None else f"after {stop} windows: {states[stop].advice.reason}")
 
