@@ -357,6 +357,56 @@ def lines(prior, prior_file, tmp_path):
     return options, make
 
 
+@contextmanager
+def sending(library, name):
+    """A real outlet that sends in real time for as long as this lasts."""
+    info = library.StreamInfo(name, "EEG", 2, RATE, "float32", name)
+    info.set_channel_names(list(CHANNELS))
+    there, end = threading.Event(), threading.Event()
+    samples = np.ascontiguousarray(signal_of("rest", 60.0).T, dtype=np.float32)
+
+    def send():
+        outlet, part = library.StreamOutlet(info), 0
+        there.set()
+        while not end.wait(0.1):
+            outlet.push_chunk(samples[10 * part : 10 * part + 10])
+            part = (part + 1) % 600
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    assert there.wait(PATIENCE)
+    try:
+        yield
+    finally:
+        end.set()
+        sender.join()
+
+
+def test_a_stream_that_dies_in_a_cue_announces_it_anew(prior_file, tmp_path):
+    pytest.importorskip("mne_lsl", reason="Needs the package mne-lsl.")
+    library, name = lsl(), f"crossfade-{uuid.uuid4().hex[:12]}"
+    folder = tmp_path / "session"
+    options = ("--prior", str(prior_file), "--stream", name, "--folder", str(folder))
+    with ExitStack() as opened:
+        with sending(library, name):
+            _, address = opened.enter_context(running(*options, "--no-publish", "--gain", "0"))
+            page = opened.enter_context(page_of(address))
+            assert role_of(page)
+            page.send('{"do": "start"}')
+            until(page, lambda one: one.get("n_windows", 0) >= 1)
+        lost = until(page, lambda one: one["kind"] == "state" and one["phase"] == "lost")
+        assert lost["lost"]
+        gone = {"missing"}
+        until(page, lambda one: {channel["state"] for channel in one.get("quality", ())} == gone)
+        with sending(library, name):
+            seen = []
+            until(page, lambda one: seen.append(one) or one.get("phase") == "ready")
+            # Nothing was learnt in between.
+            assert {one["n_windows"] for one in seen if "n_windows" in one} == {lost["n_windows"]}
+            phase_of(page, "cue")
+            until(page, lambda one: one.get("n_windows", 0) > lost["n_windows"])
+
+
 def test_a_real_stream_drives_it_until_sigterm(prior, prior_file, tmp_path):
     """An LSL outlet on this machine, markers, predictions as LSL and as lines; then SIGTERM."""
     pytest.importorskip("mne_lsl", reason="Needs the package mne-lsl.")
