@@ -150,6 +150,10 @@ def test_a_rehearsal_does_what_it_is_asked():
     parts = [one for one in events if isinstance(one, Chunk)]
     assert all((one.samples == 1.0).all() for one in parts)
     assert sum(one.samples.shape[1] for one in parts) == 50
+    # The end is one, though there is more of the other class.
+    for label in ("rest", None):
+        stream.ask(label)
+        assert list(stream.read()) == events[-1:]
     assert parts[0].gap == "The recorded person turns to the next cue."
 
 

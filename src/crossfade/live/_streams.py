@@ -228,7 +228,7 @@ class Rehearsal:
         self._first, self._idle = next(iter(segments)), 0
         self._begun: float | None = None
         self._sent = 0
-        self._changed = ""
+        self._changed = self._end = ""
 
     def ask(self, label: str | None) -> None:
         """Do something else from now on."""
@@ -246,8 +246,11 @@ class Rehearsal:
             return
         segment = self._segments[self._label or self._first]
         at = self._idle if self._label is None else self._at[self._label]
-        if at >= segment.shape[1] and self._label is not None:
-            yield Ended(f"The recording of {self._label!r} is at its end, so the demo ends here.")
+        if at >= segment.shape[1] and self._label is not None and not self._end:
+            self._end = f"The recording of {self._label!r} is at its end, so the demo ends here."
+        if self._end:
+            # Whatever is asked later, and of which class.
+            yield Ended(self._end)
             self._sleep(WAIT)
             return
         at %= segment.shape[1]
