@@ -814,7 +814,8 @@ def test_calibration_from_beginning_to_end(opened, prior, tmp_path, by):
     seen(report, "#kind", "session report")
     assert "90 % interval" in report.inner_text("#forecast-text")
     assert re.match(
-        r"\d+ % of new windows right, 90 % interval \d+ % to \d+ %$", report.inner_text("h1")
+        r"Expect \d+ % of new windows to be right \(90 % interval \d+ % to \d+ %\)$",
+        report.inner_text("h1"),
     )
     facts = report.inner_text("#result table")
     assert re.search(r"Date\s+\d{4}-\d\d-\d\d \d\d:\d\d to ", facts)

@@ -39,7 +39,7 @@ def result_of(
     title = "There is no forecast: a class has no label."
     if state["accuracy"] is not None:
         right, lower, upper = (f"{100 * state[name]:.0f} %" for name in _FORECAST)
-        title = f"{right} of new windows right, 90 % interval {lower} to {upper}"
+        title = f"Expect {right} of new windows to be right (90 % interval {lower} to {upper})"
     counts = ", ".join(f"{count} of {name}" for name, count in state["counts"].items())
     until = "%H:%M" if ended.date() == begun.date() else _DATE
     date = f"{begun:{_DATE}} to {ended:{until}}"
