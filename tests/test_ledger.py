@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from crossfade import Ledger, TaskPrior
+from crossfade import Ledger, Task, TaskPrior
 from crossfade._files import digest_of
 from crossfade.exceptions import UncountedReleaseWarning
 
@@ -83,18 +83,110 @@ def test_a_prior_without_a_file_says_that_nobody_counts(make_prior, tmp_path):
 def test_the_same_people_have_the_same_ledger(prior, path):
     """Words, order of classes and less of the same do not make other people of them."""
     for same in (prior.annotated(made_by="us"), prior.reversed(), prior.without("outer_sum")):
-        same.released(0.1, 1e-5, ledger=path)
+        same.released(0.1, 1e-5)
+    assert len(Ledger(path).releases) == 3
     isotropic = Ledger(path).releases[-1]
     assert isotropic["holds"] == ["direction_sum"]
-    with pytest.raises(ValueError, match=r"prior.ledger.json is the ledger of another prior"):
-        prior.update(np.eye(4)).released(0.1, 1e-5, ledger=path)
-    unknown = prior.without("parts")
-    with pytest.raises(ValueError, match="is the ledger of another prior"):
-        unknown.released(0.1, 1e-5, ledger=path)
-    other = path.with_name("other.json")
-    for _ in range(2):
-        unknown.released(0.1, 1e-5, ledger=other)
-    assert len(Ledger(other).releases) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda prior: prior.annotated(made_by="us"),
+        lambda prior: prior.reversed(),
+        lambda prior: prior.without("outer_sum"),
+        lambda prior: prior.without("parts"),
+        lambda prior: prior.annotated(made_by="us").reversed().without("outer_sum", "parts"),
+    ],
+)
+def test_a_spent_budget_is_spent_for_every_copy(prior, path, tmp_path, change):
+    prior.released(1.0, 1e-5, ledger=Ledger(path, budget=1.0))
+    for known in (prior, TaskPrior.load(tmp_path / "prior.npz")):
+        same = change(known)
+        with pytest.raises(ValueError, match=r"past the budget of 1 in .*prior\.ledger\.json"):
+            same.released(1.0, 1e-5)
+        # A copy that is saved elsewhere is no other prior.
+        same.save(tmp_path / "copy.npz")
+        with pytest.raises(ValueError, match=r"past the budget of 1 in .*prior\.ledger\.json"):
+            same.released(1.0, 1e-5)
+        with pytest.raises(ValueError, match=r"prior.ledger.json already counts releases of these"):
+            same.released(1.0, 1e-5, ledger=tmp_path / "fresh.json")
+    assert not (tmp_path / "fresh.json").exists()
+    assert len(Ledger(path).releases) == 1
+
+
+def test_a_ledger_may_be_moved(prior, path, tmp_path):
+    prior.released(1.0, 1e-5)
+    moved = path.rename(tmp_path / "elsewhere.json")
+    prior.released(1.0, 1e-5, ledger=moved)
+    assert len(Ledger(moved).releases) == 2
+
+
+# -- people who join and leave --------------------------------------------------------------
+
+
+def test_people_are_counted_across_priors(make_tasks, path):
+    """A site publishes every month, and one participant joins between two issues."""
+    people = make_tasks(35)
+    for n_people in range(30, 36):
+        issue = TaskPrior.from_tasks(people[:n_people], feature_scale=np.ones(4), replay=False)
+        issue.released(1.0, 1e-5, ledger=path)
+    spent = [one["spent_epsilon"] for one in Ledger(path).releases]
+    np.testing.assert_allclose(spent, [1.0, 1.465, 1.835, 2.155, 2.442, 2.706], atol=0.001)
+    # Those who joined last have spent once, and may still spend.
+    last = TaskPrior.from_tasks(people[34:], feature_scale=np.ones(4), replay=False)
+    last.released(1.0, 1e-5, ledger=Ledger(path, budget=2.8))
+    assert Ledger(path).spent(1e-5) == pytest.approx(2.706, abs=0.001)
+    with pytest.raises(ValueError, match=r"would bring what is spent to epsilon=2\.953 at"):
+        issue.released(1.0, 1e-5, ledger=path)
+
+
+def test_people_are_known_by_directions_and_windows(make_tasks, path):
+    tasks = make_tasks(8)
+    prior = TaskPrior.from_tasks(tasks, feature_scale=np.ones(4), keep_directions=True)
+    other_scale = TaskPrior.from_tasks(tasks, feature_scale=np.full(4, 2.0))
+    shifted = [Task(task.X + 0.5, task.y, task.name) for task in tasks]
+    for same in (
+        prior,
+        other_scale,
+        TaskPrior.from_projections(prior.directions),
+        TaskPrior.from_tasks(shifted, feature_scale=np.ones(4)),
+    ):
+        same.released(1.0, 1e-5, ledger=path)
+    assert Ledger(path).spent(1e-5) == pytest.approx(2.155, abs=0.001)
+
+
+def test_anybody_may_be_in_a_prior_without_digests(make_prior, path):
+    known, unknown = make_prior(40, 4), make_prior(30, 4, seed=1).without("parts")
+    known.released(1.0, 1e-5, ledger=path)
+    unknown.released(1.0, 1e-5, ledger=path)
+    assert Ledger(path).spent(1e-5) == pytest.approx(1.465, abs=0.001)
+    # Who comes later may have been in it, too.
+    make_prior(20, 4, seed=2).released(1.0, 1e-5, ledger=path)
+    assert Ledger(path).spent(1e-5) == pytest.approx(1.465, abs=0.001)
+    known.released(1.0, 1e-5, ledger=path)
+    assert Ledger(path).spent(1e-5) == pytest.approx(1.835, abs=0.001)
+
+
+def test_the_ledger_of_other_people_is_refused(prior, make_prior, path):
+    prior.released(1.0, 1e-5)
+    other = make_prior(40, 4, seed=1)
+    with pytest.raises(ValueError, match=r"the ledger of other people.*same people, whose windows"):
+        other.released(1.0, 1e-5, ledger=path)
+    assert len(Ledger(path).releases) == 1
+
+
+def test_an_older_ledger_does_not_say_who_was_released(prior, make_prior, path):
+    prior.released(1.0, 1e-5)
+
+    def older(fields):
+        fields.update(version=1, prior="00")
+        del fields["people"], fields["everybody"], fields["releases"][0]["assumed_disjoint"]
+
+    rewritten(path, older)
+    assert Ledger(path).spent(1e-5) == pytest.approx(1.0, rel=1e-6)
+    make_prior(40, 4, seed=1).released(1.0, 1e-5, ledger=path)
+    assert Ledger(path).spent(1e-5) == pytest.approx(1.465, abs=0.001)
 
 
 def test_a_hundred_releases_give_a_prior_away_and_are_counted(prior, path):
@@ -134,6 +226,8 @@ def test_what_would_exceed_the_budget_is_refused(prior, path):
 def test_a_budget_can_be_spent_to_the_last(prior, path):
     prior.released(2.0, 1e-5, ledger=Ledger(path, budget=2.0))
     with pytest.raises(ValueError, match=r"after 1 release\. Nothing is left of it"):
+        prior.released(0.001, 1e-5)
+    with pytest.raises(ValueError, match=r"to epsilon=2\.00\d+ at .*, past the budget of 2 in"):
         prior.released(0.001, 1e-5)
 
 
@@ -204,12 +298,16 @@ def test_a_ledger_that_was_cut_or_edited_is_refused(prior, path, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda fields: fields.update(version=2), "no ledger that this Crossfade reads"),
+        (lambda fields: fields.update(version=3), "no ledger that this Crossfade reads"),
         (lambda fields: fields.update(format="x"), "no ledger that this Crossfade reads"),
         (lambda fields: fields.pop("releases"), "holds no valid ledger"),
         (lambda fields: fields.update(budget=[0.0, 1e-5]), "holds no valid ledger"),
         (lambda fields: fields["releases"][0].update(epsilon=-1.0), "holds no valid ledger"),
         (lambda fields: fields["releases"][0].pop("noise"), "holds no valid ledger"),
+        (lambda fields: fields.pop("people"), "holds no valid ledger"),
+        (lambda fields: fields.update(people=7), "holds no valid ledger"),
+        (lambda fields: fields["people"].update(x=-1.0), "holds no valid ledger"),
+        (lambda fields: fields.update(everybody=None), "holds no valid ledger"),
     ],
 )
 def test_a_ledger_with_a_right_checksum_is_checked_too(prior, path, change, message):

@@ -371,10 +371,14 @@ def test_merging_is_adding_and_fills_in_pairs(draw_tasks):
     with pytest.raises(ValueError, match="Both priors hold the data of 3 tasks"):
         _ = merged + merged
     unknown = {pair: one.without("parts") for pair, one in merged.priors.items()}
-    twice = merged + dataclasses.replace(merged, priors=unknown)
-    assert twice["rest", "walk"].n_tasks == 6
+    with pytest.raises(ValueError, match="Both priors have the same sums"):
+        _ = merged + dataclasses.replace(merged, priors=unknown)
+    more = MulticlassPrior.from_tasks(draw_tasks(3, ("rest", "walk"), 90), feature_scale=scale)
+    longer = merged + more
+    assert longer["rest", "walk"].n_tasks == 6
     np.testing.assert_array_equal(
-        twice["rest", "walk"].direction_sum, 2.0 * sites[2]["rest", "walk"].direction_sum
+        longer["rest", "walk"].direction_sum,
+        sites[2]["rest", "walk"].direction_sum + more["rest", "walk"].direction_sum,
     )
 
 

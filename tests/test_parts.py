@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from crossfade import (
+    Ledger,
     MulticlassPrior,
     PosteriorBlendClassifier,
     Task,
@@ -15,9 +16,15 @@ from crossfade import (
     TaskSet,
     save_model,
 )
-from crossfade.prior._parts import digests_of_rows, digests_of_tasks
+from crossfade.fisher import TaskMoments
+from crossfade.prior._parts import digests_of_rows, digests_of_tasks, names_of
 
 SCALE = np.ones(4)
+
+
+def halves(prior):
+    """All single digests of a prior."""
+    return [bytes.fromhex(one) for names in names_of(prior.parts) for one in names]
 
 
 def grouped(tasks, groups):
@@ -197,11 +204,8 @@ def test_parts_can_be_left_out_and_are_no_numbers_of_the_prior(tasks, tmp_path):
     assert "6 digests of tasks' data" in prior.card()
     assert "n_digests" not in less.card_data()
     assert "digests of the tasks' data" in prior.summary()
-    # Without them nobody can tell.
-    assert (less + prior).n_tasks == 12
-    assert (less + less).parts is None
     less.save(tmp_path / "less.npz")
-    digests = [one.tobytes() for one in prior.parts]
+    digests = halves(prior)
     content = (tmp_path / "less.npz").read_bytes()
     assert not any(one in content for one in digests)
     prior.save(tmp_path / "prior.npz")
@@ -210,7 +214,7 @@ def test_parts_can_be_left_out_and_are_no_numbers_of_the_prior(tasks, tmp_path):
 
 def test_nothing_that_leaves_a_site_has_digests(tasks, tmp_path, make_target):
     prior = TaskPrior.from_tasks(tasks, feature_scale=SCALE)
-    digests = [one.tobytes() for one in prior.parts]
+    digests = halves(prior)
     paths = [tmp_path / "model.json"]
     save_model(PosteriorBlendClassifier(prior).fit(*make_target()), paths[0])
     if pytest.importorskip("opendp"):
@@ -226,17 +230,124 @@ def test_nothing_that_leaves_a_site_has_digests(tasks, tmp_path, make_target):
             assert one.hex().encode() not in content
 
 
-def test_single_features_have_no_digests():
-    assert digests_of_rows(np.ones((3, 1))) is None
+def test_directions_along_an_axis_have_no_digests():
+    """Many people may share them: of one feature there are two."""
+    assert not digests_of_rows(np.ones((3, 1))).any()
+    assert digests_of_rows(np.array([[1.0, 0.0], [0.6, 0.8]])).any(1).tolist() == [False, True]
     prior = TaskPrior.from_projections(np.ones((3, 1)))
-    assert (prior + prior).n_tasks == 6
+    assert prior.parts is None
+    assert prior.update(np.ones((3, 1))).may_overlap
+    assert len(TaskPrior.from_projections([[1.0, 0.0], [0.6, 0.8]]).parts) == 1
+
+
+# -- parts that cannot be compared ----------------------------------------------------------
+
+
+def unlike(tasks, name):
+    """Priors of these tasks of which not every task is known, and others of the same."""
+    prior = TaskPrior.from_tasks(tasks, feature_scale=SCALE, keep_directions=True)
+    moments = TaskMoments.of([(task.X, task.y) for task in tasks])
+    return {
+        "left out": lambda: prior.without("parts"),
+        "less": lambda: prior.without("parts", "half_gap", "outer_sum"),
+        "moments": lambda: TaskPrior.from_moments(moments, feature_scale=SCALE),
+        "directions": lambda: TaskPrior.from_projections(prior.directions, feature_scale=SCALE),
+        "summary": lambda: dataclasses.replace(prior, parts=None, summarised=True),
+        "one feature": lambda: TaskPrior.from_projections(np.ones((3, 1))),
+    }[name]()
+
+
+@pytest.mark.parametrize(
+    "name", ["left out", "less", "moments", "directions", "summary", "one feature"]
+)
+def test_no_prior_is_added_to_itself(tasks, name):
+    other = unlike(tasks, name)
+    for first, second in [
+        (other, other),
+        *([] if name == "one feature" else [(other, whole(tasks))]),
+    ]:
+        for add in (lambda: first + second, lambda: second + first):  # noqa: B023
+            with pytest.raises(ValueError, match="which would count twice"):
+                add()
+
+
+def whole(tasks):
+    return TaskPrior.from_tasks(tasks, feature_scale=SCALE)
+
+
+def test_directions_that_are_in_a_prior_are_refused(tasks):
+    prior = TaskPrior.from_tasks(tasks, feature_scale=SCALE, keep_directions=True)
+    for known in (
+        prior,
+        TaskPrior.from_moments(
+            TaskMoments.of([(task.X, task.y) for task in tasks]), feature_scale=SCALE
+        ),
+    ):
+        with pytest.raises(ValueError, match="Both priors hold the data of 2 tasks"):
+            known.update(prior.directions[2:4])
+        with pytest.raises(ValueError, match="Both priors hold the data of one task"):
+            _ = known + TaskPrior.from_projections(prior.directions[5:], feature_scale=SCALE)
+    with pytest.raises(ValueError, match="Both priors have the same sums"):
+        prior.without("parts").update(prior.directions)
+
+
+def test_what_cannot_be_compared_is_carried_on(tasks, tmp_path):
+    first = TaskPrior.from_tasks(tasks[:3], feature_scale=SCALE)
+    second = TaskPrior.from_tasks(tasks[3:], feature_scale=SCALE)
+    assert not (first + second).may_overlap
+    assert "may_overlap" not in (first + second).card_data()
+    W = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    assert not first.update(W).may_overlap
+    assert first.without("parts").update(W).may_overlap
+    for both in (first + second.without("parts"), second.without("parts") + first):
+        assert both.may_overlap
+        assert both == first + second
+        for same in (both.without("parts"), both.annotated(made_by="us"), both.reversed()):
+            assert same.may_overlap
+        both.save(tmp_path / "both.npz")
+        assert TaskPrior.load(tmp_path / "both.npz").may_overlap
+        assert "overlap        not checked" in both.summary()
+        assert "somebody may be in it twice" in both.card()
+        assert both.card_data()["may_overlap"]
+    with pytest.raises(TypeError, match="may_overlap must be True or False"):
+        dataclasses.replace(first, may_overlap=1)
+
+
+def test_a_merged_prior_that_may_overlap_is_released_on_its_owners_word(tasks, tmp_path):
+    pytest.importorskip("opendp")
+    first = TaskPrior.from_tasks(tasks[:3], feature_scale=SCALE)
+    second = TaskPrior.from_tasks(tasks[2:], feature_scale=SCALE).without("parts")
+    both = first + second
+    both.save(tmp_path / "both.npz")
+    for prior in (both, TaskPrior.load(tmp_path / "both.npz"), both.without("parts")):
+        with pytest.raises(ValueError, match=r"tasks could not be compared.* assume_disjoint=True"):
+            prior.released(1.0, 1e-5)
+    assert not (tmp_path / "both.ledger.json").exists()
+    public = both.released(1.0, 1e-5, assume_disjoint=True)
+    assert public.release.assumed_disjoint
+    assert public.parts is None
+    assert not public.may_overlap
+    assert "on its owner's word" in public.summary()
+    assert "which they are on the owner's word" in public.card()
+    [entry] = Ledger(tmp_path / "both.ledger.json").releases
+    assert entry["assumed_disjoint"]
+    public.save(tmp_path / "public.npz")
+    assert TaskPrior.load(tmp_path / "public.npz").release.assumed_disjoint
+    # Where all is known, nothing has to be taken on anybody's word.
+    whole(tasks).save(tmp_path / "whole.npz")
+    known = TaskPrior.load(tmp_path / "whole.npz").released(1.0, 1e-5, assume_disjoint=True)
+    assert not known.release.assumed_disjoint
+    with pytest.raises(TypeError, match="assume_disjoint must be True or False"):
+        both.released(1.0, 1e-5, assume_disjoint=1)
+    # A prior of one piece has nothing to overlap with.
+    second.released(1.0, 1e-5, ledger=tmp_path / "second.json")
 
 
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        (np.zeros((2, 8), np.uint8), "parts must be digests of 16 bytes each"),
-        (np.zeros((2, 16)), "parts must be digests of 16 bytes each"),
+        (np.zeros((2, 8), np.uint8), "parts must be two digests of 16 bytes for each task"),
+        (np.zeros((2, 32)), "parts must be two digests of 16 bytes for each task"),
         (
             np.arange(31 * 16).reshape(31, 16).astype(np.uint8),
             "digests of 31 tasks, and there are 30",

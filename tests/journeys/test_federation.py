@@ -119,8 +119,10 @@ def test_three_hospitals_get_one_prior(hospitals):
     scale = prior.feature_scale
     own = [TaskPrior.from_tasks(part, feature_scale=scale) for part in parts.values()]
     merged = reduce(add, own)
-    # Digests of tasks stay where the tasks are.
-    assert prior.holds == merged.without("parts").holds
+    # Digests of tasks stay where the tasks are; the sum has one of its own.
+    assert prior.holds == merged.holds
+    assert not {one.tobytes() for one in merged.parts} & {one.tobytes() for one in prior.parts}
+    assert len(prior.parts) == 1
     assert prior.classes == ("arithmetic", "rest")
     for name in ("direction_sum", "outer_sum", "within_covariance", "half_gap"):
         assert np.abs(getattr(prior, name) - getattr(merged, name)).max() < 1e-12

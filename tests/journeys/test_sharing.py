@@ -479,7 +479,7 @@ def test_releases_are_counted_and_refused_past_the_budget(run, built):
 
     well(run("prior", "build", "lab-b.csv", "-o", "b.npz", "--scale", "a.npz"))
     other = run("prior", "release", "b.npz", *words, "--ledger", "a.ledger.json")
-    refused(other, "a.ledger.json is the ledger of another prior")
+    refused(other, "a.ledger.json is the ledger of other people")
     text = (built / "a.ledger.json").read_text()
     (built / "a.ledger.json").write_text(text.replace('"epsilon": 1.0', '"epsilon": 0.1'))
     refused(run("prior", "release", "a.npz", *words), "was cut or edited")

@@ -160,9 +160,20 @@ def merge(files: tuple[Path, ...], out: Path) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="File that counts the releases; by default PRIOR with .ledger.json in the place of .npz.",
 )
+@click.option(
+    "--assume-disjoint",
+    is_flag=True,
+    help="Your word that nobody is in PRIOR twice, where it was merged from files without digests.",
+)
 @_OUT
 def release(
-    file: Path, epsilon: float, delta: float, budget: float | None, ledger: Path | None, out: Path
+    file: Path,
+    epsilon: float,
+    delta: float,
+    budget: float | None,
+    ledger: Path | None,
+    assume_disjoint: bool,
+    out: Path,
 ) -> None:
     """Release the prior in PRIOR under differential privacy, for everybody to read.
 
@@ -186,7 +197,7 @@ def release(
         if not is_stdout(out):
             # What is written down cannot be taken back.
             check_writable(out)
-        public = exact.released(epsilon, delta, book)
+        public = exact.released(epsilon, delta, book, assume_disjoint=assume_disjoint)
         _write(public, out)
     say(out, f"{public.summary()}\nLedger: {book.summary()}\nWritten: {out}")
 

@@ -28,6 +28,7 @@ from crossfade.federation._layout import (
     unpacked,
 )
 from crossfade.prior._compatibility import name_misfits
+from crossfade.prior._parts import part_of_sum
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.tasks._task import Task, TaskSet
 
@@ -121,7 +122,8 @@ def sum_masked(
             "together give a sum. Ask for it. If a site has dropped out, begin a new round without "
             "it, with new keys."
         )
-    return _checked_prior(of_words(total), agreed)
+    part = part_of_sum(agreed.digest, total.astype("<u8").tobytes())
+    return replace(_checked_prior(of_words(total), agreed), parts=part)
 
 
 def site_mask(secret: Secret, agreement: Agreement) -> Words:

@@ -13,6 +13,7 @@ from crossfade._files import json_of
 
 if TYPE_CHECKING:
     from crossfade.prior._mixture import MixturePrior
+    from crossfade.prior._release import Release
     from crossfade.prior._sessions import Person
     from crossfade.prior._task_prior import TaskPrior
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _PLACES = ("made_by", "units", "date")
 #: Features that the card in Markdown lists one by one.
 _LISTED = 50
+_OVERLAP = "not checked: some of its parts came without digests, and somebody may be in it twice"
 
 
 def check_about(about: object) -> Mapping[str, str]:
@@ -88,6 +90,7 @@ def data_of(prior: TaskPrior) -> dict[str, Any]:
         **({} if prior.transform is None else {"transform": _transform_text(prior)}),
         **({} if prior.recipe is None else {"recipe": str(prior.recipe)}),
         **({} if prior.parts is None else {"n_digests": len(prior.parts)}),
+        **({"may_overlap": True} if prior.may_overlap else {}),
         "privacy": privacy_of(prior),
         **{key: prior.about.get(key) for key in _PLACES},
         "more": {key: prior.about[key] for key in sorted(prior.about) if key not in _PLACES},
@@ -116,6 +119,17 @@ def privacy_of(prior: TaskPrior) -> dict[str, Any]:
         "delta": release.delta,
         "noise": _short(release.noise),
         "scale_covered": release.scale_covered,
+        **({} if release.assumed_disjoint is None else _stated(prior, release)),
+    }
+
+
+def _stated(prior: TaskPrior, release: Release) -> dict[str, Any]:
+    """What the card of a release says beside its budget; files from before do not."""
+    noise = release.noise * np.sqrt(prior.n_features) / prior.n_tasks
+    return {
+        "assumed_disjoint": release.assumed_disjoint,
+        "noise_length": _short(noise),
+        "signal_length": _short(prior.resultant_length),
     }
 
 
@@ -149,7 +163,9 @@ def text_of(data: dict[str, Any]) -> str:
         **{name: data[name] for name in ("recipe", "transform") if name in data},
         "holds": ", ".join(part for part in holds if holds[part]),
         "left out": ", ".join(part for part in holds if not holds[part]) or "nothing",
-        "privacy": privacy_text(data["privacy"]) + _digests_text(data.get("n_digests")),
+        "privacy": privacy_text(data["privacy"]) + _digests_text(data),
+        **({"overlap": _OVERLAP} if "may_overlap" in data else {}),
+        **({"noise": _noise_text(data["privacy"])} if "noise_length" in data["privacy"] else {}),
         **data["more"],
     }
     lines = [
@@ -238,13 +254,31 @@ def privacy_text(privacy: dict[str, Any]) -> str:
     if privacy["kind"] != "released":
         return "exact sums: anyone who knows all tasks but one can recover that one"
     text = f"released with epsilon = {privacy['epsilon']:g}, delta = {privacy['delta']:g}"
-    return text if privacy["scale_covered"] else f"{text}; the scale is not covered"
+    covered = "" if privacy["scale_covered"] else "; the scale is not covered"
+    if privacy.get("assumed_disjoint") is None:
+        return text + covered
+    text += "; a person counts once with all sessions of their group in one prior, and people of "
+    text += "merged priors count as different people"
+    if privacy["assumed_disjoint"]:
+        text += ", which they are on the owner's word: their tasks could not be compared"
+    return text + (covered or "; the scale comes from other people, on the owner's word")
 
 
-def _digests_text(n_digests: int | None) -> str:
+def _noise_text(privacy: dict[str, Any]) -> str:
+    noise, signal = privacy["noise_length"], privacy["signal_length"]
+    return (
+        f"noise alone has a length of about {noise:g} in the mean direction, in which {signal:g} "
+        "is left for the tasks; 1 where all agree"
+    )
+
+
+def _digests_text(data: dict[str, Any]) -> str:
+    n_digests = data.get("n_digests")
     if n_digests is None:
         return ""
     many = _many(n_digests, "digest")
+    if n_digests < data["n_tasks"]:
+        return f"; {many} of sums or of some tasks, which tell whether they are in it"
     return f"; {many} of tasks' data: who has somebody's windows can tell whether they are in it"
 
 
@@ -328,8 +362,13 @@ def describe(prior: TaskPrior) -> str:
     if prior.replay is None:
         why = ", in which everybody's record depends on all others" if public else ""
         lines.append(f"  lacks          a replay{why}: forecasts are those of theory alone")
+    if prior.may_overlap:
+        lines.append(f"  overlap        {_OVERLAP}")
     if prior.release is not None:
         lines.append(f"  privacy        {prior.release}")
+        privacy = privacy_of(prior)
+        if "noise_length" in privacy:
+            lines.append(f"  noise          {_noise_text(privacy)}")
     if prior.cancels:
         what = "the noise hides the directions" if public else "the directions cancel out"
         lines.append(f"  warning        {what}: no mean direction to rely on")

@@ -1,7 +1,11 @@
-"""Ledgers: every release of a prior, what all of them spent together, and what may be spent.
+"""Ledgers: every release of some people, what all of them spent together, and what may be spent.
 
 A ledger is a JSON file beside the prior's. Releases of the same people compose exactly
 (`_gaussian`): those with mu_1, mu_2, ... are as good as one with the root of the sum of squares.
+People join and leave between two priors, so that the sum is kept for every digest of a task, and
+the largest counts. Where a prior does not hold the digests of all its tasks, anybody may be in it,
+and it counts for everybody.
+
 The checksum finds damage, cuts and careless editing. It is no signature, and nobody notices a
 ledger that was deleted, or replaced by an older copy.
 """
@@ -12,23 +16,28 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossfade._files import digest_of, is_intact, json_of, read_whole, write_whole
+from crossfade._validate import check_number
 from crossfade.exceptions import UncountedReleaseWarning
 from crossfade.prior._gaussian import separation, spent_epsilon
+from crossfade.prior._parts import names_of
 from crossfade.prior._release import check_budget
 
 if TYPE_CHECKING:
+    from crossfade.prior._release import Release
     from crossfade.prior._task_prior import TaskPrior
 
-_FORMAT, _VERSION = "crossfade-ledger", 1
+#: Digests of each task of a prior; None where not all are known, and anybody may be in it.
+Whose = list[list[str]] | None
+
+_FORMAT, _VERSION = "crossfade-ledger", 2
 _LARGEST = 1 << 26
 #: What rounding may do to a budget that is spent to the last; results have a larger margin.
 _ROUNDING = 1e-10
@@ -45,35 +54,60 @@ class _Entry:
     delta: float
     noise: float
     scale_covered: bool
-    #: Of this release and all before it, at `at_delta`.
+    #: Of this release and all before it, at `at_delta`, by whoever spent most.
     spent_epsilon: float
     at_delta: float
+    assumed_disjoint: bool = False
+
+    @property
+    def square(self) -> float:
+        """Square of how far apart the release sets two people."""
+        return separation(self.epsilon, self.delta) ** 2
 
 
 @dataclass(frozen=True)
 class _Content:
     """What a ledger says."""
 
-    prior: str
     budget: tuple[float, float] | None = None
     releases: tuple[_Entry, ...] = ()
+    #: Sum of mu^2 of the releases that anybody may be in, and by digest of the others.
+    everybody: float = 0.0
+    people: Mapping[str, float] = field(default_factory=dict)
 
-    @property
-    def mu(self) -> float:
-        """How far apart all releases together set two people."""
-        return math.hypot(*(separation(one.epsilon, one.delta) for one in self.releases))
+    def spent(self, whose: Whose = None) -> float:
+        """How far apart all releases together set those who spent most, of all or of some."""
+        each = self.people.values() if whose is None else self._each(whose)
+        return math.sqrt(self.everybody + max(each, default=0.0))
+
+    def counts(self, whose: Whose) -> bool:
+        """Whether some of these people are, or may be, in a release."""
+        if not self.releases:
+            return False
+        return whose is None or self.everybody > 0.0 or any(self._each(whose))
+
+    def after(self, whose: Whose, square: float) -> dict[str, Any]:
+        """Sums of mu^2 with one release more."""
+        if whose is None:
+            return {"everybody": self.everybody + square, "people": self.people}
+        sums = zip(whose, self._each(whose), strict=True)
+        more = {name: known + square for names, known in sums for name in names}
+        return {"everybody": self.everybody, "people": {**self.people, **more}}
+
+    def _each(self, whose: list[list[str]]) -> list[float]:
+        return [max(self.people.get(name, 0.0) for name in names) for names in whose]
 
 
 class Ledger:
-    """File of all releases of one prior, and of the budget that they may not exceed.
+    """File of all releases of some people, and of the budget that they may not exceed.
 
     Parameters
     ----------
     path : str or path-like
         Where it is, or will be with the first release.
     budget : float or None, default=None
-        Epsilon that all releases of the prior may spend together, at the delta of the release with
-        which the budget is set. It is set once.
+        Epsilon that all releases of the same people may spend together, at the delta of the release
+        with which the budget is set. It is set once.
 
     Examples
     --------
@@ -93,7 +127,7 @@ class Ledger:
         return [] if found is None else [asdict(one) for one in found.releases]
 
     def spent(self, delta: float) -> float:
-        """Epsilon that all releases together have spent.
+        """Epsilon that all releases together have spent, of those people who spent most.
 
         Parameters
         ----------
@@ -107,7 +141,7 @@ class Ledger:
         """
         _, delta = check_budget(1.0, delta)
         found = self._read()
-        return 0.0 if found is None or not found.releases else spent_epsilon(found.mu, delta)
+        return 0.0 if found is None or not found.releases else spent_epsilon(found.spent(), delta)
 
     def summary(self) -> str:
         """One line for a person: how many releases, what they spent, and of which budget."""
@@ -121,20 +155,23 @@ class Ledger:
 
     def _enter(self, prior: TaskPrior, public: TaskPrior) -> None:
         """Write a release down, or refuse it; nobody else writes meanwhile."""
-        release, whose = public.release, identity_of(prior)
+        release, whose = public.release, people_of(prior)
         assert release is not None
         with self._locked():
-            found = self._read() or _Content(whose)
-            if found.prior != whose:
+            found = self._read() or _Content()
+            if found.releases and not found.counts(whose):
                 raise ValueError(
-                    f"{self.path} is the ledger of another prior. Keep it, and give this prior a "
-                    "ledger of its own: ledger=PATH, or --ledger FILE."
+                    f"{self.path} is the ledger of other people: none of this prior's tasks is in "
+                    "a release of it. If these are the same people, whose windows were changed "
+                    "since, build the prior from the windows as they were. If they are others, "
+                    "give them a ledger of their own: ledger=PATH, or --ledger FILE."
                 )
             budget = self._agreed(found.budget, release.delta)
-            mu = math.hypot(found.mu, separation(release.epsilon, release.delta))
+            square = separation(release.epsilon, release.delta) ** 2
             if budget is not None:
-                self._refuse_spent(found, budget, mu, release.delta)
+                self._refuse_spent(found, budget, whose, release)
             at = release.delta if budget is None else budget[1]
+            sums = found.after(whose, square)
             entry = _Entry(
                 date=datetime.now(UTC).isoformat(timespec="seconds"),
                 n_people=public.n_tasks,
@@ -143,10 +180,11 @@ class Ledger:
                 delta=release.delta,
                 noise=release.noise,
                 scale_covered=release.scale_covered,
-                spent_epsilon=spent_epsilon(mu, at),
+                spent_epsilon=spent_epsilon(_Content(**sums).spent(), at),
                 at_delta=at,
+                assumed_disjoint=bool(release.assumed_disjoint),
             )
-            self._write(_Content(whose, budget, (*found.releases, entry)))
+            self._write(_Content(budget, (*found.releases, entry), **sums))
 
     def _agreed(
         self, known: tuple[float, float] | None, delta: float
@@ -163,17 +201,20 @@ class Ledger:
         return known or (wanted, delta)
 
     def _refuse_spent(
-        self, found: _Content, budget: tuple[float, float], mu: float, delta: float
+        self, found: _Content, budget: tuple[float, float], whose: Whose, release: Release
     ) -> None:
-        most = separation(*budget)
+        most, before = separation(*budget), found.spent(whose)
+        mu = math.hypot(before, separation(release.epsilon, release.delta))
         if mu <= most * (1.0 + _ROUNDING):
             return
-        left = math.sqrt(max(most**2 - found.mu**2, 0.0))
-        room = math.floor(1e4 * spent_epsilon(left, delta)) / 1e4 if left > 1e-6 else 0.0
-        many = len(found.releases)
+        left = math.sqrt(max(most**2 - before**2, 0.0))
+        room = math.floor(1e4 * spent_epsilon(left, release.delta)) / 1e4 if left > 1e-6 else 0.0
+        many, spent = len(found.releases), spent_epsilon(mu, budget[1])
+        # As many digits as it takes to tell the two apart.
+        digits = next(n for n in range(4, 18) if f"{spent:.{n}g}" != f"{budget[0]:.{n}g}")
         raise ValueError(
-            f"This release would bring what is spent to epsilon={spent_epsilon(mu, budget[1]):.4g} "
-            f"at delta={budget[1]:g}, past the budget of {budget[0]:g} in {self.path}, after "
+            f"This release would bring what is spent to epsilon={spent:.{digits}g} at "
+            f"delta={budget[1]:g}, past the budget of {budget[0]:.{digits}g} in {self.path}, after "
             f"{many} release{'' if many == 1 else 's'}. "
             + (f"At most epsilon={room:g} is left." if room else "Nothing is left of it.")
         )
@@ -210,10 +251,11 @@ class Ledger:
                 "checksum does not match. Restore it from a backup; without it nobody knows what "
                 "was released."
             )
-        if (fields.get("format"), fields.get("version")) != (_FORMAT, _VERSION):
+        version = fields.get("version")
+        if fields.get("format") != _FORMAT or version not in (1, _VERSION):
             raise ValueError(
                 f"{self.path} is no ledger that this Crossfade reads: its format is "
-                f"{fields.get('format')!r}, version {fields.get('version')!r}. Update Crossfade."
+                f"{fields.get('format')!r}, version {version!r}. Update Crossfade."
             )
         try:
             budget = fields["budget"]
@@ -221,7 +263,14 @@ class Ledger:
             for one in entries:
                 check_budget(one.epsilon, one.delta)
             known = None if budget is None else check_budget(*budget)
-            return _Content(str(fields["prior"]), known, entries)
+            if version == 1:
+                # It does not say who was in a release.
+                return _Content(known, entries, math.fsum(one.square for one in entries))
+            everybody = check_number("everybody", fields["everybody"], 0.0)
+            people = {
+                name: check_number(name, one, 0.0) for name, one in dict(fields["people"]).items()
+            }
+            return _Content(known, entries, everybody, people)
         except (KeyError, TypeError, ValueError) as reason:
             raise ValueError(f"{self.path} holds no valid ledger: {reason}") from reason
 
@@ -238,10 +287,20 @@ def beside(path: Path) -> Path:
 
 
 def ledger_of(prior: TaskPrior, ledger: Ledger | str | os.PathLike[str] | None) -> Ledger | None:
-    """The ledger that was given, or the one beside the prior's file."""
+    """The ledger that was given, or the one beside the prior's file; refuses to begin a second."""
+    home = None if prior._file is None else Ledger(beside(prior._file))
     if ledger is None:
-        return None if prior._file is None else Ledger(beside(prior._file))
-    return ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        return home
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    if home is not None and os.path.realpath(home.path) != os.path.realpath(book.path):
+        found = home._read()
+        if found is not None and found.counts(people_of(prior)):
+            raise ValueError(
+                f"{home.path} already counts releases of these people, and what was spent would "
+                f"not be counted in {book.path}. Leave out the ledger; to keep it elsewhere, move "
+                "that file there."
+            )
+    return book
 
 
 def warn_uncounted() -> None:
@@ -254,9 +313,6 @@ def warn_uncounted() -> None:
     )
 
 
-def identity_of(prior: TaskPrior) -> str:
-    """Digest of whose data a prior is of: of all its parts, or else of its sums."""
-    if prior.parts is not None and len(prior.parts) == prior.n_tasks:
-        return sha256(prior.parts.tobytes()).hexdigest()
-    people = prior._by_person
-    return sha256(f"{people.n_people}".encode() + people.direction_sum.tobytes()).hexdigest()
+def people_of(prior: TaskPrior) -> Whose:
+    """Digests of each task of a prior; None where not all are known."""
+    return names_of(prior.parts) if prior._knows_all and prior.parts is not None else None

@@ -239,14 +239,17 @@ class MulticlassPrior(Archived):
                 fields |= {
                     "scale_learnt": isinstance(feature_scale, str),
                     "transform": kept,
-                    "parts": digests[places],
                     "recipe": recipe,
                 }
                 played = (
                     (ALL_VERBS if two else PAIR_VERBS) if replay and pair[0] is not None else ()
                 )
                 priors[pair] = TaskPrior._replayed(
-                    fields, able, played, keep_directions=keep_directions
+                    fields,
+                    able,
+                    played,
+                    keep_directions=keep_directions,
+                    windows=digests[places],
                 )
         if two:
             # One pair, whose class means are those of all.

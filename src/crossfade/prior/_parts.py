@@ -5,6 +5,9 @@ A release protects a person with all their sessions. For it every session of a g
 lie in the convex hull of the pairs (w, ww'), and no two points of a hull are further apart than two
 points that span it: replacing a person moves the sums by no more than replacing a session does
 (equation 29).
+
+A task is known by two digests, of its direction and of its windows: priors from directions or from
+moments know the first alone. One in common is enough to recognise a task.
 """
 
 from __future__ import annotations
@@ -26,6 +29,10 @@ Digests = NDArray[np.uint8]
 
 #: Bytes of a digest: no two tasks have the same by chance.
 SIZE = 16
+#: Digests of a task, side by side: of its direction and of its windows; zeros where not known.
+_HALVES = (slice(0, SIZE), slice(SIZE, 2 * SIZE))
+#: How near to each other sums are equal: rounding alone sets them apart.
+_EQUAL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,16 +127,34 @@ def digests_of_tasks(tasks: Sequence[Task]) -> Digests:
     return _of_bytes(seen)
 
 
-def digests_of_rows(directions: Array) -> Digests | None:
-    """Digests of single directions; of one feature there are two directions, which say nothing."""
+def digests_of_rows(directions: Array) -> Digests:
+    """Digests (n_tasks, 16) of directions; zeros for those along an axis, which many may share."""
     rows = _canonical(directions)
-    if rows.shape[1] < 2:
-        return None
-    return together(_of_bytes(_digest(row, row.shape) for row in rows))
+    known = _of_bytes(_digest(row, row.shape) for row in rows)
+    return np.where(np.count_nonzero(rows, axis=1)[:, None] > 1, known, np.uint8(0))
+
+
+def parts_of(directions: Array, windows: Digests | None = None) -> Digests | None:
+    """Both digests (n_known, 32) of the tasks with these directions; None where none is known."""
+    known = digests_of_rows(directions)
+    rows = np.hstack([known, np.zeros_like(known) if windows is None else windows])
+    rows = rows[rows.any(1)]
+    return together(rows) if len(rows) else None
+
+
+def part_of_sum(*content: bytes) -> Digests:
+    """One digest (1, 32), of a sum whose tasks nobody knows."""
+    known = _of_bytes([blake2b(b"".join(content), digest_size=SIZE).digest()])
+    return np.hstack([known, np.zeros_like(known)])
+
+
+def names_of(parts: Digests) -> list[list[str]]:
+    """Digests of each task in hexadecimal, without those that are not known."""
+    return [[one.tobytes().hex() for half in _HALVES if (one := row[half]).any()] for row in parts]
 
 
 def together(*digests: Digests | None) -> Digests | None:
-    """All of some digests, sorted, each once."""
+    """All of some rows of digests, sorted, each once."""
     known: Digests | None = None
     for one in digests:
         if one is None:
@@ -140,7 +165,7 @@ def together(*digests: Digests | None) -> Digests | None:
             words = _as_words(known)
             at, is_there = _places(words, more)
             more = np.insert(words, at[~is_there], more[~is_there])
-        known = more.view(np.uint8).reshape(-1, SIZE)
+        known = more.view(np.uint8).reshape(-1, 2 * SIZE)
     return known
 
 
@@ -149,11 +174,14 @@ def check_parts(parts: Any, n_tasks: int) -> Digests | None:
     if parts is None:
         return None
     known: Digests = np.asarray(parts)
-    if known.dtype != np.uint8 or known.ndim != 2 or known.shape[1] != SIZE:
-        raise ValueError(f"parts must be digests of {SIZE} bytes each.")
+    if known.dtype != np.uint8 or known.ndim != 2 or known.shape[1] not in (SIZE, 2 * SIZE):
+        raise ValueError(f"parts must be two digests of {SIZE} bytes for each task.")
+    if known.shape[1] == SIZE:
+        # Older files have one digest, and do not say whether of a direction or of windows.
+        known = np.hstack([known, known])
     if len(known) > n_tasks:
         raise ValueError(f"parts are digests of {len(known)} tasks, and there are {n_tasks}.")
-    known = _in_order(_as_words(known)).view(np.uint8).reshape(-1, SIZE).copy()
+    known = _in_order(_as_words(known)).view(np.uint8).reshape(-1, 2 * SIZE).copy()
     known.flags.writeable = False
     return known
 
@@ -162,7 +190,14 @@ def refuse_shared(mine: Digests | None, theirs: Digests | None) -> None:
     """Refuse to count a task twice."""
     if mine is None or theirs is None:
         return
-    n_shared = int(_places(_as_words(mine), _in_order(_as_words(theirs)))[1].sum())
+    shared = np.zeros(len(theirs), bool)
+    for half in _HALVES:
+        words = _as_words(theirs[:, half])
+        given = np.flatnonzero(words != b"")
+        if given.size:
+            known = _in_order(_as_words(mine[:, half]))
+            shared[given] |= _places(known, words[given])[1]
+    n_shared = int(shared.sum())
     if n_shared:
         what = "one task" if n_shared == 1 else f"{n_shared} tasks"
         raise ValueError(
@@ -171,13 +206,28 @@ def refuse_shared(mine: Digests | None, theirs: Digests | None) -> None:
         )
 
 
+def refuse_equal(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """Refuse two priors that are equal in all sums that both hold."""
+    both = [name for name in mine if mine[name] is not None and theirs.get(name) is not None]
+    if all(_are_equal(mine[name], theirs[name]) for name in both):
+        raise ValueError(
+            "Both priors have the same sums, so that they are of the same tasks, which would count "
+            "twice. Merge priors of different people, or build one prior from all tasks."
+        )
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    near = _EQUAL * max(float(np.abs(one).max()), 1.0)
+    return bool(np.shape(one) == np.shape(other) and np.abs(np.subtract(one, other)).max() <= near)
+
+
 def _of_bytes(digests: Iterable[bytes]) -> Digests:
     return np.frombuffer(b"".join(digests), np.uint8).reshape(-1, SIZE)
 
 
 def _as_words(digests: Digests) -> Any:
-    """Digests (n, 16) as n strings of bytes, which numpy compares at once."""
-    return np.ascontiguousarray(digests).view(f"S{SIZE}").ravel()
+    """Digests (n, size) as n strings of bytes, which numpy compares at once."""
+    return np.ascontiguousarray(digests).view(f"S{digests.shape[1]}").ravel()
 
 
 def _in_order(words: Any) -> Any:

@@ -40,14 +40,18 @@ class Release:
     noise : float
         Standard deviation of the normal noise in every coordinate of the sums.
     scale_covered : bool
-        Whether the guarantee is whole: neither the feature scale nor a transform was learnt from
-        the same tasks.
+        Whether, as its owner states, neither the feature scale nor a transform was learnt from the
+        same people.
+    assumed_disjoint : bool or None
+        Whether it rests on its owner's word that nobody was counted twice, since the prior was
+        merged from parts whose tasks could not be compared; None where an older file does not say.
     """
 
     epsilon: float
     delta: float
     noise: float
     scale_covered: bool
+    assumed_disjoint: bool | None = None
 
     def __post_init__(self) -> None:
         epsilon, delta = check_budget(self.epsilon, self.delta)
@@ -56,6 +60,10 @@ class Release:
             raise ValueError(f"noise must be a positive number; got {self.noise!r}.")
         if not isinstance(self.scale_covered, bool):
             raise ValueError(f"scale_covered must be True or False; got {self.scale_covered!r}.")
+        if self.assumed_disjoint is not None and not isinstance(self.assumed_disjoint, bool):
+            raise ValueError(
+                f"assumed_disjoint must be True, False or None; got {self.assumed_disjoint!r}."
+            )
         for name, value in (("epsilon", epsilon), ("delta", delta), ("noise", noise)):
             object.__setattr__(self, name, value)
 
@@ -66,7 +74,8 @@ class Release:
 
     def __str__(self) -> str:
         scale = "" if self.scale_covered else " (its scale is not covered)"
-        return f"released with {self.budget}{scale}"
+        word = " (nobody counted twice, on its owner's word)" if self.assumed_disjoint else ""
+        return f"released with {self.budget}{scale}{word}"
 
 
 def check_budget(epsilon: object, delta: object) -> tuple[float, float]:
@@ -124,7 +133,9 @@ def refuse_released(*priors: TaskPrior) -> None:
             )
 
 
-def released_fields(prior: TaskPrior, epsilon: float, delta: float) -> dict[str, Any]:
+def released_fields(
+    prior: TaskPrior, epsilon: float, delta: float, assume_disjoint: bool
+) -> dict[str, Any]:
     """Fields of the released prior (equations 29 to 31), and none that is not named here."""
     refuse_released(prior)
     if prior.summarised:
@@ -132,6 +143,14 @@ def released_fields(prior: TaskPrior, epsilon: float, delta: float) -> dict[str,
             "A prior with a part from from_summary cannot be released: that part is no sum of unit "
             "directions, and one task can move it further than the noise covers. Release the prior "
             "that was built from the tasks or their directions."
+        )
+    if prior.may_overlap and not assume_disjoint:
+        raise ValueError(
+            "This prior was merged from priors whose tasks could not be compared: one of them did "
+            "not hold the digests of all its tasks. Somebody may be in it twice, and the noise "
+            "would cover half of what they add. Merge priors that hold their digests; or, if you "
+            "know that all people are different, say so: assume_disjoint=True, or "
+            "--assume-disjoint."
         )
     epsilon, delta = check_budget(epsilon, delta)
     people, means = prior._by_person, prior.class_means
@@ -168,7 +187,7 @@ def released_fields(prior: TaskPrior, epsilon: float, delta: float) -> dict[str,
         "direction_sum": direction_sum,
         "outer_sum": outer_sum,
         "class_means": means,
-        "release": Release(epsilon, delta, noise, not prior._learns_units),
+        "release": Release(epsilon, delta, noise, not prior._learns_units, prior.may_overlap),
     }
 
 

@@ -42,8 +42,9 @@ from crossfade.prior._parts import (
     Digests,
     People,
     check_parts,
-    digests_of_rows,
     digests_of_tasks,
+    parts_of,
+    refuse_equal,
     refuse_shared,
     shares_of,
     together,
@@ -68,6 +69,8 @@ from crossfade.tasks._task import Task, TaskSet, check_class_names
 _MOST_TASKS = 10**12
 #: Averages over tasks: merging weighs them by the number of tasks.
 _AVERAGES = ("within_covariance", "half_gap", "autocorrelation", "direction_noise")
+#: Numbers in which two priors of different people differ.
+_TELLING = ("n_tasks", "direction_sum", "outer_sum", "within_covariance", "half_gap")
 #: What a prior may hold beside the sum of its directions.
 _PARTS = ("outer_sum", *_AVERAGES, "directions", "parts", "sessions", "class_means", "replay")
 #: Blends whose forecasts are replayed.
@@ -129,13 +132,17 @@ class TaskPrior(Archived):
     people : People or None
         Sums in which a person with several sessions counts once, for a release; None where every
         task is a person.
-    parts : ndarray of shape (n_known, 16) or None
-        Digests of the data of the tasks, so that none is counted twice; a released prior has none.
+    parts : ndarray of shape (n_known, 32) or None
+        Two digests of each task, of its direction and of its windows, so that none is counted
+        twice; a released prior has none.
     recipe : Recipe or None
         How the features were made from recordings; None where that is not known of every task.
     sessions : Sessions or None
         How far apart the sessions of one person are, for :meth:`for_person`; None where nobody has
         two.
+    may_overlap : bool
+        Whether it was merged from priors whose tasks could not be compared, since one of them did
+        not hold the digests of all: somebody may be in it twice.
 
     See Also
     --------
@@ -185,6 +192,7 @@ class TaskPrior(Archived):
     parts: Digests | None = field(default=None, compare=False)
     recipe: Recipe | None = None
     sessions: Sessions | None = None
+    may_overlap: bool = field(default=False, compare=False)
     #: Proportions of the crowds in the tasks; here there is one crowd.
     shares = None
 
@@ -205,6 +213,7 @@ class TaskPrior(Archived):
             raise TypeError(f"recipe must be a Recipe or None; got {type(self.recipe).__name__}.")
         object.__setattr__(self, "release", check_release(self.release, self._learns_units))
         check_flag("summarised", self.summarised)
+        check_flag("may_overlap", self.may_overlap)
         for name, shape, optional in (
             ("direction_sum", (n_features,), False),
             ("outer_sum", (n_features, n_features), True),
@@ -292,7 +301,7 @@ class TaskPrior(Archived):
             classes=check_classes(classes),
             feature_names=check_names(feature_names, directions.shape[1]),
             directions=directions if keep_directions else None,
-            parts=digests_of_rows(directions),
+            parts=parts_of(directions),
         )
 
     @classmethod
@@ -356,7 +365,7 @@ class TaskPrior(Archived):
         shrinkage = shrinkage_of(discriminant)
         names = check_sources(sources)
         recipe = common_recipe([task.recipe for task in sources])
-        parts = digests_of_tasks(sources)
+        windows = digests_of_tasks(sources)
         kept = None
         if transform is not None:
             kept = Transform.fit(transform, sources)
@@ -382,13 +391,18 @@ class TaskPrior(Archived):
             called=lambda place: repr(sources[place]),
         )
         played = ALL_VERBS if replay else ()
-        fields |= {"transform": kept, "parts": parts, "recipe": recipe}
+        fields |= {"transform": kept, "recipe": recipe}
         if isinstance(tasks, TaskSet) and tasks.class_names:
             fields["class_names"] = tuple(
                 tasks.class_names.get(label, str(label)) for label in classes.tolist()
             )
         return cls._replayed(
-            fields, moments, played, keep_directions=keep_directions, groups=groups
+            fields,
+            moments,
+            played,
+            keep_directions=keep_directions,
+            groups=groups,
+            windows=windows,
         )
 
     @classmethod
@@ -461,10 +475,12 @@ class TaskPrior(Archived):
         *,
         keep_directions: bool,
         groups: Sequence[str | None] | None = None,
+        windows: Digests | None = None,
     ) -> Self:
         """Prior with the records of its own people; `fields` have the directions of all."""
         directions = fields["directions"]
-        prior = cls(**fields | {"directions": directions if keep_directions else None})
+        kept = {"directions": directions if keep_directions else None}
+        prior = cls(**fields | kept | {"parts": parts_of(directions, windows)})
         if not verbs or prior.isotropic:
             return prior
         # A prior does not know blends; only here its people try them.
@@ -543,10 +559,14 @@ class TaskPrior(Archived):
         refuse_released(self)
         refuse_person(self)
         directions = check_directions(projections, self.n_features, normalize=normalize)
-        more = digests_of_rows(directions)
+        more = parts_of(directions)
         refuse_shared(self.parts, more)
         added = People(len(directions), directions.sum(0), directions.T @ directions)
+        if more is not None:
+            sums = len(directions), added.direction_sum, added.outer_sum
+            refuse_equal(self._telling, dict(zip(_TELLING, sums, strict=False)))
         outer = None if self.outer_sum is None else self.outer_sum + directions.T @ directions
+        known = more is not None and len(more) == len(directions)
         return replace(
             self,
             n_tasks=self.n_tasks + len(directions),
@@ -562,10 +582,14 @@ class TaskPrior(Archived):
             sessions=None,
             people=None if self.people is None else self.people + added,
             parts=together(self.parts, more),
+            may_overlap=self.may_overlap or not (known and self._knows_all),
         )
 
     def __add__(self, other: TaskPrior) -> TaskPrior:
         """Prior of the tasks of both; sums are added, so that order matters to rounding only.
+
+        Refuses priors that have a task in common, or the same sums. Where one of them does not hold
+        the digests of all its tasks, the merged prior :attr:`may_overlap`.
 
         Parameters
         ----------
@@ -583,6 +607,8 @@ class TaskPrior(Archived):
         refuse_person(self, other)
         check_same_space(self, other)
         refuse_shared(self.parts, other.parts)
+        refuse_equal(self._telling, other._telling)
+        apart = self._knows_all and other._knows_all
         total = self.n_tasks + other.n_tasks
         outer = None
         if self.outer_sum is not None and other.outer_sum is not None:
@@ -619,6 +645,7 @@ class TaskPrior(Archived):
             parts=together(self.parts, other.parts),
             recipe=common_recipe([self.recipe, other.recipe]),
             sessions=None if means is None else _both_sessions(self.sessions, other.sessions),
+            may_overlap=self.may_overlap or other.may_overlap or not apart,
         )
 
     def for_person(self, earlier: Task | Iterable[Task]) -> Self:
@@ -701,7 +728,13 @@ class TaskPrior(Archived):
             left_out["sessions"] = None
             if "replay" not in parts:
                 left_out["replay"] = _of_directions(self.replay)
-        return replace(self, **left_out)
+        return self._changed(**left_out)
+
+    def _changed(self, **changes: Any) -> Self:
+        """A copy of the same people, whose releases are counted where those of the prior are."""
+        made = replace(self, **changes)
+        object.__setattr__(made, "_file", self._file)
+        return made
 
     @property
     def holds(self) -> tuple[str, ...]:
@@ -716,8 +749,7 @@ class TaskPrior(Archived):
         TaskPrior
             A prior without names of classes, whose directions point to what was the first.
         """
-        return replace(
-            self,
+        return self._changed(
             direction_sum=-self.direction_sum,
             half_gap=None if self.half_gap is None else -self.half_gap,
             directions=None if self.directions is None else -self.directions,
@@ -779,6 +811,16 @@ class TaskPrior(Archived):
             self.class_means,
             self.n_tasks,
         )
+
+    @property
+    def _telling(self) -> dict[str, Any]:
+        """Numbers in which priors of different people differ."""
+        return {name: getattr(self, name) for name in _TELLING}
+
+    @property
+    def _knows_all(self) -> bool:
+        """Whether it holds a digest of every task."""
+        return self.parts is not None and len(self.parts) == self.n_tasks
 
     @property
     def n_people(self) -> int:
@@ -897,6 +939,8 @@ class TaskPrior(Archived):
         epsilon: float,
         delta: float,
         ledger: Ledger | str | os.PathLike[str] | None = None,
+        *,
+        assume_disjoint: bool = False,
     ) -> TaskPrior:
         """Differentially private copy: replacing any one person hardly changes what it may be.
 
@@ -917,6 +961,9 @@ class TaskPrior(Archived):
             exceed the ledger's budget. None is ``prior.ledger.json`` beside the file ``prior.npz``
             from which the prior was read or to which it was saved. A prior without a file has none,
             and warns.
+        assume_disjoint : bool, default=False
+            The owner's word that nobody is twice in a prior that :attr:`may_overlap`, which is
+            refused otherwise. The release, its ledger and its card say so.
 
         Returns
         -------
@@ -924,7 +971,8 @@ class TaskPrior(Archived):
             A prior with a `release`, which can be neither merged, updated nor released again.
         """
         refuse_person(self)
-        public = type(self)(**released_fields(self, epsilon, delta))
+        check_flag("assume_disjoint", assume_disjoint)
+        public = type(self)(**released_fields(self, epsilon, delta, assume_disjoint))
         book = ledger_of(self, ledger)
         if book is None:
             warn_uncounted()
@@ -946,7 +994,7 @@ class TaskPrior(Archived):
         TaskPrior
             A prior with the same numbers.
         """
-        return replace(self, about={**self.about, **about})
+        return self._changed(about={**self.about, **about})
 
     def card_data(self) -> dict[str, Any]:
         """What the card says, in values that JSON can hold; numbers to four digits."""
@@ -999,7 +1047,8 @@ class TaskPrior(Archived):
         sessions = None if self.sessions is None else self.sessions.fields()
         parts = said | {"transform": kept, "people": people, "recipe": recipe}
         parts |= {"sessions": sessions}
-        return fields | parts | part_fields(self) | cards_of(self)
+        overlap = {"may_overlap": self.may_overlap or None}
+        return fields | parts | overlap | part_fields(self) | cards_of(self)
 
     @classmethod
     def _of_file_fields(cls, fields: dict[str, Any]) -> Self:
@@ -1007,6 +1056,7 @@ class TaskPrior(Archived):
         if not isinstance(fields, dict):
             raise TypeError(f"its fields must be an object; got {type(fields).__name__}.")
         known: dict[str, Any] = {name: fields.get(name) for name in cls.__dataclass_fields__}
+        known["may_overlap"] = False if known["may_overlap"] is None else known["may_overlap"]
         needed = {name: fields[name] for name in ("direction_sum", "feature_scale")}
         names, n_features = fields.get("feature_names"), np.size(fields["direction_sum"])
         kept = Transform.of_file(
