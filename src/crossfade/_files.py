@@ -74,6 +74,19 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         pass
 
 
+def refuse_same_file(out: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> None:
+    """Refuse to write to a file that a command reads, before anything is done."""
+    if os.fspath(out) == "-":
+        return
+    for one in inputs:
+        same = os.path.realpath(out) == os.path.realpath(one)
+        if same or (os.path.exists(out) and os.path.exists(one) and os.path.samefile(out, one)):
+            raise ValueError(
+                f"{os.fspath(out)} would replace {os.fspath(one)}, which this command needs. Give "
+                "another name to write to."
+            )
+
+
 def read_whole(path: str | os.PathLike[str], most: int, *, pipes: bool = False) -> bytes:
     """Read a regular file of at most so many bytes.
 
@@ -113,13 +126,20 @@ def read_whole(path: str | os.PathLike[str], most: int, *, pipes: bool = False) 
 
 
 def json_of(content: bytes) -> Any:
-    """What JSON says; refuses what is none, and brackets within brackets without end."""
+    """What JSON says; refuses what is none, a key twice, and brackets nested without end."""
     text = content.decode()
     depths = accumulate(1 if one in "[{" else -1 for one in _NO_BRACKET.sub("", text))
     deepest = max(depths, default=0)
     if deepest > _DEEPEST:
         raise ValueError(f"its brackets are nested {deepest} deep, and {_DEEPEST} are allowed")
-    return json.loads(text)
+    return json.loads(text, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("it has a key twice")
+    return found
 
 
 def digest_of(fields: object, *, in_order: bool = False) -> str:

@@ -393,7 +393,11 @@ def test_a_card_that_contradicts_its_numbers_is_noticed(run, built):
         ({"card_json": as_json(data | {"made_by": "me"})}, "The card's 'made_by' is not what"),
         ({"card_json": as_json(data | {"safe": None})}, "The card's 'safe' is not what"),
         ({"card_json": as_json(less)}, "The card's 'privacy' is not what"),
-        ({"card_json": twice}, "The card in JSON is not written as Crossfade writes it"),
+        ({"card_json": twice}, "The card in JSON cannot be read"),
+        (
+            {"card_json": b" " + as_json(data)},
+            "The card in JSON is not written as Crossfade writes",
+        ),
         ({"card_json": b"{"}, "The card in JSON cannot be read"),
         ({"card_json": b"[" * 100_000}, "The card in JSON cannot be read"),
         ({"card_json": b"7"}, "The card in JSON cannot be read"),
@@ -432,7 +436,8 @@ def test_a_prior_is_released(run, built):
     result = run("prior", "release", "b.npz", *budget)
     assert "not covered" not in well(result)
     assert "Note" not in result.stderr
-    refused(run("prior", "release", "public.npz", *budget), "not exact any more")
+    again = run("prior", "release", "public.npz", *budget[:-1], "c.npz")
+    refused(again, "not exact any more")
     refused(run("prior", "merge", "public.npz", "a.npz", "-o", "c.npz"), "not exact any more")
     for epsilon in ("0", "-1", "nan"):
         words = ["--epsilon", epsilon, "--delta", "1e-5", "-o", "c.npz"]
@@ -483,6 +488,66 @@ def test_releases_are_counted_and_refused_past_the_budget(run, built):
     text = (built / "a.ledger.json").read_text()
     (built / "a.ledger.json").write_text(text.replace('"epsilon": 1.0', '"epsilon": 0.1'))
     refused(run("prior", "release", "a.npz", *words), "was cut or edited")
+
+
+def test_what_is_handed_on_has_no_digests(run, built):
+    pytest.importorskip("opendp")
+    well(run("prior", "build", "lab-b.csv", "-o", "b.npz", "--scale", "a.npz"))
+    for lab in "ab":
+        own = TaskPrior.load(f"{lab}.npz")
+        told = well(run("prior", "share", f"{lab}.npz", "-o", f"for-{lab}.npz"))
+        assert f"Left out: the digests of {own.n_tasks} tasks.\nWritten: for-{lab}.npz" in told
+        shared = TaskPrior.load(f"for-{lab}.npz")
+        assert shared == own
+        assert shared.parts is None
+        content = Path(f"for-{lab}.npz").read_bytes()
+        assert own.parts.any(1).all()
+        for row in own.parts:
+            for half in (row[:16].tobytes(), row[16:].tobytes()):
+                assert half not in content
+                assert half.hex().encode() not in content
+    assert "Left out: nothing." in well(run("prior", "share", "for-a.npz", "-o", "again.npz"))
+    assert "overlap        not checked" in well(
+        run("prior", "merge", "for-a.npz", "for-b.npz", "-o", "both.npz")
+    )
+    twins = run("prior", "merge", "for-a.npz", "again.npz", "-o", "c.npz")
+    refused(twins, "for-a.npz and again.npz hold the same prior")
+    TaskPrior.load("for-a.npz").without("half_gap").save("less.npz")
+    refused(run("prior", "merge", "a.npz", "less.npz", "-o", "c.npz"), "have the same sums")
+    words = ["--epsilon", "1", "--delta", "1e-5", "-o", "public.npz"]
+    refused(run("prior", "release", "both.npz", *words), "could not be compared")
+    assert not Path("both.ledger.json").exists()
+    told = well(run("prior", "release", "both.npz", *words, "--assume-disjoint"))
+    assert "on its owner's word" in told
+    assert Ledger("both.ledger.json").releases[0]["assumed_disjoint"]
+
+
+def test_a_fresh_ledger_does_not_hide_a_spent_one(run, built):
+    pytest.importorskip("opendp")
+    words = ["--epsilon", "1", "--delta", "1e-5", "-o", "public.npz"]
+    well(run("prior", "release", "a.npz", *words, "--budget", "1"))
+    fresh = run("prior", "release", "a.npz", *words, "--ledger", "fresh.json")
+    refused(fresh, "already counts releases of these people")
+    assert not Path("fresh.json").exists()
+
+
+def test_no_command_replaces_what_it_reads(run, built):
+    Path("link.npz").hardlink_to("a.npz")
+    before = {name: Path(name).read_bytes() for name in ("a.npz", "lab-a.csv")}
+    budget = ["--epsilon", "1", "--delta", "1e-5"]
+    for words in (
+        ("build", "lab-a.csv", "-o", "lab-a.csv"),
+        ("build", "lab-a.csv", "--scale", "a.npz", "-o", "a.npz"),
+        ("share", "a.npz", "-o", "a.npz"),
+        ("merge", "a.npz", "a.npz", "-o", "a.npz"),
+        ("release", "a.npz", *budget, "-o", "a.npz"),
+        ("release", "a.npz", *budget, "-o", "link.npz"),
+        ("release", "a.npz", *budget, "-o", "a.ledger.json"),
+        ("release", "a.npz", *budget, "--ledger", "x.json", "-o", "x.json"),
+    ):
+        refused(run("prior", *words), f"{words[-1]} would replace ")
+    assert {name: Path(name).read_bytes() for name in before} == before
+    assert not list(built.glob("*.json"))
 
 
 def test_a_task_in_two_files_is_not_merged(run, built):

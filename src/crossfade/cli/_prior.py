@@ -1,4 +1,4 @@
-"""``crossfade prior``: build a prior from tasks; show, merge, check and release it."""
+"""``crossfade prior``: build a prior from tasks; show, share, merge, check and release it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfade._files import check_writable
+from crossfade._files import check_writable, refuse_same_file
 from crossfade.cli._options import FILE, OUT, TABLE, table_options
 from crossfade.cli._output import is_stdout, plain_messages, say, write_out
 from crossfade.cli._windows import read_windows
@@ -30,7 +30,7 @@ _OUT = click.option(
 
 @click.group()
 def prior() -> None:
-    """Build, show, merge, check and release priors.
+    """Build, show, share, merge, check and release priors.
 
     A prior is what many tasks have in common: a file of sums, without anybody's recordings.
 
@@ -38,6 +38,7 @@ def prior() -> None:
     Examples:
       crossfade prior build tasks.parquet -o prior.npz --made-by "Lab A"
       crossfade prior show prior.npz
+      crossfade prior share prior.npz -o to-share.npz
       crossfade prior merge lab-a.npz lab-b.npz -o both.npz
       crossfade prior check prior.npz few.csv
       crossfade prior release prior.npz --epsilon 1 --delta 1e-5 -o public.npz
@@ -93,6 +94,7 @@ def build(
     from crossfade.tasks import TaskSet, read_tasks
 
     with plain_messages():
+        refuse_same_file(out, tasks, scale)
         found = read_tasks(tasks, **mapping)
         names = [task.name for task in found]
         unknown = [name for name in exclude if name not in names]
@@ -118,6 +120,29 @@ def show(file: Path) -> None:
     click.echo(_load(file).card(), nl=False)
 
 
+@prior.command(short_help="Write a prior to hand on: exact sums without digests.")
+@click.argument("file", metavar="PRIOR", type=FILE)
+@_OUT
+def share(file: Path, out: Path) -> None:
+    """Write the prior in PRIOR for somebody else: the same sums, without the digests of its tasks.
+
+    The digests, by which no task is counted twice, tell anybody who has a recording whether it is
+    in the prior: they stay in PRIOR, which stays here. Exact sums are not anonymous; `release`
+    protects people.
+
+    \b
+    Example:
+      crossfade prior share prior.npz -o to-share.npz
+    """
+    exact = _load(file)
+    with plain_messages():
+        refuse_same_file(out, file)
+        _write(exact.without("parts"), out)
+    known = 0 if exact.parts is None else len(exact.parts)
+    left = f"the digests of {known} task{'s' if known > 1 else ''}" if known else "nothing"
+    say(out, f"Left out: {left}.\nWritten: {out}")
+
+
 @prior.command(short_help="Merge priors into one.")
 @click.argument("files", type=FILE, nargs=-1, required=True)
 @_OUT
@@ -125,7 +150,8 @@ def merge(files: tuple[Path, ...], out: Path) -> None:
     """Merge the priors in FILES into the prior of all their tasks.
 
     Features, classes and scale must be the same; `prior build --scale FILE` takes over a scale.
-    Give each prior once, or its tasks would count twice.
+    Give each prior once, or its tasks would count twice. Files that were shared have no digests:
+    nobody can tell whether two of them have a task in common, and the merged prior says so.
 
     \b
     Example:
@@ -134,6 +160,7 @@ def merge(files: tuple[Path, ...], out: Path) -> None:
     if len(files) < 2:
         raise click.UsageError(f"Merging takes two priors or more; got {len(files)}.")
     with plain_messages():
+        refuse_same_file(out, *files)
         priors = [_load(file) for file in files]
         _refuse_twins(files, priors)
         merged: TaskPrior = reduce(add, priors)
@@ -180,7 +207,8 @@ def release(
     Adds noise to the sums and leaves out what has no bound; sessions of one group are one person.
     Class means have a bound, and are released, if the prior was built with --clip.
     Every release of the same people spends more, and a ledger beside PRIOR counts it: with a
-    budget, what would exceed it is refused. Needs crossfade[privacy].
+    budget, what would exceed it is refused. A prior of more people, or of fewer, goes into the same
+    ledger (--ledger). Needs crossfade[privacy].
 
     \b
     Examples:
@@ -194,6 +222,7 @@ def release(
     found = beside(file.resolve() if file.is_symlink() else file)
     book = Ledger(found if ledger is None else ledger, budget)
     with plain_messages():
+        refuse_same_file(out, file, book.path, found)
         if not is_stdout(out):
             # What is written down cannot be taken back.
             check_writable(out)
