@@ -16,8 +16,16 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossfade import Task, TaskPrior, cli, federation, load_mental_math
-from crossfade.cli._federate import _PARTS
+from crossfade import (
+    Task,
+    TaskPrior,
+    TaskSet,
+    __version__,
+    cli,
+    federation,
+    load_mental_math,
+)
+from crossfade.cli._federate import _PARTS, _labels
 from crossfade.federation import Agreement, agree, make_key, mask, sum_masked, write_scale
 from crossfade.federation import _layout as layout
 from crossfade.federation import _masked as masked
@@ -148,7 +156,7 @@ def sessions_of(tasks, n_sessions):
 
 @pytest.mark.parametrize("clip", [None, 4.0])
 def test_the_sum_counts_people(begin, tasks, tmp_path, clip):
-    work = begin(given=sessions_of(tasks, 2), clip=clip)
+    work = begin(given=sessions_of(tasks, 2), clip=clip, min_tasks=9)
     own = work.mask_all()
     prior = work.sum()
     both = reduce(add, own)
@@ -433,19 +441,107 @@ def test_a_used_key_is_erased_and_refused(begin, tasks):
     assert work.file("a").read_bytes() == before
 
 
-def test_why_a_key_is_used_once(begin, tasks):
+def test_why_a_key_is_used_once(begin, tasks, tmp_path, monkeypatch):
     # From a copy of the key: both files together have no mask left.
     work = begin()
     copy = work.key("a").read_bytes()
     work.mask("a", tasks[:5])
     first = work.words("a")
     work.key("a").write_bytes(copy)
+    with pytest.raises(ValueError, match=r"A copy of .*a\.key was used already on this account"):
+        work.mask("a", tasks[:6])
+    with pytest.raises(ValueError, match="A copy of"):
+        spend(work.secrets["a"], work.agreed.digest)
+    assert work.key("a").read_bytes() == copy
+    np.testing.assert_array_equal(work.words("a"), first)
+    # On another machine nobody can notice.
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
     work.mask("a", tasks[:6])
     difference = layout.of_words(work.words("a") - first)
     shapes = layout.shapes_of(4, layout.PARTS)
     direction = layout.unpacked(difference, shapes)["direction_sum"]
     person = TaskPrior.from_tasks(tasks[5:6], feature_scale=SCALE)
     np.testing.assert_allclose(direction, person.direction_sum, atol=1e-12)
+
+
+def test_nothing_is_left_of_a_used_key(begin):
+    work = begin()
+    secret = json.loads(work.key("a").read_text())["x25519"]
+    other = work.folder / "other.key"
+    other.hardlink_to(work.key("a"))
+    with pytest.raises(ValueError, match=r"a\.key has a second name on this disk \(a hard link\)"):
+        work.mask("a")
+    other.unlink()
+    with open(work.key("a"), "rb") as before:
+        work.mask("a")
+        assert secret.encode() not in before.read()
+    assert work.key("a").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_register_that_cannot_be_written_leaves_the_key_whole(begin, monkeypatch):
+    work = begin()
+    (work.folder / "file").touch()
+    with monkeypatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(work.folder / "file"))
+        with pytest.raises(ValueError, match=r"register of used keys cannot be .*XDG_STATE_HOME"):
+            work.mask("a")
+    assert not work.file("a").exists()
+    work.mask("a")
+
+
+def test_nothing_that_is_read_is_replaced(begin):
+    work = begin()
+    public = [work.folder / f"{site}.pub" for site in work.sites]
+    scale = work.folder / "scale.csv"
+    before = {path: path.read_bytes() for path in work.folder.iterdir()}
+    for out in (work.agreement, work.key("a")):
+        with pytest.raises(ValueError, match=f"{out.name} would replace .*, which this command"):
+            work.mask("a", out=out)
+    for out in (public[1], scale):
+        with pytest.raises(ValueError, match=f"{out.name} would replace"):
+            agree(public, scale, ["rest", "task"], out)
+    assert {path: path.read_bytes() for path in work.folder.iterdir()} == before
+    work.mask_all()
+    table = work.folder / "tasks.csv"
+    TaskSet(work.tasks["a"]).write(table)
+    shared = ["--agreement", str(work.agreement)]
+    for words in (
+        ["mask", str(table), *shared, "--key", str(work.key("a")), "-o", str(table)],
+        ["sum", str(work.file("a")), str(work.file("b")), *shared, "-o", str(work.file("a"))],
+        ["sum", str(work.file("a")), *shared, "-o", str(work.agreement)],
+        ["scale", str(table), "-o", str(table)],
+    ):
+        result = CliRunner().invoke(cli.main, ["federate", *words])
+        assert result.exit_code == 1
+        assert "would replace" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "labels"),
+    [
+        (("rest", "task"), ["rest", "task"]),
+        (("1", "0"), [1, 0]),
+        (("1.0", "0.0"), [1.0, 0.0]),
+        (("-1", "+2e1"), [-1, 20.0]),
+        (("rest", "²"), ["rest", "²"]),
+        (("1", "²"), ["1", "²"]),
+        (("nan", "inf"), ["nan", "inf"]),
+        (("1", "rest"), ["1", "rest"]),
+        (("1_0", "0x1"), ["1_0", "0x1"]),
+    ],
+)
+def test_labels_are_read_as_in_a_table(words, labels):
+    found = _labels(words)
+    assert found == labels
+    assert list(map(type, found)) == list(map(type, labels))
+
+
+def test_another_version_of_crossfade_is_refused(begin):
+    work = begin()
+    assert work.agreed.crossfade == ".".join(__version__.split(".")[:2])
+    replace(work.agreed, crossfade="0.1").save(work.agreement)
+    with pytest.raises(ValueError, match=r"was made by Crossfade 0\.1, and this is .*not used"):
+        work.mask("a")
 
 
 def test_a_crash_after_the_key_was_erased_costs_the_round_alone(begin, monkeypatch):
@@ -582,6 +678,7 @@ def test_an_agreement_travels_to_the_last_bit(begin):
     [
         (lambda told: told["features"][0].update(scale=2.0), "was altered after it was made"),
         (lambda told: told.update(min_tasks=2), "was altered after it was made"),
+        (lambda told: told.update(crossfade="0.1"), "was altered after it was made"),
         (lambda told: told.update(round_id="00"), "was altered after it was made"),
         (lambda told: told.update(extra=1), "was altered after it was made"),
         (lambda told: told.update(digest="00"), "was altered after it was made"),
@@ -743,7 +840,8 @@ def test_a_file_of_another_agreement_is_refused(begin):
     work, other = begin(folder="one"), begin(folder="other")
     for one in (work, other):
         one.mask_all()
-    with pytest.raises(ValueError, match=r"other.a\.masked was masked for another agreement"):
+    message = r"other.a\.masked was masked for another agreement.* Sites, scale, labels or limits"
+    with pytest.raises(ValueError, match=message):
         sum_masked([other.file("a"), work.file("b"), work.file("c")], work.agreement)
 
 
@@ -793,6 +891,21 @@ def test_too_few_tasks_are_refused(begin, tasks):
     work.mask_all()
     with pytest.raises(ValueError, match="together have 9 tasks; they agreed on 10 at least"):
         work.sum()
+
+
+def test_too_few_people_are_refused(begin, tasks):
+    work = begin(given=sessions_of(tasks, 2))
+    work.mask_all()
+    with pytest.raises(ValueError, match="have 9 people, in 15 tasks; they agreed on 10 at least"):
+        work.sum()
+
+
+def test_a_key_twice_in_a_file_is_refused(begin):
+    work = begin()
+    text = work.agreement.read_text()
+    work.agreement.write_text(text.replace("{", '{"min_tasks": 2,', 1))
+    with pytest.raises(ValueError, match="is something else, not an agreement"):
+        work.mask("a")
 
 
 def lie(**changes):

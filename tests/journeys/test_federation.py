@@ -99,7 +99,7 @@ def test_three_hospitals_get_one_prior(hospitals):
     well(run(post, COMMANDS["scale"]))
     told = well(run(post, COMMANDS["agree"]))
     [code] = re.findall(r"Code of the agreement: ((?:[0-9a-f]{4} ?){10})\n", told)
-    assert "9 features, classes 'arithmetic' and 'rest', at least 10 tasks in all" in told
+    assert "9 features, classes 'arithmetic' and 'rest', at least 10 people in all" in told
     send(post, "agreement.json", *(folder / site for site in parts))
 
     # One hospital is late.
@@ -168,7 +168,7 @@ def test_people_with_several_sessions_are_released_as_people(hospitals):
         send(folder / site, f"{site}.pub", post)
     well(run(post, COMMANDS["scale"]))
     told = well(run(post, COMMANDS["agree"].replace(" -o ", " --clip 16 -o ")))
-    assert "at least 10 tasks in all. Class means are clipped to 16." in told
+    assert "at least 10 people in all. Class means are clipped to 16." in told
     send(post, "agreement.json", *(folder / site for site in parts))
     for site in parts:
         told = well(run(folder / site, COMMANDS["mask"], site))

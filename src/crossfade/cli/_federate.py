@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from crossfade._files import refuse_same_file
 from crossfade.cli._options import COUNT, FILE, OUT, TABLE, option, table_options
 from crossfade.cli._output import plain_messages
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 _AGREEMENT = click.option(
     "--agreement", type=FILE, required=True, help="File that `agree` wrote, the same at every site."
 )
+#: A number in a table.
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 #: Parts of a prior, those of :func:`crossfade.federation.agree`.
 _PARTS = (
     "within_covariance",
@@ -91,7 +95,9 @@ def key(out: Path, name: str | None) -> None:
 )
 @click.option("--classes", nargs=2, required=True, help="The two labels in the tables of tasks.")
 @click.option("-o", "--out", type=OUT, required=True, help="File to write, such as agreement.json.")
-@option("--min-tasks", click.IntRange(2), 10, "Fewest tasks of all sites together.")
+@option(
+    "--min-tasks", click.IntRange(2), 10, "Fewest tasks, and fewest people, of all sites together."
+)
 @option("--max-tasks", COUNT, 10_000, "Most tasks of one site.")
 @click.option(
     "--without",
@@ -132,7 +138,7 @@ def agree(
         agreement = federation.agree(
             sites,
             scale,
-            [_label(word) for word in classes],
+            _labels(classes),
             out,
             min_tasks=min_tasks,
             max_tasks=max_tasks,
@@ -167,6 +173,7 @@ def mask(
 
     with plain_messages():
         refuse_masked(tasks)
+        refuse_same_file(out, tasks)
         prior = federation.mask(read_tasks(tasks, **mapping), agreement, key_file, out)
         _say_agreement(federation.Agreement.load(agreement))
     people = "" if prior.people is None else f" of {prior.n_people} people"
@@ -194,6 +201,7 @@ def add_up(files: tuple[Path, ...], agreement: Path, out: Path) -> None:
     from crossfade.federation import sum_masked
 
     with plain_messages():
+        refuse_same_file(out, agreement, *files)
         prior = sum_masked(files, agreement)
         prior.save(out)
     click.echo(prior.summary())
@@ -218,6 +226,7 @@ def scale(tasks: Path, out: Path, mapping: Mapping[str, Any]) -> None:
     from crossfade.tasks import read_tasks
 
     with plain_messages():
+        refuse_same_file(out, tasks)
         found = read_tasks(tasks, **mapping)
         prior = TaskPrior.from_tasks(found, class_means=False, replay=False)
         write_scale(out, found.feature_names or (), prior.feature_scale)
@@ -233,12 +242,14 @@ def _say_agreement(agreement: Agreement) -> None:
     first, second = agreement.classes
     click.echo(
         f"{agreement.n_features} features, classes {first!r} and {second!r}, at least "
-        f"{agreement.min_tasks} tasks in all."
+        f"{agreement.min_tasks} people in all."
         + ("" if agreement.clip is None else f" Class means are clipped to {agreement.clip:g}.")
     )
     click.echo(f"Code of the agreement: {agreement.code}")
 
 
-def _label(word: str) -> str | int:
-    """Label as a table of tasks has it: a whole number is a number."""
-    return int(word) if word.lstrip("-").isdigit() else word
+def _labels(words: tuple[str, str]) -> list[str] | list[float]:
+    """Labels as a table of tasks has them: numbers if both are."""
+    if not all(_NUMBER.fullmatch(word) for word in words):
+        return list(words)
+    return [float(word) if set(word) & set(".eE") else int(word) for word in words]

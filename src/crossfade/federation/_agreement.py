@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from crossfade._files import write_whole
+from crossfade._files import refuse_same_file, write_whole
 from crossfade._typing import Array
 from crossfade._validate import (
     check_choice,
@@ -21,6 +21,7 @@ from crossfade._validate import (
     check_names,
     check_scale,
 )
+from crossfade._version import __version__
 from crossfade.federation._files import code_of, content_of, digest_of, read_fields
 from crossfade.federation._keys import Site, read_site, site_fields, site_of
 from crossfade.federation._layout import (
@@ -36,6 +37,8 @@ from crossfade.prior._bounded import check_clip
 
 KIND = "crossfade-agreement"
 FEWEST_SITES = 3
+#: Sites with the same compute the same sums.
+SERIES = ".".join(__version__.split(".")[:2])
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +61,15 @@ class Agreement:
     parts : tuple of str
         What is summed beside the directions.
     min_tasks : int
-        Fewest tasks of all sites together.
+        Fewest tasks, and fewest people, of all sites together.
     max_tasks : int
         Most tasks of one site.
     round_id : str
         Random, so that no two agreements are the same.
     clip : float or None
         Largest length of anybody's class means, so that they can be released; None for no bound.
+    crossfade : str
+        Version of Crossfade, such as "0.2", that all sites have.
     """
 
     sites: tuple[Site, ...]
@@ -76,6 +81,7 @@ class Agreement:
     max_tasks: int
     round_id: str
     clip: float | None = None
+    crossfade: str = SERIES
 
     def __post_init__(self) -> None:
         _check_sites(self.sites)
@@ -113,7 +119,7 @@ class Agreement:
     @cached_property
     def digest(self) -> bytes:
         """SHA-256 of everything that was agreed on."""
-        return digest_of(self._fields())
+        return digest_of(KIND, self._fields())
 
     @property
     def code(self) -> str:
@@ -129,6 +135,7 @@ class Agreement:
             "n_words": n_words(shapes_of(self.n_features, self.parts)),
         }
         return {
+            "crossfade": self.crossfade,
             "round_id": self.round_id,
             "sites": [site_fields(site) for site in self.sites],
             "features": [{"name": name, "scale": scale} for name, scale in scales],
@@ -180,6 +187,7 @@ class Agreement:
                 fields["max_tasks"],
                 str(fields["round_id"]),
                 fields.get("clip"),
+                str(fields["crossfade"]),
             )
             whole = agreement._fields() | agreement._marks() == fields
         except (KeyError, TypeError, ValueError, OverflowError) as reason:
@@ -217,7 +225,8 @@ def agree(
     out : path-like
         File to write.
     min_tasks : int, default=10
-        Fewest tasks of all sites together: the sum of a few says too much about each.
+        Fewest tasks, and fewest people, of all sites together: the sum of a few says too much
+        about each.
     max_tasks : int, default=10_000
         Most tasks of one site.
     without : sequence of str, default=()
@@ -234,6 +243,8 @@ def agree(
     """
     for part in without:
         check_choice("without", part, PARTS)
+    sites = list(sites)
+    refuse_same_file(out, scale, *sites)
     names, numbers = read_scale(scale)
     try:
         low, high = sorted(classes)

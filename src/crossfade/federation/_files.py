@@ -24,15 +24,15 @@ LARGEST = 8_000_000
 
 
 def code_of(digest: bytes) -> str:
-    """What people compare by phone: 160 bits in ten groups of four digits."""
+    """What people compare by phone: 160 bits in ten groups of four digits and letters a to f."""
     text = digest[:20].hex()
     return " ".join(text[place : place + 4] for place in range(0, 40, 4))
 
 
-def digest_of(fields: dict[str, Any]) -> bytes:
-    """SHA-256 of fields as JSON, of which there is one way to write it."""
+def digest_of(kind: str, fields: dict[str, Any]) -> bytes:
+    """SHA-256 of fields as JSON, of which there is one way to write it, for a kind of file."""
     text = json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return sha256(text.encode()).digest()
+    return sha256(f"{kind} {VERSION}\n{text}".encode()).digest()
 
 
 def content_of(kind: str, fields: dict[str, Any]) -> bytes:

@@ -3,7 +3,8 @@
 A site has two pairs of keys, for the masks (X25519) and for its signature (Ed25519). Its
 fingerprint is SHA-256 of both public keys and its name, cut to 160 bits. `spend` erases the secret
 keys before anything that was made with them is written, so that no key can make two masked files:
-their difference would be that of the sums, without any mask.
+their difference would be that of the sums, without any mask. A register in the user's own folder
+keeps the fingerprints of used keys, so that a copy of a key is refused, too.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ from crossfade.federation._files import LARGEST, code_of, content_of, read_field
 SECRET, PUBLIC = "crossfade-secret-key", "crossfade-public-key"
 _KEYS = ("x25519", "ed25519")
 _LONGEST_NAME = 80
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+_ONCE = (
+    "A key serves one round: two files masked alike would give away their difference. Make a new "
+    "key, and agree on a new round with its .pub file."
+)
 
 
 def primitives() -> ModuleType:
@@ -167,14 +173,20 @@ def read_secret(path: str | os.PathLike[str]) -> Secret:
     if "used_for" in fields:
         raise ValueError(
             f"{path} was used already, for the agreement {fields['used_for']}; its secret is "
-            "erased. A key serves one round: two files masked alike would give away their "
-            "difference. Make a new key, and agree on a new round with its .pub file."
+            f"erased. {_ONCE}"
+        )
+    if place.stat().st_nlink > 1:
+        raise ValueError(
+            f"{path} has a second name on this disk (a hard link), under which it could be used "
+            "again. Remove the other name."
         )
     try:
         exchange, signing = (bytes.fromhex(fields[key]) for key in _KEYS)
         site = Site(fields["name"], *primitives().publics_of(exchange, signing))
     except (KeyError, TypeError, ValueError) as reason:
         raise ValueError(f"{path} holds no secret key, or was altered. Make a new one.") from reason
+    if _entry_of(site).exists():
+        raise _used_as_copy(path)
     return Secret(site, exchange, signing, place, content)
 
 
@@ -183,7 +195,8 @@ def spend(secret: Secret, agreement: bytes) -> None:
 
     Done before the masked file is written. Whatever happens in between, a crash too, the key cannot
     be used again: that costs the round, and nobody's privacy. The name of the new file is the same
-    for all commands, so that of two that run at once one finds it taken.
+    for all commands, so that of two that run at once one finds it taken. The old content is
+    overwritten where it is, since a program may have the file open, or a link point to it.
     """
     fields = {
         "name": secret.site.name,
@@ -193,7 +206,7 @@ def spend(secret: Secret, agreement: bytes) -> None:
     path = secret.path
     new = path.with_name(f".{path.name}.used")
     try:
-        stream = open(new, "xb")  # noqa: SIM115 - to be closed before it is renamed
+        stream = open(os.open(new, _NEW, 0o600), "wb")  # noqa: SIM115 - closed before the renaming
     except FileExistsError as reason:
         raise ValueError(
             f"Another command is using {path}, or was killed while it did: {new.name} is there. "
@@ -203,25 +216,64 @@ def spend(secret: Secret, agreement: bytes) -> None:
         with stream:
             if path.read_bytes() != secret.content:
                 raise ValueError(f"{path} was used by another command just now. Make a new key.")
+            _register(secret)
             stream.write(content_of(SECRET, fields))
             stream.flush()
             os.fsync(stream.fileno())
+        with open(path, "r+b") as old:
+            old.write(bytes(len(secret.content)))
+            old.flush()
+            os.fsync(old.fileno())
         os.replace(new, path)
     except BaseException:
         new.unlink(missing_ok=True)
         raise
+    # The new name must be on the disk before the masked file is.
+    _sync(path.parent)
+
+
+def _entry_of(site: Site) -> Path:
+    """File in the register of used keys, of this user on this machine."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")
+    else:
+        base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "crossfade" / "used-keys" / site.fingerprint.hex()
+
+
+def _register(secret: Secret) -> None:
+    """Write down that a key is used; refuses one that is there, as a copy would be."""
+    entry = _entry_of(secret.site)
+    try:
+        entry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write_new(entry, b"", 0o600)
+        _sync(entry.parent)
+    except FileExistsError as reason:
+        raise _used_as_copy(secret.path) from reason
+    except OSError as reason:
+        raise ValueError(
+            f"The register of used keys cannot be written to: {reason}. Set XDG_STATE_HOME "
+            "(LOCALAPPDATA on Windows) to a folder of your own; the key was not used."
+        ) from reason
+
+
+def _used_as_copy(path: str | os.PathLike[str]) -> ValueError:
+    return ValueError(f"A copy of {path} was used already on this account. {_ONCE}")
+
+
+def _sync(folder: Path) -> None:
+    """Have the names in a folder written to the disk."""
     if sys.platform != "win32":
-        # The new name must be on the disk before the masked file is.
-        folder = os.open(path.parent, os.O_RDONLY)
+        opened = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(folder)
+            os.fsync(opened)
         finally:
-            os.close(folder)
+            os.close(opened)
 
 
 def _write_new(path: Path, content: bytes, mode: int) -> None:
     """Write a file that was not there before, for those whom the mode admits."""
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
+    with open(os.open(path, _NEW, mode), "wb") as stream:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())

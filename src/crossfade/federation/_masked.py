@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from crossfade._files import check_writable, write_whole
+from crossfade._files import check_writable, refuse_same_file, write_whole
 from crossfade._typing import Array
 from crossfade._validate import check_spectrum
-from crossfade.federation._agreement import Agreement
+from crossfade.federation._agreement import SERIES, Agreement
 from crossfade.federation._files import ANY_MASKED, MASKED, code_of
 from crossfade.federation._keys import Secret, Site, primitives, read_secret, spend
 from crossfade.federation._layout import (
@@ -66,7 +66,14 @@ def mask(
     TaskPrior
         The site's own prior, which stays there.
     """
+    refuse_same_file(out, agreement, key)
     agreed = Agreement.load(agreement)
+    if agreed.crossfade != SERIES:
+        raise ValueError(
+            f"{agreement} was made by Crossfade {agreed.crossfade}, and this is {SERIES}: sites "
+            "with different versions may compute different sums. Install the same version at every "
+            "site, or ask for a new agreement; the key was not used."
+        )
     secret = read_secret(key)
     if secret.site not in agreed.sites:
         names = ", ".join(repr(site.name) for site in agreed.sites)
@@ -199,7 +206,8 @@ def read_masked(path: str | os.PathLike[str], agreement: Agreement) -> tuple[Sit
         if digest != agreement.digest:
             raise ValueError(
                 f"{path} was masked for another agreement, {code_of(digest)}; this one is "
-                f"{agreement.code}. Ask the site for its file of this round."
+                f"{agreement.code}. Sites, scale, labels or limits may differ. Compare the codes, "
+                "and ask the site for its file of this round."
             )
         sites = {site.fingerprint: site for site in agreement.sites}
         if fingerprint not in sites:
@@ -288,14 +296,12 @@ def _checked_prior(vector: Array, agreement: Agreement) -> TaskPrior:
             f"{agreement.max_tasks} tasks each"
         )
     if n_tasks < agreement.min_tasks:
-        raise ValueError(
-            f"All sites together have {n_tasks:g} tasks; they agreed on {agreement.min_tasks} at "
-            "least, since the sum of a few says too much about each. Find more tasks or sites for "
-            "a new round."
-        )
+        raise _too_few(f"{n_tasks:g} tasks", agreement)
     n_people = float(sums["people.n_people"])
     if n_people != round(n_people) or not n_sites <= n_people <= n_tasks:
         raise _contradiction(f"the number of people is {n_people:.9g}, of {n_tasks:g} tasks")
+    if n_people < agreement.min_tasks:
+        raise _too_few(f"{n_people:g} people, in {n_tasks:g} tasks", agreement)
     for start, count in (("", n_tasks), ("people.", n_people)):
         _check_directions(sums[f"{start}direction_sum"], sums[f"{start}outer_sum"], count)
     counted = n_tasks if agreement.clip is None else n_people
@@ -340,6 +346,13 @@ def _check_directions(total: Array, outer: Array, count: float) -> None:
     mean = total / count
     if np.linalg.eigvalsh(outer / count - np.outer(mean, mean))[0] < -_SLACK:
         raise _contradiction("the sum and the outer products contradict each other")
+
+
+def _too_few(found: str, agreement: Agreement) -> ValueError:
+    return ValueError(
+        f"All sites together have {found}; they agreed on {agreement.min_tasks} at least, since "
+        "the sum of a few says too much about each. Find more people or sites for a new round."
+    )
 
 
 def _contradiction(what: str) -> ValueError:
