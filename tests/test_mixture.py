@@ -412,6 +412,11 @@ def test_mixtures_are_not_added(mixture):
         _ = mixture.pooled + mixture.pooled
 
 
+def test_mixtures_are_not_released(mixture):
+    with pytest.raises(TypeError, match=r"A MixturePrior cannot be released.*mixture\.pooled"):
+        mixture.released(1.0, 1e-5)
+
+
 def test_sources_by_domain_are_not_added_to_a_mixture(mixture, make_target):
     X, y = make_target()
     domain = np.where(np.arange(16) % 2, 1, -1)

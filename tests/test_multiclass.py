@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from crossfade import (
     ConvexBlendClassifier,
+    Ledger,
     MulticlassBlend,
     MulticlassPrior,
     PosteriorBlendClassifier,
@@ -380,6 +381,17 @@ def test_merging_is_adding_and_fills_in_pairs(draw_tasks):
         longer["rest", "walk"].direction_sum,
         sites[2]["rest", "walk"].direction_sum + more["rest", "walk"].direction_sum,
     )
+
+
+def test_many_classes_are_not_released_at_once(draw_tasks, tmp_path):
+    prior = MulticlassPrior.from_tasks(draw_tasks(), feature_scale=np.ones(4))
+    with pytest.raises(TypeError, match=r"A MulticlassPrior cannot be released.*prior\[pair\]"):
+        prior.released(1.0, 1e-5)
+    pytest.importorskip("opendp")
+    for pair in prior.pairs:
+        prior[pair].released(1.0, 1e-5, ledger=tmp_path / "all.json")
+    # Three pairs of the same people.
+    assert Ledger(tmp_path / "all.json").spent(1e-5) == pytest.approx(1.835, abs=0.001)
 
 
 def test_it_never_changes_and_copies_itself(draw_tasks, strategy):

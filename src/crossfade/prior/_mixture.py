@@ -273,6 +273,24 @@ class MixturePrior(Archived):
         """
         return replace(self, pooled=self.pooled.reversed(), direction_sums=-self.direction_sums)
 
+    def released(self, *args: Any, **options: Any) -> NoReturn:
+        """Refuse to release: which component a person belongs to has no bound.
+
+        Parameters
+        ----------
+        *args, **options : object
+            Anything.
+
+        Returns
+        -------
+        NoReturn
+            Never.
+        """
+        raise TypeError(
+            "A MixturePrior cannot be released: one person can move the components of all others. "
+            "Release what they have in common, mixture.pooled."
+        )
+
     def __add__(self, other: object) -> NoReturn:
         """Refuse to merge: it is not known which components of two sites belong together.
 

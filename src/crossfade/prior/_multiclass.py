@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -268,6 +268,24 @@ class MulticlassPrior(Archived):
         from crossfade.blend._replay import replay_means
 
         return replace(prior, replay=replay_means(whole, prior))
+
+    def released(self, *args: Any, **options: Any) -> NoReturn:
+        """Refuse to release: the pairs share people, whose budget they would spend together.
+
+        Parameters
+        ----------
+        *args, **options : object
+            Anything.
+
+        Returns
+        -------
+        NoReturn
+            Never.
+        """
+        raise TypeError(
+            "A MulticlassPrior cannot be released: its pairs are of the same people. Release the "
+            "prior of one pair, prior[pair]; with one ledger for all pairs their releases add up."
+        )
 
     def __add__(self, other: MulticlassPrior) -> MulticlassPrior:
         """Prior of the tasks of both; a pair that only one of the two has is kept as it is.
