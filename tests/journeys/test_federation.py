@@ -70,12 +70,12 @@ def hospitals(tmp_path, monkeypatch):
         Task(task.X, np.array(["rest", "arithmetic"])[task.y], task.name, None, task.feature_names)
         for task in whole
     ]
-    parts = {"a": named[:12], "b": named[12:20], "c": named[20:35]}
+    parts = {"a": named[:10], "b": named[10:18], "c": named[18:30]}
     for site, part in parts.items():
         (tmp_path / site).mkdir()
         TaskSet(part).write(tmp_path / site / "tasks.csv")
     (tmp_path / "post").mkdir()
-    TaskSet(named[:6]).write(tmp_path / "post" / "public.csv")
+    TaskSet(named[30:35]).write(tmp_path / "post" / "public.csv")
     return tmp_path, parts, named[35]
 
 
@@ -112,7 +112,7 @@ def test_three_hospitals_get_one_prior(hospitals):
         send(folder / site, f"{site}.masked", post)
     assert not (post / "prior.npz").exists()
     told = well(run(post, COMMANDS["sum"]))
-    assert "Prior of 35 tasks, 9 features" in told
+    assert "Prior of 30 tasks, 9 features" in told
 
     # It is what they would have had together.
     prior = TaskPrior.load(post / "prior.npz")
@@ -173,7 +173,7 @@ def test_people_with_several_sessions_are_released_as_people(hospitals):
     for site in parts:
         told = well(run(folder / site, COMMANDS["mask"], site))
         send(folder / site, f"{site}.masked", post)
-    assert "Masked: the sums of 15 tasks of 8 people." in told
-    assert "Prior of 35 tasks, of 18 people" in well(run(post, COMMANDS["sum"]))
-    assert "Prior of 18 tasks" in well(run(post, COMMANDS["release"]))
+    assert "Masked: the sums of 12 tasks of 6 people." in told
+    assert "Prior of 30 tasks, of 15 people" in well(run(post, COMMANDS["sum"]))
+    assert "Prior of 15 tasks" in well(run(post, COMMANDS["release"]))
     assert TaskPrior.load(post / "public.npz").holds == ("outer_sum", "class_means")
