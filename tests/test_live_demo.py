@@ -93,5 +93,5 @@ def test_the_demo_is_what_its_script_makes_of_the_recordings(demo, recordings, t
     played = np.concatenate([features_of(demo, label) for label in (0, 1)])
     np.testing.assert_allclose(played, person.X, atol=0.02)
     digest = digests_of_tasks([person])
-    assert not (demo.prior.parts == digest).all(1).any()
+    assert not (demo.prior.parts[:, 16:] == digest).all(1).any()
     assert person.name in [task.name for task in load_mental_math()]

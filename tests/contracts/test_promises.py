@@ -241,7 +241,7 @@ def test_a_saved_prior_holds_no_row_of_anybodys_data(tmp_path, n_each, isotropic
     held = np.concatenate(numbers)
     # Digests of 16 bytes, from which no window can be told.
     allowed = {
-        "parts": 3 * 16,
+        "parts": 3 * 2 * 16,
         "direction_sum": 5,
         "feature_scale": 5,
         "half_gap": 5,
@@ -293,6 +293,7 @@ def test_a_prior_holds_what_the_design_lists_and_nothing_else(make_tasks):
         "parts",
         "recipe",
         "sessions",
+        "may_overlap",
     }
     assert prior.directions is None
     assert len(pickle.dumps(prior.without("class_means", "replay"))) < 3000
