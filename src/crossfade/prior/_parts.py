@@ -130,7 +130,12 @@ def digests_of_tasks(tasks: Sequence[Task]) -> Digests:
 def digests_of_rows(directions: Array) -> Digests:
     """Digests (n_tasks, 16) of directions; zeros for those along an axis, which many may share."""
     rows = _canonical(directions)
-    known = _of_bytes(_digest(row, row.shape) for row in rows)
+    # What `_digest` does, without its cost for each of a million rows.
+    start, content, size = f"{rows.shape[1:]}".encode(), rows.tobytes(), 4 * rows.shape[1]
+    known = _of_bytes(
+        blake2b(start + content[place : place + size], digest_size=SIZE).digest()
+        for place in range(0, len(content), size)
+    )
     return np.where(np.count_nonzero(rows, axis=1)[:, None] > 1, known, np.uint8(0))
 
 
