@@ -363,6 +363,9 @@ def test_the_digest_is_the_one_that_is_documented(tasks):
     rows = sorted(row.astype("<f4").tobytes() for row in tasks[0].X)
     expected = blake2b(b"(20, 4)" + b"".join(rows), digest_size=16).digest()
     assert digests_of_tasks(tasks[:1]).tobytes() == expected
+    direction = np.array([0.6, -0.8])
+    row = b"(2,)" + direction.astype("<f4").tobytes()
+    assert digests_of_rows(direction[None]).tobytes() == blake2b(row, digest_size=16).digest()
 
 
 def test_a_prior_in_chunks_has_the_digests_of_a_prior_at_once(make_directions):
