@@ -12,8 +12,10 @@ import stat
 import subprocess
 import sys
 import tempfile
+import warnings
 import zipfile
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +37,8 @@ from crossfade import (
 )
 from crossfade import _files as files
 from crossfade.cli import main
+from crossfade.report import write_report
+from crossfade.report._findings import Findings
 from crossfade.study import CalibrationStudy, StudyResult
 from crossfade.tasks._parquet import frame_of_parquet, parquet_of
 
@@ -584,6 +588,66 @@ def test_commands_write_to_files_only(words, kind, tmp_path, monkeypatch):
     assert {path.name for path in Path().iterdir()} == {"link", "node", "prior.npz", "t.csv"}
 
 
+@pytest.fixture
+def written(monkeypatch):
+    """Run a study in a folder and write its report, as often as asked; names of all files."""
+    tasks, find = draw_tasks(4), cache(Findings.of)
+    study = CalibrationStudy(tasks, methods=["target"], budgets=[2], n_splits=2, random_state=0)
+    first = []
+    # What was found is the same every time, and takes a while.
+    monkeypatch.setattr(Findings, "of", lambda *_: find(first[0], tasks, 0.75, 0.8, ()))
+    monkeypatch.setattr("crossfade.report._page.page", lambda *_, **__: "page")
+    monkeypatch.setattr(
+        "crossfade.report._write.find_spec", lambda name: None if name == "matplotlib" else name
+    )
+
+    def write(folder):
+        result = study.run(folder=folder)
+        first.append(result)
+        write_report(result, tasks, folder)
+        return sorted(path for path in folder.rglob("*") if path.is_file())
+
+    return write
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nodes of POSIX")
+@pytest.mark.parametrize("kind", ["a pipe", "a device"])
+def test_no_file_of_a_study_replaces_anything_but_a_file(kind, written, tmp_path):
+    names = written(tmp_path)
+    assert {"rows.parquet", "study.json", "report.html"} < {path.name for path in names}
+    for path in names:
+        path.rename(tmp_path / "aside")
+        try:
+            node = stat.S_IFIFO if kind == "a pipe" else stat.S_IFCHR
+            os.mknod(path, node | 0o600, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("making a device takes a permission")
+        before = path.stat()
+        with warnings.catch_warnings():
+            # Of a shard that is none.
+            warnings.simplefilter("ignore", UserWarning)
+            with pytest.raises((OSError, ValueError), match=rf"{path.name}:? (it )?is {kind}"):
+                written(tmp_path)
+        assert (path.stat().st_ino, path.stat().st_mode) == (before.st_ino, before.st_mode)
+        (tmp_path / "aside").replace(path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+def test_links_of_a_study_are_followed(written, tmp_path):
+    (tmp_path / "study").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    before = {}
+    for path in written(tmp_path / "study"):
+        before[path] = path.read_bytes()
+        path.rename(tmp_path / "elsewhere" / path.name)
+        path.symlink_to(tmp_path / "elsewhere" / path.name)
+        if path.name != "study.json" and path.parent.name != "shards":
+            path.write_bytes(b"")
+    written(tmp_path / "study")
+    assert all(path.is_symlink() for path in before)
+    assert {path: path.read_bytes() for path in before} == before
+
+
 def test_names_as_long_as_they_may_be(tmp_path):
     write(tmp_path / ("x" * 255))
     assert [path.name for path in tmp_path.iterdir()] == ["x" * 255]
@@ -713,8 +777,6 @@ def test_predictions_on_standard_output(table):
 
 
 if __name__ == "__main__":
-    import warnings
-
     warnings.simplefilter("error")
     total = Counter()
     for kind in KINDS:

@@ -8,6 +8,7 @@ and a table's in Parquet's metadata.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from filecmp import cmp
 from functools import cache
 from hashlib import sha256
 from itertools import accumulate
@@ -52,17 +54,38 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     content : bytes
         What to write.
     """
+    with replacing(path) as new:
+        new.write_bytes(content)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], *, unless_same: bool = False) -> Iterator[Path]:
+    """Name of a new file, which takes its place if all goes well; the only way to replace a file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where to; links are followed, and what is no regular file is refused.
+    unless_same : bool
+        Whether a file with the same content stays as it is.
+
+    Yields
+    ------
+    Path
+        The file to write.
+    """
     target = _target_of(path)
     sweep(target.parent)
     try:
         with temporary(target.parent) as new:
-            with open(new, "wb") as stream:
-                stream.write(content)
-                stream.flush()
+            yield new
+            with open(new, "rb+") as stream:
                 os.fsync(stream.fileno())
-            os.replace(new, target)
+            if not (unless_same and target.is_file() and cmp(new, target, shallow=False)):
+                os.replace(new, target)
     except OSError as reason:
-        if reason.errno is not None:
+        named = reason.filename is None or Path(reason.filename).name.startswith(_TEMPORARY)
+        if reason.errno is not None and named:
             # Of a full disk the system names no file, and else the temporary one.
             raise type(reason)(reason.errno, reason.strerror, os.fspath(path)) from reason
         raise
@@ -105,12 +128,11 @@ def read_whole(path: str | os.PathLike[str], most: int, *, pipes: bool = False) 
     bytes
         The content.
     """
-    found = os.stat(path)
-    kind = _OTHER_KINDS.get(stat.S_IFMT(found.st_mode))
+    kind, size = kind_of(path), os.stat(path).st_size
     if kind is not None and not (pipes and kind in ("a pipe", "a socket")):
         raise ValueError(f"{path} is {kind}, and no file to read. Give the name of a file.")
-    if found.st_size > most:
-        raise _too_large(path, f"{found.st_size}", most)
+    if size > most:
+        raise _too_large(path, f"{size}", most)
     try:
         with open(path, "rb") as stream:
             if kind is None:
@@ -166,9 +188,10 @@ def _too_large(path: object, size: str, most: int) -> ValueError:
 def _target_of(path: str | os.PathLike[str]) -> Path:
     """Name of the file itself, links followed; refuses what no file takes the place of."""
     if _STREAM.fullmatch(os.path.abspath(path)):
-        raise FileExistsError(
+        raise _TakenError(
+            errno.EEXIST,
             f"{os.fspath(path)} is a stream of a process, and is not replaced by a file. Give "
-            "another name to write to; commands write to standard output where it is -."
+            "another name to write to; commands write to standard output where it is -",
         )
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
@@ -176,11 +199,25 @@ def _target_of(path: str | os.PathLike[str]) -> Path:
             f"There is no folder {target.parent}, so that {target.name} cannot be written there."
         )
     if target.exists() and not target.is_file():
-        kind = _OTHER_KINDS.get(stat.S_IFMT(target.stat().st_mode), "no regular file")
-        raise FileExistsError(
-            f"{target} is {kind}, and is not replaced by a file. Give another name to write to."
+        raise _TakenError(
+            errno.EEXIST,
+            f"{target} is {kind_of(target)}, and is not replaced by a file. Give another name to "
+            "write to",
         )
     return target
+
+
+class _TakenError(FileExistsError):
+    """A name that belongs to something else than a file; a sentence without a number."""
+
+    def __str__(self) -> str:
+        return f"{self.strerror}."
+
+
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """What a name belongs to if that is no regular file."""
+    mode = os.stat(path).st_mode
+    return None if stat.S_ISREG(mode) else _OTHER_KINDS.get(stat.S_IFMT(mode), "no regular file")
 
 
 @contextmanager

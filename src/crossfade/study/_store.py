@@ -27,6 +27,7 @@ from crossfade._files import (
     digest_of,
     is_intact,
     json_of,
+    kind_of,
     read_whole,
     sweep,
     temporary,
@@ -241,6 +242,11 @@ class Shelf(NamedTuple):
                     "The folder of the study has disappeared while it was running. Put it back, if "
                     "it was moved, and run the study again",
                     str(self.folder),
+                ) from reason
+            if isinstance(reason, FileExistsError):
+                raise FileExistsError(
+                    f"Could not write {path}: it is {kind_of(path)}. Finished parts are kept; "
+                    "remove it and run the study again."
                 ) from reason
             raise OSError(
                 reason.errno or errno.EIO,

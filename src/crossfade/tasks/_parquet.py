@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 from collections.abc import Callable, Iterable
-from filecmp import cmp
 from hashlib import sha256
 from itertools import chain
 from mmap import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crossfade._files import sweep, temporary
+from crossfade._files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,19 +96,14 @@ def write_parquet(path: Path, parts: Iterable[pd.DataFrame]) -> None:
 
     tables = (pa.Table.from_pandas(part, preserve_index=False) for part in parts)
     first = next(tables)
-    sweep(path.parent)
-    with temporary(path.parent) as new:
+    with replacing(path, unless_same=True) as new:
         with pq.ParquetWriter(new, first.schema, write_page_checksum=True) as writer:
             for table in chain([first], tables):
                 writer.write_table(table.cast(first.schema))
             writer.add_key_value_metadata(_blank_seal("table"))
-        with open(new, "rb+") as stream:
-            with mmap(stream.fileno(), 0) as content:
-                place = content.rfind(_BLANK)
-                content[place : place + len(_BLANK)] = sha256(content).hexdigest().encode()
-            os.fsync(stream.fileno())
-        if not path.is_file() or not cmp(new, path, shallow=False):
-            os.replace(new, path)
+        with open(new, "rb+") as stream, mmap(stream.fileno(), 0) as content:
+            place = content.rfind(_BLANK)
+            content[place : place + len(_BLANK)] = sha256(content).hexdigest().encode()
 
 
 def unsealed(path: object, content: bytes, kind: str, purpose: str = "") -> pa.Table:
