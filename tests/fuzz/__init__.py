@@ -5,7 +5,7 @@ A case is a seed and a number. ``python -m tests.fuzz`` draws as many as there i
 
 =============== ====================================================================================
 `_trial`        one case: its calls, what counts as a refusal that is meant, its time and memory
-`_run`          many cases: three numbers for each group, and the first failures
+`_run`          many cases: four numbers for each group, and the first failures
 `_hostile`      arrays, labels, weights and parameters that nobody should give
 `_priors`       priors, sane and hostile
 `_estimators`   cases of the estimators: what they answer, and what must not change the answer

@@ -253,7 +253,8 @@ def case_fit(trial):
         called = pick(rng, ("sample_domain", "sample_domain", "groups", "subjects"))
         domains[called] = _domains(rng, label.size)
         if called == "subjects":
-            domains |= {"X_target_labeled": X[::-1], "y_target_labeled": y[::-1]}
+            turned = y if y is None or isinstance(y, int) else y[::-1]
+            domains |= {"X_target_labeled": X[::-1], "y_target_labeled": turned}
     fitted = trial.call(rule.fit, given, y, sample_weight=weight, **domains)
     trial.check(_same_bytes(kept, (given, y, weight)), "fit changed what it was given")
     if fitted is None:

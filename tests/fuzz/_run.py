@@ -1,4 +1,4 @@
-"""Many cases: for each group the number of calls, and the three numbers that must be zero."""
+"""Many cases: for each group the number of calls, and the four numbers that must be zero."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from tests.fuzz import _estimators, _files, _functions, _recordings
 from tests.fuzz._trial import (
+    FAULT,
     HANG,
     KINDS,
     MEMORY,
@@ -59,7 +60,7 @@ class Tally:
 
     @property
     def numbers(self):
-        """WrongError answers, raw errors and hangs."""
+        """Wrong answers, raw errors, hangs, and faults of the suite."""
         return tuple(self.failures[kind] for kind in KINDS)
 
 
@@ -82,7 +83,9 @@ def run_case(part, seed, number, folder=None):
         trial.failure = failure
         return group, trial, (_KINDS[type(failure)], str(failure))
     except Exception as fault:
-        raise RuntimeError(f"The suite itself failed in {part} {seed}:{number}, {group}") from fault
+        # The run goes on: one case of the suite must not cost all others.
+        trial.failure = fault
+        return group, trial, (FAULT, f"{type(fault).__name__}: {fault}")
     return group, trial, None
 
 
@@ -126,7 +129,7 @@ def run(
 
 
 def report(tallies):
-    """Text: three numbers for each group and for all, then the first failures."""
+    """Text: four numbers for each group and for all, then the first failures."""
     whole = sum(tallies.values(), Tally())
     lines = [
         f"{'':24}{'cases':>8}{'calls':>9}{'refused':>9}" + "".join(f"{kind:>15}" for kind in KINDS)

@@ -25,7 +25,8 @@ _MEANT = (ValueError, TypeError, KeyError, AttributeError, ImportError, OSError)
 #: Seconds of work after which a case hangs, and of waiting; and memory beyond what there is.
 BUSY, WAITING, MEMORY = 20.0, 180.0, 4 << 30
 
-WRONG, RAW, HANG = KINDS = ("wrong answers", "raw errors", "hangs")
+#: The last is a fault of the suite itself, which says nothing of the package.
+WRONG, RAW, HANG, FAULT = KINDS = ("wrong answers", "raw errors", "hangs", "suite faults")
 
 
 class WrongError(Exception):
