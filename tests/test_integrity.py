@@ -25,18 +25,22 @@ from click.testing import CliRunner
 
 from crossfade import (
     HierarchicalBlendClassifier,
+    Ledger,
+    LiveCalibration,
     MixturePrior,
     MulticlassPrior,
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
     TaskSet,
+    federation,
     load_model,
     read_tasks,
     save_model,
 )
 from crossfade import _files as files
 from crossfade.cli import main
+from crossfade.federation._masked import read_masked
 from crossfade.report import write_report
 from crossfade.report._findings import Findings
 from crossfade.study import CalibrationStudy, StudyResult
@@ -141,6 +145,59 @@ def a_model(n_classes):
     return make
 
 
+def a_session(name):
+    def make(folder):
+        tasks = draw_tasks(6)
+        prior = TaskPrior.from_tasks(tasks[:-1])
+        session = LiveCalibration(prior, folder=folder / "session", want=0.8)
+        for place in range(4):
+            session.add(np.asarray(tasks[-1].X)[place], tasks[-1].y[place])
+        session.close()
+
+        def read(path):
+            again = LiveCalibration.load(path.parent)
+            again.close()
+            windows = [(one.features.tolist(), one.label) for one in again.windows]
+            return windows, again.state(), again.prior
+
+        return folder / "session" / name, read
+
+    return make
+
+
+def a_ledger(folder):
+    pytest.importorskip("opendp")
+    prior = TaskPrior.from_tasks(draw_tasks(8), replay=False, feature_scale=[1.0, 1.0, 1.0])
+    prior.released(1.0, 1e-5, ledger=folder / "ledger.json")
+    return folder / "ledger.json", lambda path: (Ledger(path).releases, Ledger(path).budget)
+
+
+def an_agreement(folder):
+    pytest.importorskip("cryptography")
+    for name in "xyz":
+        federation.make_key(folder / name)
+    federation.write_scale(folder / "scale.csv", list("abc"), [1.0, 1.0, 1.0])
+    federation.agree(
+        [folder / f"{name}.pub" for name in "xyz"],
+        folder / "scale.csv",
+        classes=["rest", "math"],
+        out=folder / "agreement",
+    )
+    return folder / "agreement", lambda path: federation.Agreement.load(path).digest
+
+
+def a_masked_file(folder):
+    agreement, _ = an_agreement(folder)
+    agreed = federation.Agreement.load(agreement)
+    federation.mask(draw_tasks(8), agreement=agreement, key=folder / "x.key", out=folder / "masked")
+
+    def read(path):
+        site, words = read_masked(path, agreed)
+        return site.name, words.tolist()
+
+    return folder / "masked", read
+
+
 KINDS = {
     "table": a_table,
     "shard": a_shard,
@@ -150,6 +207,11 @@ KINDS = {
     "MulticlassPrior": a_prior(MulticlassPrior),
     "model": a_model(2),
     "model of many": a_model(3),
+    "session": a_session("session.json"),
+    "journal": a_session("windows.jsonl"),
+    "ledger": a_ledger,
+    "agreement": an_agreement,
+    "masked": a_masked_file,
 }
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 
@@ -383,12 +384,25 @@ def test_raw_windows_that_cannot_be_are_refused(prior, causal):
         LiveCalibration(prior, recipe.to_dict())
 
 
+def write_as_before(folder):
+    """Write the journal of a session as it was before it said what the session was begun with."""
+    check, lines = "", []
+    for line in (folder / "windows.jsonl").read_text().splitlines():
+        action = json.loads(line)
+        del action["check"]
+        text = check + json.dumps(action, separators=(",", ":"))
+        check = sha256(text.encode()).hexdigest()[:16]
+        lines.append(json.dumps(action | {"check": check}, separators=(",", ":")) + "\n")
+    (folder / "windows.jsonl").write_text("".join(lines))
+
+
 def test_a_session_from_before_recipes_loads(prior, newcomer, tmp_path):
     play(LiveCalibration(replace(prior, recipe=None), folder=tmp_path / "s"), newcomer, 2).close()
     path = tmp_path / "s" / "session.json"
     fields = json.loads(path.read_text())
     del fields["recipe"]
     path.write_text(json.dumps(fields))
+    write_as_before(tmp_path / "s")
     again = LiveCalibration.load(tmp_path / "s")
     assert again.recipe is None
     assert len(again.windows) == 4
@@ -588,6 +602,54 @@ def test_a_damaged_line_is_refused(prior, newcomer, tmp_path, line):
         LiveCalibration.load(tmp_path)
 
 
+@pytest.mark.parametrize("bit", range(8))
+def test_a_damaged_end_costs_no_window(prior, newcomer, tmp_path, bit):
+    live = play(LiveCalibration(prior, folder=tmp_path), newcomer, 3)
+    state = live.state()
+    live.close()
+    journal = tmp_path / "windows.jsonl"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1 << bit]))
+    again = LiveCalibration.load(tmp_path)
+    assert again.state() == state
+    again.close()
+    assert journal.read_bytes() == whole
+
+
+@pytest.mark.parametrize("name", ["windows.jsonl", "prior.npz", "session.json"])
+def test_files_of_another_session_are_refused(prior, people, newcomer, tmp_path, name):
+    other = TaskPrior.from_tasks(people[2:9])
+    play(LiveCalibration(prior, folder=tmp_path / "a"), newcomer, 3).close()
+    play(LiveCalibration(other, folder=tmp_path / "b", want=0.8), newcomer, 2).close()
+    (tmp_path / "a" / name).write_bytes((tmp_path / "b" / name).read_bytes())
+    message = r"Line 1 of .* is damaged, or of another session: it does not fit session\.json and"
+    with pytest.raises(ValueError, match=message):
+        LiveCalibration.load(tmp_path / "a")
+
+
+def test_a_journal_of_an_older_version_is_read(prior, newcomer, tmp_path):
+    live = play(LiveCalibration(prior, folder=tmp_path), newcomer, 3)
+    state = live.state()
+    live.close()
+    whole = (tmp_path / "windows.jsonl").read_bytes()
+    write_as_before(tmp_path)
+    assert (tmp_path / "windows.jsonl").read_bytes() != whole
+    again = LiveCalibration.load(tmp_path)
+    assert again.state() == state
+    again.add(newcomer.X[20], "rest")
+    again.close()
+    LiveCalibration.load(tmp_path).close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nodes of POSIX")
+def test_a_journal_that_is_a_pipe_is_refused(prior, tmp_path):
+    LiveCalibration(prior, folder=tmp_path).close()
+    (tmp_path / "windows.jsonl").unlink()
+    os.mkfifo(tmp_path / "windows.jsonl")
+    with pytest.raises(ValueError, match=r"windows\.jsonl is a pipe, and no journal\. Restore"):
+        LiveCalibration.load(tmp_path)
+
+
 class FullDisk:
     """A stream whose disk has room for so many more bytes."""
 
@@ -720,7 +782,8 @@ def test_a_journal_is_as_it_was_after_each_byte(tmp_path):
         journal.write({"do": "add", "number": number})
     journal.close()
     whole = path.read_bytes()
-    ends = np.flatnonzero(np.frombuffer(whole, np.uint8) == ord("\n")) + 1
+    # A line is complete before its end.
+    ends = np.flatnonzero(np.frombuffer(whole, np.uint8) == ord("\n"))
     for size in range(len(whole) + 1):
         path.write_bytes(whole[:size])
         again = Journal(path)

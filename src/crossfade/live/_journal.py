@@ -1,7 +1,8 @@
 """The journal of a session: one line for each action, on disk before the action counts.
 
-Lines are JSON with a running digest: each `check` is that of the line and of all lines before it.
-A line without its end was never acknowledged and is dropped; any other that does not fit is damage.
+Lines are JSON with a running digest: each `check` is that of the line, of all lines before it, and
+of what the session was begun with. A line that is not complete was never acknowledged and is
+dropped; any other that does not fit is damage, or of another session.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from crossfade._files import json_of, read_whole
+from crossfade._files import json_of, kind_of, read_whole
 
 if sys.platform != "win32":
     import fcntl
 
 #: Bytes of a journal, of more than a million windows.
 _LARGEST = 1 << 30
+#: Files beside the journal that a session is begun with.
+_BEGUN_WITH = ("session.json", "prior.npz")
 
 
 class Journal:
@@ -29,20 +32,27 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._spoilt = False  # whether the file may hold more than what was acknowledged
+        kind = kind_of(path) if path.exists() else None
+        if kind is not None:
+            raise ValueError(f"{path} is {kind}, and no journal. Restore the file from a copy.")
         self._stream = open(path, "ab", buffering=0)  # noqa: SIM115 - open as long as the session
         try:
             self._lock()
-            self.actions, self._check, self._size = _read(path)
-            self.torn = os.fstat(self._stream.fileno()).st_size > self._size
-            if self.torn:
+            self.actions, self._check, self._size, ended = _read(path)
+            left = os.fstat(self._stream.fileno()).st_size > self._size
+            self.torn = left and ended
+            if left:
                 self._stream.truncate(self._size)
+            if not ended:
+                self._size += self._stream.write(b"\n") or 0
+                os.fsync(self._stream.fileno())
         except BaseException:
             self.close()
             raise
 
     def write(self, action: dict[str, Any]) -> None:
         """Append an action; it is on disk when this returns, or the file is as it was before."""
-        check = _check_of(self._check, action)
+        check = _check_of(self._check or _begun_with(self.path.parent), action)
         line = _text({**action, "check": check}) + b"\n"
         try:
             self._mend()
@@ -91,25 +101,58 @@ class Journal:
             ) from reason
 
 
-def _read(path: Path) -> tuple[list[dict[str, Any]], str, int]:
-    """Actions, the digest of them all, and the bytes that they take."""
-    lines = read_whole(path, _LARGEST).split(b"\n")[:-1]
-    actions, check, size = [], "", 0
+def _read(path: Path) -> tuple[list[dict[str, Any]], str, int, bool]:
+    """Actions, the digest of them all, the bytes that they take, and whether the last has an end.
+
+    A last line that is complete counts, though its end is missing or was damaged.
+    """
+    *lines, last = read_whole(path, _LARGEST).split(b"\n")
+    actions: list[dict[str, Any]] = []
+    # A journal of an older version does not say what its session was begun with.
+    known, size = (_begun_with(path.parent), ""), 0
     for number, line in enumerate(lines, 1):
-        try:
-            action = json_of(line)
-            found = action.pop("check")
-        except (ValueError, KeyError, TypeError, AttributeError):
-            action, found = {}, None
-        check = _check_of(check, action)
-        if found != check:
-            raise ValueError(
-                f"Line {number} of {path} is damaged: it does not fit the lines before it. Restore "
-                f"the file from a copy, or keep its first {number - 1} lines alone."
-            )
-        actions.append(action)
-        size += len(line) + 1
-    return actions, check, size
+        found = _following(known, line)
+        if found is None:
+            raise ValueError(_damaged(path, number))
+        actions.append(found[0])
+        known, size = (found[1],) * 2, size + len(line) + 1
+    for line in (last, last[:-1]):
+        found = _following(known, line)
+        if found is not None:
+            return [*actions, found[0]], found[1], size + len(line), False
+    return actions, known[0] if actions else "", size, True
+
+
+def _following(known: tuple[str, ...], line: bytes) -> tuple[dict[str, Any], str] | None:
+    """Action of a line, and its check, if that follows from one of those before it."""
+    try:
+        action = json_of(line)
+        found = action.pop("check")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return (action, found) if found in [_check_of(one, action) for one in known] else None
+
+
+def _damaged(path: Path, number: int) -> str:
+    """What to say of a line that does not fit."""
+    if number == 1:
+        return (
+            f"Line 1 of {path} is damaged, or of another session: it does not fit "
+            f"{' and '.join(_BEGUN_WITH)} beside it. Restore the three files from a copy."
+        )
+    return (
+        f"Line {number} of {path} is damaged: it does not fit the lines before it. Restore the "
+        f"file from a copy, or keep its first {number - 1} lines alone."
+    )
+
+
+def _begun_with(folder: Path) -> str:
+    """Digest of the files that a session is begun with; empty where they are not there."""
+    paths = [folder / name for name in _BEGUN_WITH]
+    if not all(path.is_file() for path in paths):
+        return ""
+    each = (sha256(path.read_bytes()).hexdigest() for path in paths)
+    return sha256("".join(each).encode()).hexdigest()
 
 
 def _check_of(before: str, action: dict[str, Any]) -> str:
