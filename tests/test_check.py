@@ -442,6 +442,30 @@ def test_text_that_is_no_date_is_left_to_the_reader():
     assert check(frame) == []
 
 
+@pytest.mark.parametrize(
+    "date",
+    [
+        lambda number: 20240101 + 7 * (number % 4),
+        lambda number: 20240105,
+        lambda number: 1.7e12 + 864e5 * number,
+        lambda number: 1.7e12,
+    ],
+)
+def test_one_date_for_each_task_is_refused(date):
+    frame = table()
+    number = pd.Series(pd.factorize(frame["task"])[0], frame.index)
+    (found,) = check(frame.assign(day=number.map(date)))
+    assert (found.columns, found.refused) == (("day",), True)
+    assert found.kind in ("dates", "time")
+
+
+def test_a_large_constant_is_no_date():
+    (found,) = check(table().assign(x=1.7e12 + 0.5))
+    assert (found.kind, found.refused) == ("constant", False)
+    (found,) = check(table().assign(x=20241399))
+    assert (found.kind, found.refused) == ("constant", False)
+
+
 @pytest.mark.parametrize(("scale", "refused"), [(1.0, False), (1e3, True), (1e9, True)])
 def test_times_since_1970(scale, refused):
     frame = table(2, 8, design="mixed")
@@ -589,6 +613,23 @@ def test_a_drift_is_found_where_classes_come_in_blocks():
     assert (found.kind, found.columns, found.refused) == ("drift", ("warmth",), False)
     assert "in 8 of 8 tasks" in found.text
     assert check(drifting("mixed")) == []
+
+
+def with_drift(seed, n_tasks, n_windows, noise):
+    """A table with a drift of 1 over a recording, and noise of that deviation."""
+    frame = table(n_tasks, n_windows, 5, seed=seed)
+    drift = number_in_task(frame) / n_windows
+    return frame.assign(drift=drift + np.random.default_rng(seed).normal(0, noise, len(frame)))
+
+
+@pytest.mark.parametrize(
+    ("n_tasks", "n_windows", "noise"),
+    [(6, 24, 1 / 8), (8, 24, 1 / 6), (14, 40, 1 / 12), (14, 40, 1 / 6), (30, 40, 1 / 4)],
+)
+def test_a_drift_under_noise_is_found(n_tasks, n_windows, noise):
+    for seed in range(20):
+        found = check(with_drift(seed, n_tasks, n_windows, noise))
+        assert [(one.kind, one.columns) for one in found] == [("drift", ("drift",))]
 
 
 def test_levels_that_rise_one_after_another_are_no_drift():

@@ -45,8 +45,17 @@ _MOST = 0.6
 _BEST, _FAR, _FAR_ALONE = 3.5, (20.0, 60.0), (5.0, 8.0, 15.0, 40.0)
 #: Share of windows that the best feature of a few values gets wrong, and that a copy may.
 _BEST_WRONG, _COPY_WRONG = 0.08, 0.02
-#: Rank correlation of a mere drift with time: overall, and within classes.
-_DRIFTS, _DRIFTS_WITHIN = 0.95, 0.7
+#: Rank correlations of a mere drift with time, overall and within classes, and how often a random
+#: walk of 4 windows or more, and of 12 or more, has both with the same sign (from simulations; of
+#: the last a half is the bound, since signs are random).
+_DRIFTS = (
+    (0.95, 0.7, 0.065, 0.03),
+    (0.8, 0.5, 0.15, 0.12),
+    (0.7, 0.3, 0.2, 0.2),
+    (0.2, 0.1, 0.5, 0.5),
+)
+#: How many times steeper a mere drift may be between classes than within them, or less steep.
+_STEEPER = 2.0
 
 _NO_NAME = re.compile(r"|unnamed: \d+(_level_\d+)?|__index_level_\d+__|\.{2,3}\d+")
 _INDEX_NAME = re.compile(r"index|level_\d|idx|(row|line)[ _.-]?(id|idx|index|names?|no|nr|number)?")
@@ -210,7 +219,7 @@ def look_at(
     if not len(some):
         return None, None
     numbers = _Column(name.strip().lower(), values, rows, some, tests)
-    detectors = (_unnamed, _constant, _epoch, _counts, _shuffled, _copies, _clock, _drifts)
+    detectors = (_unnamed, _epoch, _constant, _counts, _shuffled, _copies, _clock, _drifts)
     return next(filter(None, (detect(numbers) for detect in detectors)), None), values
 
 
@@ -254,11 +263,13 @@ def _epoch(column: _Column) -> Stray | None:
     """Times since 1970, which have ten digits in seconds, or days such as 20260131."""
     low, high = (float(end(column.values)) for end in (np.nanmin, np.nanmax))
     units = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
+    if low == high and not column.whole:
+        return None
     for unit, scale in units.items():
         if 1e9 * scale <= low and high <= min(2.2e9 * scale, 1.5 * low):
             # Raw counts of a sensor may have ten digits, but not more.
             return replace(_EPOCH.of(unit), refused=scale > 1.0)
-    if 19_000_101 <= low < high <= 21_001_231 and column.whole:
+    if 19_000_101 <= low <= high <= 21_001_231 and column.whole:
         x = column.at(column.some)
         month, day = x // 100 % 100, x % 100
         if ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all():
@@ -367,7 +378,11 @@ def _clock(column: _Column) -> Stray | None:
 
 
 def _drifts(column: _Column) -> Stray | None:
-    """Rank correlation with time near one, within classes too, where classes come in blocks."""
+    """A trend with time within the classes, which alone explains how they differ.
+
+    It has the same sign in most tasks, where classes come in blocks; people whose signals walk at
+    random have both signs. A feature that differs between the classes is steeper between them.
+    """
     rows = column.some.labelled
     if not len(rows):
         return None
@@ -379,13 +394,21 @@ def _drifts(column: _Column) -> Stray | None:
     if not in_blocks.all():
         rows = rows.take(in_blocks[rows.number])
     time, rank = np.arange(len(rows), dtype=np.float64), _ranks(column.at(rows), rows)
-    overall = _correlation(rank, time, rows.number, rows.number)
+    overall = _Trend.of(rank, time, rows.number, rows.number)
     order = rows.class_order
-    within = _correlation(rank[order], time[order], rows.number[order], rows.classes.number)
-    hits = (np.abs(overall) >= _DRIFTS) & (within * np.sign(overall) >= _DRIFTS_WITHIN)
-    # So often does a random walk, from simulations.
-    chance = np.where(rows.size < 12, 0.13, 0.06)
-    return _DRIFT.of(hits.sum(), hits.size) if _in_most(hits, chance, column.tests) else None
+    within = _Trend.of(rank[order], time[order], rows.number[order], rows.classes.number)
+    up = np.sign(np.median(within.correlation))
+    between = (overall.product - within.product) / np.maximum(overall.time - within.time, 1e-9)
+    steeper = np.median(up * between) / max(np.median(up * within.slope), 1e-9)
+    if not 1.0 / _STEEPER <= steeper <= _STEEPER:
+        return None
+    for least, least_within, *chances in _DRIFTS:
+        hits = (up * overall.correlation >= least) & (up * within.correlation >= least_within)
+        chance = np.where(rows.size < 12, *chances)
+        # Either sign would do.
+        if _in_most(hits, chance, 2 * len(_DRIFTS) * column.tests):
+            return _DRIFT.of(hits.sum(), hits.size)
+    return None
 
 
 def _ranks(x: Numbers, rows: Windows) -> Numbers:
@@ -399,12 +422,29 @@ def _ranks(x: Numbers, rows: Windows) -> Numbers:
     return rank
 
 
-def _correlation(a: Numbers, b: Numbers, task: Places, part: Places) -> Numbers:
-    """Correlation around the means of parts, of shape (n_tasks,)."""
-    size = np.bincount(part)
-    a, b = (one - (np.bincount(part, one) / size)[part] for one in (a, b))
-    both, aa, bb = (np.bincount(task, one) for one in (a * b, a * a, b * b))
-    return np.asarray(both / np.sqrt(np.maximum(aa * bb, np.finfo(float).tiny)))
+@dataclass(frozen=True)
+class _Trend:
+    """How ranks go with time, of shape (n_tasks,): sums of products, and of squares of both."""
+
+    product: Numbers
+    time: Numbers
+    rank: Numbers
+
+    @classmethod
+    def of(cls, rank: Numbers, time: Numbers, task: Places, part: Places) -> _Trend:
+        """Trend around the means of parts."""
+        size = np.bincount(part)
+        a, b = (one - (np.bincount(part, one) / size)[part] for one in (rank, time))
+        return cls(*(np.bincount(task, one) for one in (a * b, b * b, a * a)))
+
+    @property
+    def correlation(self) -> Numbers:
+        squares = np.maximum(self.rank * self.time, np.finfo(float).tiny)
+        return np.asarray(self.product / np.sqrt(squares))
+
+    @property
+    def slope(self) -> Numbers:
+        return np.asarray(self.product / np.maximum(self.time, np.finfo(float).tiny))
 
 
 def _in_most(hits: Flags, chance: Numbers, tests: int) -> bool:
