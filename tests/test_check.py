@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy.signal import lfilter
 
-from crossfade import load_mental_math, read_eegmat
+from crossfade import TaskSet, load_mental_math, read_eegmat
+from crossfade.exceptions import TableWarning
 from crossfade.tasks._check import check_frame
 
 RESERVED = ("task", "label", "group", "start")
@@ -724,6 +725,72 @@ def test_windows_that_start_too_soon(shuffled):
     frame = frame.sample(frac=1, random_state=0) if shuffled else frame
     (found,) = check(frame)
     assert "start sooner after the one before than the usual 2.5 s" in found.text
+
+
+def twice(frame):
+    return pd.concat([frame, frame.assign(start=frame["start"] + 1.25)], ignore_index=True)
+
+
+def at_random(frame):
+    rng = np.random.default_rng(0)
+    start = frame.groupby("task")["start"].transform(lambda x: np.sort(rng.uniform(0, 60, len(x))))
+    return frame.assign(start=start)
+
+
+def third_moved(frame):
+    return frame.assign(start=frame["start"] - (number_in_task(frame) % 3 == 0))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda frame: frame.assign(start=1.0 * number_in_task(frame)), twice, at_random, third_moved],
+)
+def test_a_recipe_tells_how_long_windows_are(change):
+    frame = load_mental_math()[:10].to_frame()
+    attributes = frame.attrs
+    frame = change(frame)
+    frame[features_of(frame)] += np.random.default_rng(0).normal(0, 0.01, (len(frame), 9))
+    frame.attrs = attributes
+    (found,) = check(frame)
+    assert (found.kind, found.columns, found.refused) == ("overlap", ("start",), False)
+    assert "windows of 2.5 s start before the one before them, of the same task and" in found.text
+
+
+def test_a_recipe_tells_that_windows_overlap():
+    frame = load_mental_math()[:10].to_frame().drop(columns="start")
+    frame.attrs["recipe"] = frame.attrs["recipe"] | {"overlap": 0.5}
+    (found,) = check(frame)
+    assert found.text.startswith("Windows of 2.5 s overlap by 0.5 s, as their recipe says: windows")
+
+
+@pytest.mark.parametrize("name", ["end", "Stop", "window_end_s", "duration"])
+def test_a_column_tells_how_long_windows_are(name):
+    frame = table()
+    frame["start"] = 1.0 * number_in_task(frame)
+    frame[name] = 2.0 if name == "duration" else frame["start"] + 2.0
+    with pytest.warns(TableWarning, match="windows of 2 s start before the one before them"):
+        TaskSet.from_frame(frame, drop=[name])
+    frame[name] = 1.0 if name == "duration" else frame["start"] + 1.0
+    TaskSet.from_frame(frame, drop=[name])
+    # Ends of blocks, and how long something took.
+    frame[name] = np.random.default_rng(0).uniform(100.0, 200.0, len(frame))
+    TaskSet.from_frame(frame, drop=[name])
+
+
+def test_windows_that_were_moved_are_found_without_their_length():
+    frame = table(n_windows=40)
+    frame["start"] = 2.5 * number_in_task(frame)
+    (found,) = check(third_moved(frame))
+    assert "windows start sooner after the one before than the usual 2.5 s" in found.text
+
+
+@pytest.mark.parametrize("intervals", [(1.5, 2.0, 2.5), (1.0, 3.0), (2.0, 3.0, 4.0), (2.5, 5.0)])
+def test_events_may_come_at_several_intervals(intervals):
+    for seed in range(20):
+        frame = table(12, 40, seed=seed)
+        frame["start"] = np.random.default_rng(seed).choice(intervals, len(frame))
+        frame["start"] = frame.groupby("task")["start"].cumsum()
+        assert check(frame) == []
 
 
 def test_windows_of_recordings_and_events_are_fine():

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossfade.tasks._columns import WINDOW
+from crossfade.tasks._recipe import Recipe
 from crossfade.tasks._strays import (
     CONSTANT,
     EMPTY,
@@ -24,7 +26,7 @@ from crossfade.tasks._strays import (
     Stray,
     look_at,
 )
-from crossfade.tasks._windows import Numbers, Windows, numbers_of
+from crossfade.tasks._windows import Flags, Numbers, Windows, numbers_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -360,45 +362,100 @@ def _digits(x: Numbers) -> float:
 
 
 def _overlap(frame: pd.DataFrame, start: Numbers | None, rows: Windows) -> Iterator[Finding]:
-    """Windows of a task and class that begin together, or sooner than windows usually do.
+    """Windows of a task and class that begin together, before the end of another, or too soon.
 
-    The table does not say how long windows are: that all of them overlap alike cannot be seen.
+    Where nothing says how long windows are, only those are found that begin sooner than usual.
     """
-    if start is None:
-        return
-    rows = rows.classes
+    recipe, length = _recipe_of(frame), frame.attrs.get(WINDOW)
+    if recipe is not None:
+        length = recipe.window
+    text = None
+    if recipe is not None and recipe.overlap > 0.0:
+        text = f"Windows of {length:g} s overlap by {recipe.overlap:g} s, as their recipe says"
+    elif start is not None:
+        text = _too_soon(frame, start, rows.classes, length)
+    if text is not None:
+        yield Finding(
+            "overlap",
+            ("start",) if start is not None else (),
+            f"{text}: windows that overlap make tests look better than they are.",
+            "Cut windows that do not overlap, or keep one of each that do.",
+            False,
+        )
+
+
+def _recipe_of(frame: pd.DataFrame) -> Recipe | None:
+    """How the features were made, if the table says it; the reader refuses what is none."""
+    try:
+        return Recipe.from_dict(frame.attrs["recipe"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _too_soon(
+    frame: pd.DataFrame, start: Numbers, rows: Windows, length: float | None
+) -> str | None:
+    """How many windows begin too soon, in words; `rows` are those of a task and class together."""
+    by_time = rows.take(np.lexsort((start[rows.place], rows.task)))
     inside = np.diff(rows.task) == 0
-    step = np.diff(start[rows.place])
+    step, step_by_time = (np.diff(start[one.place]) for one in (rows, by_time))
     if (step[inside] < 0.0).sum() > 0.2 * inside.sum():
         # Rows were shuffled. Otherwise time falls where the next recording begins.
-        rows = rows.take(np.lexsort((start[rows.place], rows.task)))
-        step = np.diff(start[rows.place])
+        rows, step = by_time, step_by_time
     together = inside & (step == 0.0)
-    forward = inside & (step > 0.0)
-    steps, counts = np.unique(step[forward].round(6), return_counts=True)
-    usual, often = (steps[counts.argmax()], counts.max()) if counts.size else (0.0, 0)
-    # The last window of a recording may have been moved back to end with it.
-    goes_on = np.append(forward[1:] & (step[1:] < 1.99 * usual), False)
-    short = step[forward & goes_on & (step < 0.99 * usual)]
-    # Half a step or a third: windows in between were left out, or belong to another class.
-    early = int((np.abs(usual / short - np.round(usual / short)) > 0.01).sum())
     if together.any():
         place = rows.place[together.argmax()]
-        text = (
+        return (
             f"{together.sum()} windows start when another of the same task and class does (the "
             f"first at {start[place]:g} s in task {str(frame['task'].iloc[place])!r})"
         )
-    elif often >= forward.sum() / 2 and early >= max(3.0, 0.1 * forward.sum()):
-        text = (
-            f"{early} of {forward.sum()} windows start sooner after the one before than the usual "
-            f"{usual:g} s"
-        )
+    forward = inside & (step > 0.0)
+    n_steps = int(forward.sum())
+    if length is not None:
+        early = (forward & (step < 0.99 * length) & _goes_on(forward, step, length)).sum()
+        # Recordings of one task that begin anew have the same starts, or share few.
+        among = (inside & (step_by_time > 0.0) & (step_by_time < 0.99 * length)).sum()
+        if early >= max(3.0, 0.02 * n_steps) or among >= max(3.0, 0.5 * inside.sum()):
+            return (
+                f"{max(early, among)} windows of {length:g} s start before the one before them, of "
+                "the same task and class, has ended"
+            )
+        return None
+    steps, counts = np.unique(step[forward].round(6), return_counts=True)
+    if not counts.size:
+        return None
+    usual = float(steps[counts.argmax()])
+    if counts.max() < n_steps / 2 and counts[counts >= 0.1 * n_steps].sum() >= 0.8 * n_steps:
+        usual = float(np.median(step[forward]).round(6))
+        moved = True
+    elif counts.max() >= n_steps / 2:
+        moved = False
     else:
-        return
-    yield Finding(
-        "overlap",
-        ("start",),
-        f"{text}: windows that overlap make tests look better than they are.",
-        "Cut windows that do not overlap, or keep one of each that do.",
-        False,
+        return None
+    short = forward & _goes_on(forward, step, usual) & (step < 0.99 * usual)
+    # Half a step or a third: windows in between were left out, or belong to another class.
+    short[short] = ~_is_whole(usual / step[short])
+    if moved:
+        # Events may well come at several intervals; a window that was moved makes one of its two
+        # steps as much longer as the other is shorter.
+        pair = np.append(
+            _is_whole((step[1:] + step[:-1]) / usual) & forward[1:] & forward[:-1], False
+        )
+        made_up = pair | np.append(False, pair[:-1])
+        if (short & made_up).sum() < 0.8 * short.sum():
+            return None
+    if short.sum() < max(3.0, 0.1 * n_steps):
+        return None
+    return (
+        f"{short.sum()} of {n_steps} windows start sooner after the one before than the usual "
+        f"{usual:g} s"
     )
+
+
+def _goes_on(forward: Flags, step: Numbers, usual: float) -> Flags:
+    """Steps with another behind them: a last window may be moved back to end with the rest."""
+    return np.append(forward[1:] & (step[1:] < 1.99 * usual), False)
+
+
+def _is_whole(number: Numbers) -> Flags:
+    return np.asarray(np.abs(number - np.round(number)) <= 0.01)

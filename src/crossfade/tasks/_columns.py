@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from crossfade.tasks._windows import numbers_of
+
 if TYPE_CHECKING:
     import pandas as pd
 
 #: Columns that are not features.
 RESERVED = ("task", "label", "group", "start")
+#: Attribute of a frame whose table says how long windows are, in seconds.
+WINDOW = "window_seconds"
+_END = re.compile(r"(window|win)?[ _.-]?(end|stop)[ _.-]?(time)?[ _.-]?(s|sec|secs|seconds)?", re.I)
+_LENGTH = re.compile(r"(window|win)?[ _.-]?duration[ _.-]?(s|sec|secs|seconds)?", re.I)
 
 
 class Table(NamedTuple):
@@ -85,6 +94,9 @@ class Columns:
         made = frame[features].copy(deep=False)
         for kind, given in reversed(found.items()):
             made.insert(0, kind, _joined(frame, given))
+        length = _window_of(frame, found["start"][0]) if "start" in found else None
+        if length is not None:
+            made.attrs[WINDOW] = length
         called = {kind: "/".join(given) for kind, given in found.items()}
         return table._replace(frame=made, features=tuple(features), called=called)
 
@@ -130,6 +142,22 @@ def _joined(frame: pd.DataFrame, given: tuple[str, ...]) -> Any:
     for name in given[1:]:
         joined = joined + "/" + frame[name].astype(str)
     return joined.where(frame[list(given)].notna().all(axis=1), None)
+
+
+def _window_of(frame: pd.DataFrame, start: str) -> float | None:
+    """Length of the windows in seconds, if a column tells where they end, or how long they are."""
+    begin = numbers_of(frame[start])
+    for name in frame.columns:
+        is_end = _END.fullmatch(name) is not None
+        values = numbers_of(frame[name]) if is_end or _LENGTH.fullmatch(name) else None
+        if begin is None or values is None:
+            continue
+        length = values - begin if is_end else values
+        usual = float(np.median(length))
+        # Numbers that differ are something else: the end of a block, or how long a blink took.
+        if usual > 0.0 and (np.abs(length - usual) <= 0.01 * usual).all():
+            return usual
+    return None
 
 
 def _matching(given: str | Sequence[str], names: list[str], option: str, where: str) -> set[str]:

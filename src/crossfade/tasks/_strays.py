@@ -435,7 +435,8 @@ class _Trend:
         """Trend around the means of parts."""
         size = np.bincount(part)
         a, b = (one - (np.bincount(part, one) / size)[part] for one in (rank, time))
-        return cls(*(np.bincount(task, one) for one in (a * b, b * b, a * a)))
+        sums = (np.bincount(task, one) for one in (a * b, b * b, a * a))
+        return cls(*(one.astype(np.float64) for one in sums))
 
     @property
     def correlation(self) -> Numbers:
