@@ -24,7 +24,7 @@ from crossfade import (
     save_model,
 )
 from crossfade.cli import main
-from crossfade.exceptions import PriorMismatchError
+from crossfade.exceptions import PriorMismatchError, TableWarning
 
 
 @pytest.fixture
@@ -375,9 +375,9 @@ def test_a_comma_at_the_end_of_every_line_is_an_empty_column(tmp_path):
     ("given", "message"),
     [
         ({"group": None}, "group must be the name of a column; got None"),
-        ({"task": 0}, "task must be the name of a column, or a list of them; got 0"),
+        ({"task": 0.5}, r"task must be the name of a column, or a list of them; got 0\.5"),
         ({"drop": None}, "drop must be the name of a column, or a list of them; got None"),
-        ({"columns": [1]}, r"columns must be the name of a column, or a list of them; got \[1\]"),
+        ({"columns": [None]}, r"columns must be the name of a column, or a .* got \[None\]"),
     ],
 )
 def test_names_of_columns_are_text(lab, given, message):
@@ -391,3 +391,46 @@ def test_warnings_point_to_the_caller():
     with pytest.warns(UserWarning, match="were dropped") as caught:
         TaskSet.from_arrays(X, [0, 1] * 3, [0] * 6)
     assert caught[0].filename == __file__
+
+
+# -- names that are numbers, arrays, an index in a file --------------------------------------------
+
+
+def test_columns_may_be_called_by_numbers():
+    frame = load_mental_math()[:3].to_frame()
+    frame.columns = ["task", "label", "start", *range(9)]
+    assert TaskSet.from_frame(frame, columns=[0, 1]).feature_names == ("0", "1")
+    assert TaskSet.from_frame(frame, drop=[0, np.int64(3)]).feature_names == tuple("1245678")
+    frame.columns = range(12)
+    tasks = TaskSet.from_frame(frame, task=0, label=1, start=2, columns=5)
+    assert (len(tasks), tasks.feature_names) == (3, ("5",))
+    with pytest.raises(TypeError, match="columns must be the name of a column"):
+        TaskSet.from_frame(frame, task=0, label=1, columns=[True])
+
+
+def test_columns_of_arrays_can_be_left_out_or_kept():
+    frame = load_mental_math()[:6].to_frame()
+    X = np.column_stack([frame["Fz_theta"], frame.groupby("task").cumcount()])
+    people = frame["label"], frame["task"]
+    with pytest.raises(ValueError, match=r"Column 'x1' counts .* \(drop=\['x1'\]\)"):
+        TaskSet.from_arrays(X, *people)
+    assert TaskSet.from_arrays(X, *people, drop="x1").feature_names == ("x0",)
+    with pytest.warns(TableWarning, match="'x1' counts"):
+        assert len(TaskSet.from_arrays(X, *people, columns=["x0", "x1"])) == 6
+
+
+@pytest.mark.parametrize("index", ["task", ["task", "label"]])
+def test_a_named_index_in_a_file_is_a_column(index, tmp_path):
+    pytest.importorskip("pyarrow")
+    tasks = load_mental_math()[:3]
+    tasks.to_frame().set_index(index).to_parquet(tmp_path / "t.parquet")
+    found = read_tasks(tmp_path / "t.parquet")
+    assert [task.name for task in found] == [task.name for task in tasks]
+    assert found.feature_names == tasks.feature_names
+    assert found.class_names == tasks.class_names
+
+
+def test_dates_as_text_are_refused_once_though_they_are_named():
+    frame = load_mental_math()[:3].to_frame().assign(day="2024-01-05")
+    with pytest.raises(ValueError, match=r"'day' holds dates .* \(drop=\['day'\]\)\.$"):
+        TaskSet.from_frame(frame, columns=["day", "Fz_theta"])

@@ -75,7 +75,9 @@ def test_what_may_mislead_is_said_first_and_heads_the_report(run, frame):
     ):
         assert text in head
         assert text not in rest
-    assert found.stderr.index("Note: t.csv: Column 'session'") < found.stderr.index("Column 'code'")
+    assert found.stderr.index("Warning: t.csv: Column 'session'") < found.stderr.index(
+        "Column 'code'"
+    )
     frame.to_csv("clean.csv", index=False)
     run("study", "clean.csv", "-o", "c", *STUDY)
     assert "may mislead" not in Path("c/report.html").read_text("utf-8")

@@ -13,7 +13,7 @@ from crossfade._version import __version__
 _COMMANDS = {
     "demo": ("_demo", "Run the paper's Mental Math study on data that come with Crossfade."),
     "features": ("_features", "Turn EEG or ECG recordings into a table of tasks."),
-    "tasks": ("_tasks", "Show what a table of tasks holds."),
+    "tasks": ("_tasks", "Check a table of tasks, or show what it holds."),
     "prior": ("_prior", "Build, show, merge, check and release priors."),
     "calibrate": ("_calibrate", "Blend a prior with one person's first labelled windows."),
     "predict": ("_calibrate", "Label new windows with a calibrated model."),

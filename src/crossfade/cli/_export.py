@@ -16,8 +16,8 @@ from crossfade.cli._output import plain_messages
     "-o",
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write: .h (C99), .onnx, or .schema.json (how to read the model file). The model "
-    "card on standard output by default.",
+    help="File to write: .h (C99), .onnx, or .schema.json (how to read the model file). The ending "
+    "decides the format, so - does not work here. The model card on standard output by default.",
 )
 def export(model: Path, out: Path | None) -> None:
     """Write the model in MODEL for a device, or print its card.

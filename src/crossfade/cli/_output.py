@@ -53,6 +53,8 @@ def write_out(out: Path, content: bytes) -> None:
 
 def say(out: Path | None, text: str) -> None:
     """Say something beside a file: on standard error, where that is on standard output."""
+    if is_stdout(out):
+        text = text.replace("Written: -", "Written to standard output.")
     click.echo(text, err=is_stdout(out))
 
 
@@ -78,7 +80,7 @@ def narrow_table(title: str) -> Table:
 
 @contextmanager
 def plain_messages() -> Iterator[None]:
-    """Turn what goes wrong into a message, and warnings into notes on standard error."""
+    """Turn what goes wrong into a message, and warnings into lines on standard error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
@@ -93,9 +95,10 @@ def said_so_far(caught: list[warnings.WarningMessage]) -> list[str]:
     """Say every warning once, and forget them; return those about a table."""
     messages = {str(one.message): one.category for one in caught}
     caught.clear()
+    tables = [text for text, kind in messages.items() if kind.__name__ == "TableWarning"]
     for message in messages:
-        click.echo(f"Note: {message}", err=True)
-    return [text for text, kind in messages.items() if kind.__name__ == "TableWarning"]
+        click.echo(f"{'Warning' if message in tables else 'Note'}: {message}", err=True)
+    return tables
 
 
 @contextmanager
@@ -198,9 +201,8 @@ class _Log:
 
 
 def _cannot_write(out: Path, reason: OSError) -> click.ClickException:
-    return click.ClickException(
-        f"Cannot write to {out}: {reason.strerror or reason}. Choose another folder with --out."
-    )
+    why = (reason.strerror or str(reason)).rstrip(".")
+    return click.ClickException(f"Cannot write to {out}: {why}. Choose another folder with --out.")
 
 
 def write_results(

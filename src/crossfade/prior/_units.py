@@ -134,14 +134,16 @@ class Units:
             if typical:
                 factor = np.sqrt(np.median(ratio))
                 found.append(
-                    f"The features vary about {factor:.3g} times as much as in the prior. Check "
-                    "their units."
+                    f"The features vary about {_number(factor)} times as much as in the prior. "
+                    "Check their units."
                 )
                 return found
             for one in single:
-                far[one] = f"varies {np.sqrt(ratio[one]):.3g} times as much as in the prior"
+                far[one] = f"varies {_number(np.sqrt(ratio[one]))} times as much as in the prior"
         for one, away in self._away(moments.means if seen.all() else moments.means[seen]):
-            far.setdefault(one, f"lies {away:.3g} deviations from where the prior's people have it")
+            far.setdefault(
+                one, f"lies {_number(away)} deviations from where the prior's people have it"
+            )
         for one in sorted(far):
             name = repr(names[one]) if names is not None else str(one)
             found.append(f"Feature {name} {far[one]}. Check its units.")
@@ -243,6 +245,12 @@ def _place(means: ClassMeans, scale: Array) -> tuple[tuple[Array, Array] | None,
     return (centre * scale, precision), gap
 
 
+def _number(value: float) -> str:
+    """Two digits of a number, as people write it: 1,200 for 1234.5."""
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:,.0f}" if 100.0 <= rounded < 1e9 else f"{rounded:g}"
+
+
 def _is_centred(moments: ClassMoments) -> bool:
     """Whether every feature has mean zero over these very windows, to rounding."""
     counts, means = moments.counts, moments.means
@@ -291,15 +299,14 @@ def warn_of_units(prior: Prior, reasons: Sequence[str], stacklevel: int) -> None
     """Say that windows cannot be in the units of a prior, and what to do."""
     more = f" And {len(reasons) - _NAMED} features more." if len(reasons) > _NAMED else ""
     remedy = (
-        "Give them in the units that the prior was built from. If features are to be scaled or "
-        "transformed first, build the prior with TaskPrior.from_tasks(tasks, transform=pipeline), "
-        "which fits the transformer on the crowd and lets the blend apply it."
+        "Leave them as they were in the tasks of the prior; if they are to be scaled first, build "
+        "it with TaskPrior.from_tasks(tasks, transform=pipeline)."
     )
     if prior.transform is not None:
         remedy = "The prior's own transform is applied to them: give them as they are before it."
     warnings.warn(
-        f"These windows are not in the units of the prior. {' '.join(reasons[:_NAMED])}{more} The "
-        f"crowd's directions and means say nothing about them. {remedy}",
+        f"These windows are not in the units of the prior. {remedy} {' '.join(reasons[:_NAMED])}"
+        f"{more} The crowd's directions and means say nothing about them.",
         UnitsWarning,
         stacklevel=stacklevel,
     )

@@ -128,7 +128,8 @@ class Record:
                 f"There is no study in {folder}: it has no study.json."
             ) from None
         except (ValueError, AttributeError) as reason:
-            raise ValueError(f"{path} is not the plan of a study: {reason}.") from reason
+            why = str(reason).rstrip(".")
+            raise ValueError(f"{path} is not the plan of a study: {why}.") from reason
         checksum = content.pop("sha256", None)
         if not is_intact(content, checksum, in_order=True):
             how = "has no checksum: an older Crossfade wrote it, or it was altered"

@@ -115,8 +115,9 @@ def _stray_columns(strays: Mapping[str, Stray], named: Collection[str]) -> Itera
     for name, stray in strays.items():
         alike.setdefault((stray, name in named), []).append(name)
     for (stray, chosen), names in alike.items():
-        refused = stray.refused and not chosen
-        keep = ", or name [it|them] in --columns to keep [it|them]" if refused else ""
+        # What does not become a number by being named cannot be kept.
+        refused = stray.refused and not (chosen and "{keep}" in stray.remedy)
+        keep = "" if chosen else ", or name [it|them] in --columns to keep [it|them]"
         remedy = _for(len(names), stray.remedy.replace("{keep}", keep))
         yield Finding(
             stray.kind,

@@ -56,6 +56,15 @@ class Columns:
     drop: str | Sequence[str] = ()
     columns: str | Sequence[str] | None = None
 
+    def __post_init__(self) -> None:
+        # Columns of a frame may have numbers for names, and are called by them.
+        for kind in (*RESERVED, "drop", "columns"):
+            given = getattr(self, kind)
+            if isinstance(given, Sequence) and not isinstance(given, str):
+                object.__setattr__(self, kind, [_called(one) for one in given])
+            else:
+                object.__setattr__(self, kind, _called(given))
+
     @property
     def text(self) -> tuple[str, ...]:
         """Columns that are text, whatever stands there."""
@@ -132,6 +141,12 @@ def refuse_twice(names: Sequence[str], where: str) -> None:
 
 def _listed(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _called(name: Any) -> Any:
+    """Text of a name that is a whole number."""
+    whole = isinstance(name, (int, np.integer)) and not isinstance(name, bool)
+    return str(name) if whole else name
 
 
 def _joined(frame: pd.DataFrame, given: tuple[str, ...]) -> Any:

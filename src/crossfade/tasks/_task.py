@@ -233,6 +233,8 @@ class TaskSet(Sequence[Task]):
         groups: ArrayLike,
         *,
         feature_names: Sequence[str] | None = None,
+        drop: str | Sequence[str] = (),
+        columns: str | Sequence[str] | None = None,
         missing: str = "drop",
     ) -> TaskSet:
         """Tasks of arrays as scikit-learn's cross-validators take them: one task for each group.
@@ -246,7 +248,11 @@ class TaskSet(Sequence[Task]):
         groups : array-like of shape (n_samples,)
             The person of each row.
         feature_names : sequence of str or None, default=None
-            Names of the features.
+            Names of the features; without any they are x0, x1, ...
+        drop : str or sequence of str, default=()
+            Columns of `X` that are no features, by name or pattern.
+        columns : str, sequence of str or None, default=None
+            Columns of `X` that are features, by name or pattern; None is all others.
         missing : {"drop", "error"}, default="drop"
             What to do with rows in which a feature is missing (NaN, or masked).
 
@@ -261,11 +267,11 @@ class TaskSet(Sequence[Task]):
         >>> TaskSet.from_arrays([[0.4], [0.6], [0.3], [0.5]], [0, 1, 0, 1], groups=[1, 1, 2, 2])
         TaskSet(n_tasks=2, n_features=1)
         """
-        from crossfade.tasks._columns import Table
+        from crossfade.tasks._columns import Columns, Table
         from crossfade.tasks._table import frame_of_arrays, tasks_of
 
         table = Table(frame_of_arrays(X, y, groups, feature_names), "the table", 0)
-        return cls(tasks_of(table, missing))
+        return cls(tasks_of(table, missing, Columns(drop=drop, columns=columns)))
 
     def to_frame(self) -> pd.DataFrame:
         """Table with one row for each window, as :meth:`from_frame` takes it."""
