@@ -633,6 +633,12 @@ def test_a_drift_under_noise_is_found(n_tasks, n_windows, noise):
         assert [(one.kind, one.columns) for one in found] == [("drift", ("drift",))]
 
 
+def test_the_limit_of_drifts_that_are_found():
+    for n_tasks, low, high in ((14, 10, 19), (6, 0, 0)):
+        found = sum(bool(check(with_drift(seed, n_tasks, 40, 1 / 4))) for seed in range(20))
+        assert low <= found <= high
+
+
 def test_levels_that_rise_one_after_another_are_no_drift():
     assert check(table(n_windows=30, n_classes=5, gap=2.5)) == []
 

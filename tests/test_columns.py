@@ -348,8 +348,8 @@ def test_names_of_a_prior_that_are_none(names):
     [
         (b"task,label,x\na,0,1.0,\na,1,2.0,\n", "its rows have more fields than its header; give"),
         (b"task,label,x\n1,a,0,1.0\n2,a,1,2.0\n", "its rows have more fields than its header"),
-        ("task,label,é\na,0,1\n".encode("latin-1"), "no text in UTF-8; save it as CSV in UTF-8"),
-        ("task,label,x\na,0,1\n".encode("utf-16"), "no text in UTF-8"),
+        ("task,label,é\na,0,1\n".encode("latin-1"), "is not UTF-8 text; save it as CSV in UTF-8"),
+        ("task,label,x\na,0,1\n".encode("utf-16"), "is not UTF-8 text"),
         (b'task,label,x\na,0,"0,5"\na,1,"0,7"\n', "'0,5' is not a number. It has a decimal comma"),
         (b"task,label,x y\na,0,b\na,1,c\n", r"--drop 'x y' \(drop=\['x y'\]\)"),
         (b"task,label,x\na,,1\na,1,2\n", "row 2, column 'label' is empty. Fill it, or remove"),

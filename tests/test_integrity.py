@@ -855,4 +855,4 @@ if __name__ == "__main__":
             found = flip_bits(kind, Path(folder), int(sys.argv[1]))
         print(kind, dict(found), flush=True)
         total += found
-    print("all", total.total(), "believed", total["believed"])
+    print("all", total.total(), dict(total), "believed", total["believed"])

@@ -180,7 +180,9 @@ def test_parquet_carries_the_recipe_and_csv_does_not(tasks, tmp_path):
 def test_a_table_with_a_damaged_recipe_is_refused(tasks):
     frame = tasks.to_frame()
     frame.attrs["recipe"]["sfreq"] = -1
-    with pytest.raises(ValueError, match="does not say well how it was made: sfreq must be"):
+    with pytest.raises(
+        ValueError, match="describes how it was made in a way that cannot be read: sfreq"
+    ):
         TaskSet.from_frame(frame)
 
 

@@ -32,8 +32,8 @@ _SEAL = re.compile(
 )
 _TEXT = ("string", "large_string", "binary", "large_binary")
 #: How large a table may become in memory: this much, or so many times the size of its file. What is
-#: measured hardly shrinks; a table of 2 GiB, 13 million rows of 20 columns, may be as flat as it
-#: likes.
+#: measured hardly shrinks; a table of up to 2 GiB, 13 million rows of 20 columns, is read
+#: however well it shrinks.
 _LARGEST, _LARGEST_RATIO = 2 << 30, 100
 
 

@@ -86,7 +86,9 @@ def recipe_of(frame: pd.DataFrame, where: str) -> Recipe | None:
     try:
         return None if said is None else Recipe.from_dict(said)
     except (TypeError, ValueError) as reason:
-        raise ValueError(f"{where} does not say well how it was made: {reason}") from reason
+        raise ValueError(
+            f"{where} describes how it was made in a way that cannot be read: {reason}"
+        ) from reason
 
 
 def frame_of_arrays(
@@ -251,7 +253,7 @@ def _from_csv(content: bytes, columns: Columns) -> pd.DataFrame:
     try:
         header = pd.read_csv(io.BytesIO(content), header=None, nrows=1, dtype=str)
     except UnicodeDecodeError as reason:
-        raise ValueError("it is no text in UTF-8; save it as CSV in UTF-8") from reason
+        raise ValueError("it is not UTF-8 text; save it as CSV in UTF-8") from reason
     doubled = header.iloc[0][header.iloc[0].duplicated()].dropna()
     if len(doubled):
         raise ValueError(f"column {doubled.iloc[0]!r} stands there twice; rename or remove one")
