@@ -11,7 +11,7 @@ from crossfade._version import __version__
 
 #: Each command, in the order of a first visit: its module, and its line in the list of commands.
 _COMMANDS = {
-    "demo": ("_demo", "Run the paper's Mental Math study on data that come with Crossfade."),
+    "demo": ("_demo", "Run a study of 36 people on data that come with Crossfade."),
     "features": ("_features", "Turn EEG or ECG recordings into a table of tasks."),
     "tasks": ("_tasks", "Check a table of tasks, or show what it holds."),
     "prior": ("_prior", "Build, show, merge, check and release priors."),
@@ -53,7 +53,7 @@ def main() -> None:
     Examples:
       crossfade demo
       crossfade features eegmat eegmat/ -o tasks.parquet
-      crossfade tasks show tasks.parquet
+      crossfade tasks check tasks.parquet
       crossfade prior build tasks.parquet -o prior.npz
       crossfade calibrate --prior prior.npz few.csv -o model.json
       crossfade predict model.json new.csv

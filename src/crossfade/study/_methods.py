@@ -451,9 +451,8 @@ _RECORDS = (
 )
 #: All methods that have a name.
 METHODS = {one.name: one for one in _RECORDS}
-#: Names of the paper's methods, and of those that a study compares: the paper's, ours, the usual.
+#: Names of the paper's methods.
 PAPER = tuple(one.name for one in _RECORDS if one.family == "paper")
-COMPARED = tuple(one.name for one in _RECORDS if one.family in ("paper", "ours", "usual"))
 
 
 def by_role(role: str) -> list[Method]:
