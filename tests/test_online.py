@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.signal import sosfreqz
 
-from crossfade import Recipe, load_mental_math, read_eegmat
+from crossfade import LiveCalibration, Recipe, Task, TaskPrior, load_mental_math, read_eegmat
 from crossfade.signals._causal import N_REFERENCE, CausalFilter, RunningTangent, StillChannels
-from crossfade.signals._extract import EEGFeatures
+from crossfade.signals._extract import ECGFeatures, EEGFeatures
 from crossfade.signals._labels import Segment
 from crossfade.signals._online import OnlineFeatures
 from crossfade.signals.eeg import BandPower, tangent_vectors
@@ -144,6 +144,97 @@ def test_a_real_recording_is_the_same_live(recordings):
         np.testing.assert_allclose(features_of(found), wanted, rtol=1e-10, atol=1e-10)
 
 
+# -- an ECG -----------------------------------------------------------------------------------
+
+HEART = ("rate", "rmssd", "pnn20", "lf_hf")
+
+
+def ecg(seconds=100.0, rate=70.0, seed=0):
+    """Beats of a breathing heart, with noise, in microvolts; (1, n_samples)."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(round(seconds * SFREQ)) / SFREQ
+    at = np.cumsum(60.0 / rate * (1.0 + 0.05 * rng.standard_normal(round(seconds * rate / 60.0))))
+    data = 20.0 * rng.standard_normal(time.size)
+    for beat in at:
+        near = slice(*np.searchsorted(time, [beat - 0.1, beat + 0.1]))
+        data[near] += 1000.0 * np.exp(-0.5 * ((time[near] - beat) / 0.012) ** 2)
+    return data[None]
+
+
+def heart_of(data):
+    """An ECG's recording, its causal features and their recipe."""
+    kinds = ("ecg",)
+    recording = Recording("h.edf", SFREQ, ("ECG",), data.shape[1], (), lambda at: data[at], kinds)
+    extract = ECGFeatures(HEART, overlap=5.0, causal=True)
+    return recording, extract, extract.recipe(("ECG",), ("ECG",), SFREQ)
+
+
+def heart_offline(data):
+    recording, extract, _ = heart_of(data)
+    rows, notes = extract.rows(recording, [WHOLE], ("ECG",), SFREQ)
+    return rows[0].values, rows[0].start, notes
+
+
+def test_an_ecg_has_the_features_of_the_recording():
+    data = ecg()
+    wanted, start, notes = heart_offline(data)
+    assert wanted.shape == (9, 4)
+    assert np.isfinite(wanted).all()
+    assert not notes
+    recipe = heart_of(data)[2]
+    assert recipe.filter == "causal"
+    for seed in range(3):
+        found = in_chunks(OnlineFeatures(recipe), data, seed)
+        np.testing.assert_array_equal(features_of(found), wanted)
+        np.testing.assert_allclose([one.start for one in found], start, atol=1e-9)
+    # In any unit.
+    found = OnlineFeatures(recipe).push(1e-6 * data)
+    np.testing.assert_allclose(features_of(found), wanted, rtol=1e-9)
+
+
+def test_nothing_outside_a_window_of_an_ecg_changes_it():
+    data = ecg()
+    other = 5.0 * ecg(seed=7, rate=110.0)
+    other[:, 6000:9000] = data[:, 6000:9000]
+    mine, theirs = (heart_offline(one)[0] for one in (data, other))
+    np.testing.assert_array_equal(mine[3], theirs[3])
+    assert (mine != theirs).any(1).sum() == 8
+
+
+def test_a_window_without_beats_is_left_empty_live_and_offline():
+    data = ecg()
+    data[:, 4000:7000] = np.random.default_rng(1).standard_normal(3000)
+    data[0, 8005] = np.nan
+    data[:, 12000:15000] = 3.0
+    wanted, _, notes = heart_offline(data)
+    found = in_chunks(OnlineFeatures(heart_of(data)[2]), data)
+    np.testing.assert_array_equal(features_of(found), wanted)
+    np.testing.assert_array_equal(np.flatnonzero(np.isnan(wanted).all(1)), [2, 3, 4, 6])
+    assert [one.quality["ECG"] for one in found].count("good") == 6
+    assert "ECG holds too few beats in 1 of 9 windows, or peaks no larger than" in notes[-1]
+
+
+def test_a_person_is_calibrated_from_their_ecg():
+    """Raw windows, in a session whose crowd's hearts race in one of the classes."""
+    _, _, recipe = heart_of(ecg())
+    people = []
+    for person in range(8):
+        both = [heart_offline(ecg(100.0, rate, seed=2 * person))[0] for rate in (60.0, 85.0)]
+        X, y = np.concatenate(both), np.repeat([0, 1], [len(one) for one in both])
+        people.append(Task(X, y, f"p{person}", feature_names=HEART, recipe=recipe))
+    live = LiveCalibration(TaskPrior.from_tasks(people, replay=False))
+    for seed, label, rate in ((100, 0, 62.0), (101, 1, 88.0), (102, 0, 60.0), (103, 1, 84.0)):
+        live.add(ecg(15.0, rate, seed), label)
+    assert live.state().counts == {"0": 2, "1": 2}
+    assert live.predict(ecg(15.0, 61.0, 104)).label == "0"
+    assert live.predict(ecg(15.0, 86.0, 105)).label == "1"
+
+
+def test_a_window_must_be_long_enough_for_beats():
+    with pytest.raises(ValueError, match=r"must last a second or longer; got 0\.5 s"):
+        ECGFeatures(length=0.5, causal=True)
+
+
 # -- the past alone ---------------------------------------------------------------------------
 
 
@@ -256,7 +347,7 @@ LIVE = Recipe(
         ),
         (
             Recipe("beats", 250.0, ("ECG",), 60.0, beats=("rate",)),
-            "Heart-rate variability cannot be computed live: heartbeats are found in the whole",
+            r"found in whole recordings, later samples included.*features ecg \.\.\. --causal`",
         ),
         (replace(LIVE, averaged=()), "differ in the channels of their average reference"),
     ],

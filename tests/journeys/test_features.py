@@ -266,3 +266,26 @@ def test_causal_tangent_vectors_leave_out_the_windows_of_the_first_mean(run, fol
     assert [task.start[0] for task in tasks] == [16.0] * 4
     assert [len(task.y) for task in tasks] == [15 + 15 - 8] * 4
     assert tasks.recipe.centre == "past"
+
+
+def test_an_ecg_by_windows_alone_is_what_live_admits(run, folder, write_edf):
+    time = np.arange(6000) / 100.0
+    rng = np.random.default_rng(0)
+    (folder.parent / "hearts").mkdir()
+    for person in range(3):
+        for label, rate in ((0, 60.0), (1, 80.0)):
+            at = np.cumsum(60.0 / rate * (1.0 + 0.05 * rng.standard_normal(100)))
+            beats = np.exp(-0.5 * ((time[:, None] - at) / 0.02) ** 2).sum(1)
+            noisy = 100.0 * beats + rng.standard_normal(time.size)
+            write_edf(folder.parent / "hearts" / f"p{person}_{label}.edf", [noisy], ["ECG"])
+    words = ["features", "ecg", "hearts", *BY_NAME, "--features", "rate,rmssd"]
+    assert run(*words, "-o", "whole.parquet").exit_code == 0
+    assert run(*words, "-o", "alone.parquet", "--causal").exit_code == 0
+    whole, alone = (cf.read_tasks(f"{name}.parquet") for name in ("whole", "alone"))
+    assert (whole.recipe.filter, alone.recipe.filter) == (None, "causal")
+    assert np.corrcoef(whole[0].X[:, 0], alone[0].X[:, 0])[0, 1] > 0.99
+    assert run("prior", "build", "whole.parquet", "-o", "prior.npz").exit_code == 0
+    refused = run("live", "--prior", "prior.npz", "--replay", "hearts/p0_0.edf", "--no-open")
+    assert refused.exit_code != 0
+    assert "crossfade features ecg ... --causal" in refused.output
+    assert run("prior", "check", "prior.npz", "alone.parquet").exit_code == 1

@@ -44,11 +44,15 @@ _kind = option(
     "Relative band powers, band powers, their logarithms, centred log-ratios of the bands, or "
     "tangent vectors of the covariance.",
 )
-_causal = click.option(
-    "--causal",
-    is_flag=True,
-    help="Use the past of each window only, as a live session must: a filter with delay, and "
-    "tangent vectors at the mean of the windows so far.",
+
+
+def _causal_option(how: str) -> Callable[[Any], Any]:
+    text = f"Use the past of each window only, as a live session must: {how}."
+    return click.option("--causal", is_flag=True, help=text)
+
+
+_causal = _causal_option(
+    "a filter with delay, and tangent vectors at the mean of the windows so far"
 )
 _labelled = together(
     click.option(
@@ -250,6 +254,7 @@ def eeg(
 @click.option("--channel", help="Name of the ECG channel. By default, the channel named ECG.")
 @option("--window", _SECONDS, 15.0, "Length of a window, in seconds.")
 @option("--overlap", click.FloatRange(0.0), 0.0, "Overlap of the windows, in seconds.")
+@_causal_option("beats are found in each window by itself")
 @_jobs
 def ecg(
     files: tuple[Path, ...],
@@ -258,6 +263,7 @@ def ecg(
     channel: str | None,
     window: float,
     overlap: float,
+    causal: bool,
     jobs: int,
     sfreq: float | None,
     **labelled: Any,
@@ -267,15 +273,17 @@ def ecg(
     FILES are recordings, or folders with recordings.
 
     \b
-    Example:
+    Examples:
       crossfade features ecg eegmat/ -o heart.csv --label-from filename \\
           --pattern '(?P<task>Subject\\d+)_(?P<label>\\d)'
+      crossfade features ecg lab/ -o live.parquet --causal --label-from annotations \\
+          --class rest --class stress
     """
     from crossfade.signals._extract import ECGFeatures
 
     extract = _checked(
         lambda: ECGFeatures(
-            tuple(name.strip() for name in chosen.split(",")), channel, window, overlap
+            tuple(name.strip() for name in chosen.split(",")), channel, window, overlap, causal
         )
     )
     _collect(files, out, extract, labelled, sfreq, jobs)

@@ -2,8 +2,8 @@
 
 EEG is referenced, filtered and cut into windows, of which :class:`EEGFeatures` computes band powers
 or covariances, with the whole recording or, as a stream must, with the past alone (`_causal`);
-of an ECG, :class:`ECGFeatures` finds the beats in the whole recording and computes the heart-rate
-variability of its windows.
+of an ECG, :class:`ECGFeatures` finds the beats in the whole recording or, as a stream must, in each
+window alone, and computes the heart-rate variability of its windows.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from crossfade._validate import check_choice
 from crossfade.signals._causal import N_REFERENCE, CausalCleaner, RunningTangent
 from crossfade.signals._check import Bands, check_bands, check_extra
-from crossfade.signals._hamilton import MIN_SFREQ, check_ecg_rate, find_beats
+from crossfade.signals._hamilton import BAND, MIN_SFREQ, check_ecg_rate, find_beats
 from crossfade.signals._labels import Segment
-from crossfade.signals._variability import check_features
+from crossfade.signals._variability import check_features, features_of_windows
 from crossfade.signals.ecg import clean_intervals, heart_features
 from crossfade.signals.eeg import (
     BANDS,
@@ -120,12 +120,7 @@ class EEGFeatures:
         sfreq: float,
     ) -> tuple[list[Rows], list[str]]:
         """Rows of each segment that holds a window, and notes; of tangent vectors, covariances."""
-        signal = _read_signal(recording, self.needed(recording, channels), sfreq)
-        if self.causal and recording.sfreq != sfreq:
-            raise ValueError(
-                f"It has {recording.sfreq:g} samples a second, others have {sfreq:g}, and causal "
-                "features are not resampled. Make one table for each sampling rate."
-            )
+        signal = _read_signal(recording, self.needed(recording, channels), sfreq, self.causal)
         kept = slice(len(channels))
         raw, missing, flat = signal.data[kept], signal.missing[kept], signal.flat[kept]
         notes = list(signal.notes)
@@ -133,13 +128,13 @@ class EEGFeatures:
         silent = np.zeros(len(channels), int)
 
         def compute(first: int, last: int) -> tuple[Array, Array]:
-            windows, start = self._cut(data[:, first:last], sfreq)
-            gaps = self._cut(missing[:, first:last], sfreq).data.any(-1)
-            if self.causal:
-                before = self._cut(raw[:, first:last], sfreq).data
-                still = (before == before[..., :1]).all(-1)
-            else:
-                still = self._cut(flat[:, first:last], sfreq).data.all(-1)
+            windows, start = _cut(self, data[:, first:last], sfreq)
+            gaps = _cut(self, missing[:, first:last], sfreq).data.any(-1)
+            still = (
+                _is_still(_cut(self, raw[:, first:last], sfreq).data)
+                if self.causal
+                else _cut(self, flat[:, first:last], sfreq).data.all(-1)
+            )
             unknown = np.asarray(gaps | still)
             values = window_values(self.kind, windows, unknown, sfreq, self.bands)
             if _OF_BANDS.get(self.kind, (False, False))[1]:
@@ -167,13 +162,6 @@ class EEGFeatures:
         if average:
             data = average_reference(data, ~(signal.flat | signal.missing).all(1))
         return data if self.passband is None else band_pass(data, sfreq, *self.passband)
-
-    def _cut(self, data: NDArray[Any], sfreq: float) -> Windows:
-        cut = cut_windows(data, sfreq, length=self.length, overlap=self.overlap)
-        # A stream does not know its end, to which the last window is moved.
-        step = round(self.length * sfreq) - round(self.overlap * sfreq)
-        moved = self.causal and (data.shape[-1] - cut.data.shape[-1]) % step
-        return Windows(cut.data[:-1], cut.start[:-1]) if moved else cut
 
     def finish(self, values: Array) -> Array:
         """Features of all windows of a task: (n_windows, n_values) to (n_windows, n_features)."""
@@ -216,16 +204,22 @@ class EEGFeatures:
 
 @dataclass(frozen=True)
 class ECGFeatures:
-    """ECG: beats of the whole recording, then heart-rate variability in windows."""
+    """ECG: beats of the whole recording, or of each window, then heart-rate variability."""
 
     features: tuple[str, ...] = ("pnn20", "sdnn_ratio", "lf_hf")
     channel: str | None = None  # None: the one of kind ECG
     length: float = 15.0  # of a window, in seconds
     overlap: float = 0.0
+    causal: bool = False  # a window's features from its own samples alone
 
     def __post_init__(self) -> None:
         check_features(self.features)
         _check_windows(self.length, self.overlap)
+        if self.causal and self.length < 1.0:
+            raise ValueError(
+                "Beats are found in each window alone, which must last a second or longer; got "
+                f"{self.length:g} s."
+            )
 
     @property
     def min_sfreq(self) -> float:
@@ -248,15 +242,24 @@ class ECGFeatures:
         sfreq: float,
     ) -> tuple[list[Rows], list[str]]:
         """Rows of each segment that holds a window, and notes."""
-        signal = _read_signal(recording, channels, sfreq)
+        signal = _read_signal(recording, channels, sfreq, self.causal)
         notes = list(signal.notes)
-        beats, stand_out = find_beats(signal.data[0], check_ecg_rate(sfreq))
+        own = self._alone if self.causal else self._whole
+        compute = own(signal, check_ecg_rate(sfreq), channels[0], notes)
+        n_samples = signal.data.shape[1]
+        return _by_segment(segments, n_samples, sfreq, self.length, compute, notes), notes
+
+    def _whole(
+        self, signal: _Signal, sfreq: float, channel: str, notes: list[str]
+    ) -> Callable[[int, int], tuple[Array, Array]]:
+        """Features from the beats of the whole recording."""
+        beats, stand_out = find_beats(signal.data[0], sfreq)
         if beats.size < 2:
-            raise ValueError(f"No beats were found in {channels[0]}.")
+            raise ValueError(f"No beats were found in {channel}.")
         intervals = clean_intervals(beats, sfreq=sfreq)
         if not stand_out:
             notes.append(
-                f"{channels[0]} holds no heartbeat: its peaks are no larger than those of noise, "
+                f"{channel} holds no heartbeat: its peaks are no larger than those of noise, "
                 "and its windows are left empty"
             )
         elif intervals.n_dropped > _MANY * beats.size:
@@ -267,17 +270,34 @@ class ECGFeatures:
             )
 
         def compute(first: int, last: int) -> tuple[Array, Array]:
-            gaps, start = cut_windows(
-                signal.missing[0, first:last], sfreq, length=self.length, overlap=self.overlap
-            )
+            gaps, start = _cut(self, signal.missing[0, first:last], sfreq)
             found = heart_features(
                 beats, start + first / sfreq, self.length, sfreq=sfreq, features=self.features
             )
             empty = gaps.any(1, keepdims=True) | (not stand_out)
             return np.where(empty, np.nan, found.values), start
 
-        n_samples = signal.data.shape[1]
-        return _by_segment(segments, n_samples, sfreq, self.length, compute, notes), notes
+        return compute
+
+    def _alone(
+        self, signal: _Signal, sfreq: float, channel: str, notes: list[str]
+    ) -> Callable[[int, int], tuple[Array, Array]]:
+        """Features from the beats that are found in each window alone."""
+
+        def compute(first: int, last: int) -> tuple[Array, Array]:
+            windows, start = _cut(self, signal.data[:, first:last], sfreq)
+            gaps = _cut(self, signal.missing[:, first:last], sfreq).data.any(-1)
+            unknown = gaps | _is_still(windows)
+            values = window_values("beats", windows, unknown, sfreq, beats=self.features)
+            n_empty = int((np.isnan(values).all(1) & ~unknown[:, 0]).sum())
+            if n_empty:
+                notes.append(
+                    f"{channel} holds too few beats in {n_empty} of {len(windows)} windows, or "
+                    "peaks no larger than those of noise; these are left empty"
+                )
+            return values, start
+
+        return compute
 
     def finish(self, values: Array) -> Array:
         """Features of all windows of a task: the values as they are."""
@@ -290,7 +310,14 @@ class ECGFeatures:
     def recipe(self, channels: tuple[str, ...], needed: tuple[str, ...], sfreq: float) -> Recipe:
         """How these features are made."""
         return Recipe(
-            "beats", sfreq, channels, self.length, self.overlap, beats=tuple(self.features)
+            "beats",
+            sfreq,
+            channels,
+            self.length,
+            self.overlap,
+            filter="causal" if self.causal else None,
+            band=BAND if self.causal else None,
+            beats=tuple(self.features),
         )
 
     def names(self, channels: tuple[str, ...]) -> list[str]:
@@ -303,12 +330,22 @@ Extract = EEGFeatures | ECGFeatures
 
 
 def window_values(
-    kind: str, windows: Array, unknown: NDArray[np.bool_], sfreq: float, bands: Bands | None
+    kind: str,
+    windows: Array,
+    unknown: NDArray[np.bool_],
+    sfreq: float,
+    bands: Bands | None = None,
+    beats: Sequence[str] = (),
 ) -> Array:
     """Features of windows (n_windows, n_channels, n_samples), or upper triangles of covariances.
 
     NaN for the channels that are `unknown` in a window (n_windows, n_channels), or lack samples.
     """
+    if kind == "beats":
+        known = ~unknown[:, 0]
+        values = np.full((len(windows), len(beats)), np.nan)
+        values[known] = features_of_windows(windows[known, 0], sfreq, beats).values
+        return values
     if unknown.any():
         windows = np.where(unknown[..., None], np.nan, windows)
     if kind == "tangent":
@@ -326,6 +363,21 @@ def covariances_of(values: Array) -> Array:
     covariances = np.empty((len(values), n_channels, n_channels))
     covariances[:, rows, columns] = covariances[:, columns, rows] = values
     return covariances
+
+
+def _cut(extract: Extract, data: NDArray[Any], sfreq: float) -> Windows:
+    """Windows of a segment (..., n_samples), as they are wanted."""
+    cut = cut_windows(data, sfreq, length=extract.length, overlap=extract.overlap)
+    # A stream does not know its end, to which the last window is moved.
+    step = round(extract.length * sfreq) - round(extract.overlap * sfreq)
+    moved = extract.causal and (data.shape[-1] - cut.data.shape[-1]) % step
+    return Windows(cut.data[:-1], cut.start[:-1]) if moved else cut
+
+
+def _is_still(windows: Array) -> NDArray[np.bool_]:
+    """Whether a channel keeps one value in a window; (n_windows, n_channels)."""
+    still: NDArray[np.bool_] = (windows == windows[..., :1]).all(-1)
+    return still
 
 
 def _by_segment(
@@ -368,8 +420,15 @@ class _Signal(NamedTuple):
     notes: list[str]
 
 
-def _read_signal(recording: Recording, channels: tuple[str, ...], sfreq: float) -> _Signal:
+def _read_signal(
+    recording: Recording, channels: tuple[str, ...], sfreq: float, causal: bool
+) -> _Signal:
     """Read channels, interpolate their gaps, and resample them to `sfreq`."""
+    if causal and recording.sfreq != sfreq:
+        raise ValueError(
+            f"It has {recording.sfreq:g} samples a second, others have {sfreq:g}, and causal "
+            "features are not resampled. Make one table for each sampling rate."
+        )
     data = recording.read(channels)
     notes = []
     missing = ~np.isfinite(data)

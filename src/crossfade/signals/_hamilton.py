@@ -22,7 +22,9 @@ from crossfade.signals._check import check_rate
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-# Hamilton's numbers, in seconds: no two beats are closer than REFRACTORY; a peak within T_WAVE of a
+# Hamilton's numbers. The band in which a QRS complex stands out, in Hz.
+BAND = (8.0, 16.0)
+# In seconds: no two beats are closer than REFRACTORY; a peak within T_WAVE of a
 # beat may be its T wave.
 REFRACTORY = 0.2
 T_WAVE = 0.36
@@ -124,7 +126,7 @@ def _make_kernels(rate: float) -> _Kernels:
     # Short, so that a beat does not ring into the next: the band is passed with gentle edges.
     from scipy.signal import firwin
 
-    band = firwin(2 * round(0.1 * rate) + 1, [8.0, 16.0], pass_zero=False, fs=rate)
+    band = firwin(2 * round(0.1 * rate) + 1, BAND, pass_zero=False, fs=rate)
     slope = np.convolve(band, [0.5 * rate, 0.0, -0.5 * rate])
     half = round(0.3 * rate)
     time = np.arange(-half, half + 1) / rate

@@ -37,7 +37,8 @@ class OnlineFeatures:
         average = recipe.reference == "average" and not filtered
         #: Channels of the samples: those of the features, then others of the average reference.
         self.channels = tuple(dict.fromkeys(recipe.channels + recipe.averaged * average))
-        band = None if filtered else recipe.band
+        # Beats are found in each window by itself, filter included.
+        band = None if filtered or recipe.kind == "beats" else recipe.band
         self._clean = CausalCleaner(len(self.channels), recipe.sfreq, band, average)
         self._bands = {name: (low, high) for name, low, high in recipe.bands} or None
         self._length = round(recipe.window * recipe.sfreq)
@@ -100,7 +101,12 @@ class OnlineFeatures:
         flat = ~missing & (raw == raw[:, :1]).all(1)
         recipe, own = self.recipe, slice(len(self.recipe.channels))
         features = window_values(
-            recipe.kind, clean[None, own], (missing | flat)[None, own], recipe.sfreq, self._bands
+            recipe.kind,
+            clean[None, own],
+            (missing | flat)[None, own],
+            recipe.sfreq,
+            self._bands,
+            recipe.beats,
         )[0]
         if recipe.kind == "tangent":
             features = self._tangent(covariances_of(features[None])[0])
@@ -149,15 +155,15 @@ class RawWindows:
 
 def refuse_future(recipe: Recipe) -> None:
     """Refuse a recipe whose features need samples that have not come yet."""
+    what = "ecg" if recipe.kind == "beats" else "eeg"
     remedy = (
-        "Make the features again with `crossfade features eeg ... --causal`, and build the prior "
-        "from that table."
+        f"Make the features again with `crossfade features {what} ... --causal`, and build the "
+        "prior from that table."
     )
-    if recipe.kind == "beats":
+    if recipe.kind == "beats" and recipe.filter != "causal":
         raise ValueError(
-            "Heart-rate variability cannot be computed live: heartbeats are found in the whole "
-            "recording, the future included. Compute the features of each window outside, and pass "
-            "them as they are."
+            "The heartbeats of these features were found in whole recordings, later samples "
+            f"included, which a running stream does not have. {remedy}"
         )
     if recipe.filter == "zero-phase":
         raise ValueError(

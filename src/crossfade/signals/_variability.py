@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crossfade._validate import check_choice, check_finite, check_number
 from crossfade.signals._check import check_rate
+from crossfade.signals._hamilton import find_beats
 
 Array = NDArray[np.float64]
 
@@ -209,6 +210,30 @@ def heart_features(
         window = _Window(intervals.seconds[part], intervals.times[part], intervals.follows[part])
         values[row] = [FEATURES[name](window) for name in names]
     return HeartFeatures(values, count_missing(values, names), intervals)
+
+
+class WindowsAlone(NamedTuple):
+    """Features of windows of an ECG, each from its own samples; one entry for each window."""
+
+    values: Array  # (n_windows, n_features), NaN where there are too few beats, or none
+    no_heartbeat: NDArray[np.bool_]  # peaks are no larger than those of noise
+    n_dropped: NDArray[np.int64]  # intervals between beats that were dropped
+
+
+def features_of_windows(windows: Array, sfreq: float, features: Sequence[str]) -> WindowsAlone:
+    """Features of windows (n_windows, n_samples): beats, filters and intervals of each alone."""
+    found = WindowsAlone(
+        np.empty((len(windows), len(features))),
+        np.zeros(len(windows), np.bool_),
+        np.zeros(len(windows), np.int64),
+    )
+    for row, window in enumerate(windows):
+        beats = find_beats(window, sfreq)
+        own = heart_features(beats.at, [0.0], window.size / sfreq, sfreq=sfreq, features=features)
+        found.values[row] = own.values[0] if beats.stand_out else np.nan
+        found.no_heartbeat[row] = not beats.stand_out
+        found.n_dropped[row] = own.intervals.n_dropped
+    return found
 
 
 def count_missing(values: Array, names: Sequence[str]) -> dict[str, int]:

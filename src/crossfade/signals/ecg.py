@@ -18,6 +18,7 @@ from crossfade.signals._variability import (
     check_features,
     clean_intervals,
     count_missing,
+    features_of_windows,
     heart_features,
 )
 
@@ -196,28 +197,17 @@ class HeartRateVariability(TransformerMixin, BaseEstimator):
         """
         names = check_features(self.features)
         windows, rate = self._check_windows(X, reset=False)
-        values = np.empty((len(windows), len(names)))
-        no_heartbeat = np.zeros(len(windows), dtype=np.bool_)
-        n_dropped = 0
-        for row, window in enumerate(windows):
-            found = find_beats(window, rate)
-            described = heart_features(
-                found.at, [0.0], window.size / rate, sfreq=rate, features=names
-            )
-            values[row] = described.values[0]
-            no_heartbeat[row] = not found.stand_out
-            n_dropped += described.intervals.n_dropped
-        missing = {name: n for name, n in count_missing(values, names).items() if n}
-        if missing or no_heartbeat.any():
-            counts = ", ".join(f"{name} in {n}" for name, n in missing.items()) or "none"
+        values, no_heartbeat, n_dropped = features_of_windows(windows, rate, names)
+        missing = count_missing(values[~no_heartbeat], names)
+        counts = ", ".join(f"{name} in {n}" for name, n in missing.items() if n)
+        if counts or no_heartbeat.any():
             _log.warning(
                 "Of %d windows, too few beats: %s; no heartbeat, only noise: %d.",
                 len(windows),
-                counts,
+                counts or "none",
                 no_heartbeat.sum(),
             )
-            values[no_heartbeat] = np.nan
-        _log.info("%d intervals dropped in %d windows.", n_dropped, len(windows))
+        _log.info("%d intervals dropped in %d windows.", n_dropped.sum(), len(windows))
         return values
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
