@@ -33,6 +33,7 @@ from crossfade import (
 )
 from crossfade.exceptions import PriorMismatchError
 from crossfade.live._journal import Journal
+from crossfade.live._records import LiveWindow
 from crossfade.live._sums import Sums
 from crossfade.signals._online import OnlineFeatures
 
@@ -277,9 +278,7 @@ def test_windows_of_which_no_rule_follows_are_refused(prior, newcomer, tmp_path,
     before, whole = live.state(), (tmp_path / "windows.jsonl").read_bytes()
     far = np.full(9, size)
     for label in ("rest", None):
-        with pytest.raises(
-            PriorMismatchError, match=r"^No rule follows .* leave it out with usabl"
-        ):
+        with pytest.raises(PriorMismatchError, match=r"_(theta|alpha|beta) is .* deviations from"):
             live.add(far, label)
     assert live.state() == before
     assert (tmp_path / "windows.jsonl").read_bytes() == whole
@@ -288,6 +287,40 @@ def test_windows_of_which_no_rule_follows_are_refused(prior, newcomer, tmp_path,
     live.add(newcomer.X[30], "rest")
     live.close()
     assert LiveCalibration.load(tmp_path).state().counts == {"rest": 4, "arithmetic": 3}
+
+
+@pytest.mark.parametrize("size", [1e160, 1e300])
+def test_without_class_means_numbers_too_large_are_refused(prior, newcomer, size):
+    live = play(LiveCalibration(prior.without("class_means", "replay")), newcomer, 3)
+    with pytest.raises(PriorMismatchError, match=r"^No rule follows .* leave it out with usabl"):
+        live.add(np.full(9, size), "rest")
+    assert len(live.windows) == 6
+
+
+@pytest.mark.parametrize("shift", [-2.0 * np.log(1e6), 1e6])
+def test_windows_in_other_units_are_refused(shift):
+    """Volts for microvolts shift a log power by -2 log(1e6)."""
+    people = load_mental_math(features="log-powers")
+    live = LiveCalibration(TaskPrior.from_tasks(people[1:], replay=False))
+    for label in ("rest", "arithmetic", None):
+        for row in people[0].X[::5]:
+            with pytest.raises(
+                PriorMismatchError,
+                match=r"^\w\w_\w+ is [\d.e+]+ deviations from the crowd's: is the stream in other",
+            ):
+                live.add(row + shift, label)
+    assert live.windows == ()
+
+
+@pytest.mark.parametrize("features", ["shares", "log-powers"])
+def test_nobody_s_own_window_is_refused(features):
+    """Each person of Mental Math left out in turn, all of their windows."""
+    people = load_mental_math(features=features)
+    for place, person in enumerate(people):
+        others = TaskSet([*people[:place], *people[place + 1 :]])
+        empty = Sums.of_none(TaskPrior.from_tasks(others, replay=False), (0, 1), None)
+        for row in person.X:
+            assert not empty.then([LiveWindow(row)])._far()
 
 
 def test_a_label_of_which_no_rule_follows_is_refused(prior, newcomer):
@@ -322,6 +355,11 @@ def test_parameters_that_cannot_be_are_refused(prior):
 
 
 @pytest.fixture(scope="module")
+def powers():
+    return TaskPrior.from_tasks(load_mental_math(features="log-powers")[1:])
+
+
+@pytest.fixture(scope="module")
 def causal():
     """A recipe with a filter and an overlap, and samples of three channels."""
     recipe = Recipe(
@@ -342,7 +380,8 @@ def cut(samples, n):
     return samples[:, 150 * n : 150 * n + 200]
 
 
-def test_raw_windows_have_the_features_of_their_stream(prior, causal, tmp_path):
+def test_raw_windows_have_the_features_of_their_stream(powers, causal, tmp_path):
+    prior = powers
     recipe, samples = causal
     expected = [one.features for one in OnlineFeatures(recipe).push(samples)]
     live = LiveCalibration(replace(prior, recipe=recipe), folder=tmp_path / "s")
@@ -359,10 +398,10 @@ def test_raw_windows_have_the_features_of_their_stream(prior, causal, tmp_path):
     again.close()
 
 
-def test_a_raw_window_after_a_gap_is_filtered_anew(prior, causal):
+def test_a_raw_window_after_a_gap_is_filtered_anew(powers, causal):
     recipe, samples = causal
     for start in (30.0, None):
-        live = LiveCalibration(replace(prior, recipe=None), recipe)
+        live = LiveCalibration(replace(powers, recipe=None), recipe)
         live.add(cut(samples, 0), start=0.0)
         live.add(cut(samples, 1), start=start)
         [alone] = OnlineFeatures(recipe).push(cut(samples, 1))
@@ -737,7 +776,7 @@ for _ in sys.stdin:
     live = LiveCalibration.load(sys.argv[1])
     rng = np.random.default_rng(len(live.windows))
     while True:
-        i = live.add(rng.normal(size=9), label=int(rng.integers(2)))
+        i = live.add(rng.normal(0.3, 0.1, 9), label=int(rng.integers(2)))
         print("added", i, live.windows[i].features.sum().hex(), flush=True)
 """
 

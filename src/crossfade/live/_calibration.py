@@ -149,7 +149,10 @@ class LiveCalibration:
     ) -> int:
         """Add a window; it is on disk when this returns.
 
-        One from which no rule would follow, such as one in other units, is refused and not kept.
+        Refused with :exc:`~crossfade.exceptions.PriorMismatchError`, and not kept, is one that is
+        out of all proportion to the crowd, as in other units: a feature is ten deviations or more
+        from the crowd's mean, and would be as far for one window in 10,000. That takes a prior
+        with the class means of three people or more. So is one from which no rule follows.
 
         Parameters
         ----------
