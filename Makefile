@@ -31,7 +31,7 @@ lint: $(VENV)/.ready-lint ## Check format, style, types and docstrings
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python scripts/check_docstrings.py
 
-bench: $(VENV)/.ready-all ## Measure speed and accuracy against the targets
+bench: $(VENV)/.ready-bench ## Measure speed and accuracy against the targets
 	$(BIN)/python -m benchmarks $(ARGS)
 
 fuzz: $(VENV)/.ready-test ## Draw hostile calls and damaged files for ten minutes; ARGS="--minutes 60"

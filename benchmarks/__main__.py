@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -21,6 +22,7 @@ from benchmarks import (
     sharing,
     studies,
 )
+from benchmarks.measure import Row
 
 
 def _arguments(names):
@@ -41,8 +43,19 @@ def _table(rows):
         table.add_column(column)
     for row in rows:
         reached = "[green]yes[/]" if row.reached else "[red]no[/]"
-        table.add_row(row.what, row.measured, row.target, reached if row.target else "")
+        table.add_row(
+            escape(row.what), escape(row.measured), row.target, reached if row.target else ""
+        )
     return table
+
+
+def _rows_of(name, benchmark, show):
+    """Rows of a benchmark as they come; the last says what is not installed, if anything."""
+    try:
+        yield from benchmark(show)
+    except ImportError as reason:
+        said = f"{str(reason).rstrip('.')}. Install it with: pip install -e '.[bench]'"
+        yield Row(name, said, "runs", False, float("nan"))
 
 
 def main():
@@ -78,7 +91,9 @@ def main():
             def show(done, bar=bar):
                 bars.update(bar, completed=done)
 
-            rows += benchmarks[name](show)
+            for row in _rows_of(name, benchmarks[name], show):
+                rows.append(row)
+                bars.console.print(f"{row.what}: {row.measured}", markup=False, highlight=False)
             show(1.0)
     console = Console()
     console = console if console.is_terminal else Console(width=120)

@@ -35,6 +35,28 @@ def test_the_recipe_requires_what_the_package_requires():
     assert PROJECT["requires-python"] == f">={least[1]}"
 
 
+def test_make_bench_installs_what_the_benchmarks_import():
+    makefile = (ROOT / "Makefile").read_text()
+    assert "\nbench: $(VENV)/.ready-bench " in makefile
+    assert PROJECT["optional-dependencies"]["bench"] == ["crossfade[all,live,onnx]"]
+
+
+def test_a_benchmark_that_lacks_a_package_is_a_row(capsys, monkeypatch):
+    from benchmarks import __main__ as bench
+
+    def run(show):
+        yield bench.Row("first", "1", "", True, 1.0)
+        raise ModuleNotFoundError("No module named 'mne_lsl'", name="mne_lsl")
+
+    monkeypatch.setattr(bench.live_page, "run", run)
+    monkeypatch.setattr("sys.argv", ["benchmarks", "page"])
+    bench.main()
+    said = capsys.readouterr()
+    assert "first" in said.out
+    assert "No module named 'mne_lsl'. Install it with" in " ".join(said.err.split())
+    assert "'.[bench]'" in said.out
+
+
 def test_no_setting_names_a_registry():
     # Whoever installs chooses where from.
     files = [ROOT / name for name in ("pyproject.toml", "constraints.txt", "Makefile", ".ci/run")]
