@@ -62,9 +62,12 @@ def test_without_a_name_nothing_is_opened_to_the_network(pipe, monkeypatch):
     assert Publisher(None, ["rest"], pipe[1]).begin() == ""
 
 
-def test_a_stream_begins_when_it_is_told_to(pipe, monkeypatch):
+@pytest.mark.parametrize(("lsl_time", "when"), [(True, 12.5), (False, 0.0)])
+def test_a_stream_begins_when_it_is_told_to(pipe, monkeypatch, lsl_time, when):
     made, sent = [], []
-    outlet = SimpleNamespace(push_sample=lambda values: sent.append(values.tolist()))
+    outlet = SimpleNamespace(
+        push_sample=lambda values, timestamp: sent.append((values.tolist(), timestamp))
+    )
 
     class Info(SimpleNamespace):
         def set_channel_names(self, names):
@@ -76,14 +79,15 @@ def test_a_stream_begins_when_it_is_told_to(pipe, monkeypatch):
 
     library = SimpleNamespace(StreamInfo=info, StreamOutlet=lambda info: outlet)
     monkeypatch.setattr(_publish, "lsl", lambda: library)
-    publisher = Publisher("mine", ["rest", "work"], pipe[1])
+    publisher = Publisher("mine", ["rest", "work"], pipe[1], lsl_time=lsl_time)
     publisher(PREDICTION, 0.0)
     assert (made, sent) == ([], [])
     assert publisher.begin() == publisher.begin() == ""
     publisher({"window": 1, "label": None, "note": "flat"}, 0.0)
-    publisher(PREDICTION, 0.0)
+    publisher(PREDICTION, 12.5)
     assert [one.about[:3] for one in made] == [("mine", "Prediction", 2)]
-    assert sent == [[0.75, 0.25]]
+    # The time of the window's last sample; of no LSL stream, that of sending.
+    assert sent == [([0.75, 0.25], when)]
 
 
 def test_a_stream_that_cannot_begin_is_said(pipe, monkeypatch):

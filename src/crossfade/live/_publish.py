@@ -67,10 +67,16 @@ class Publisher:
     """Predictions as JSON lines, and as an LSL stream if there is a name.
 
     That stream is there from :meth:`begin` on, and can be seen by whoever reaches this machine.
+    With `lsl_time`, the windows come from an LSL stream: a prediction then has the time stamp of
+    the last sample of its window, on the clock of this machine, so that both can be aligned. Else
+    it has the time at which it was sent.
     """
 
-    def __init__(self, name: str | None, classes: Sequence[str], lines: Lines) -> None:
+    def __init__(
+        self, name: str | None, classes: Sequence[str], lines: Lines, *, lsl_time: bool = False
+    ) -> None:
         self._name, self._classes, self._lines = name, list(classes), lines
+        self._lsl_time = lsl_time
         # What is missing is said at the beginning rather than at the end.
         self._lsl = None if name is None else lsl()
         self._outlet: Any = None
@@ -98,5 +104,7 @@ class Publisher:
         """Publish one prediction, whose last sample has this time stamp; says what is wrong."""
         if self._outlet is not None and prediction["label"] is not None:
             values = [prediction["probabilities"][name] for name in self._classes]
-            self._outlet.push_sample(np.array(values, dtype=np.float32))
+            # LSL takes 0 for now.
+            when = stamp if self._lsl_time else 0.0
+            self._outlet.push_sample(np.array(values, dtype=np.float32), timestamp=when)
         return self._lines.put(json.dumps({"time": round(stamp, 4), **prediction}))
