@@ -357,6 +357,34 @@ def test_onnx_says_the_same(model, tmp_path):
     assert session.get_modelmeta().description.startswith("# Model of one person")
 
 
+def test_onnx_has_no_label_for_what_is_no_number(model, tmp_path):
+    """As in C, of which the place is -1."""
+    runtime = pytest.importorskip("onnxruntime")
+    fitted, X = model
+    export_model(fitted, tmp_path / "model.onnx")
+    session = runtime.InferenceSession(str(tmp_path / "model.onnx"))
+    rows = X[:4].copy()
+    rows[0, 0], rows[1, -1], rows[2] = np.nan, np.inf, np.nan
+    label, chances = session.run(None, {"features": rows})
+    none = "" if isinstance(fitted.classes_[0], str) else -1
+    assert label[:3].tolist() == [none] * 3
+    assert label[3] == fitted.predict(rows[3:].astype(float))[0]
+    assert np.isnan(chances[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "none"), [((-1, 1), -2), ((-2, -1), -3), ((5, 7), -1), (("a", "b"), "")]
+)
+def test_the_missing_label_of_onnx_is_no_class(make_target, tmp_path, labels, none):
+    runtime = pytest.importorskip("onnxruntime")
+    X, y = make_target()
+    fitted = PosteriorBlendClassifier().fit(X, np.array(labels)[y])
+    export_model(fitted, tmp_path / "model.onnx")
+    session = runtime.InferenceSession(str(tmp_path / "model.onnx"))
+    missing = np.full((1, X.shape[1]), np.nan, np.float32)
+    assert session.run(None, {"features": missing})[0].tolist() == [none]
+
+
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [((0, 1), [0, 1]), ((False, True), [0, 1]), ((-1.0, 2.0), [-1, 2]), (("a", "b"), ["a", "b"])],

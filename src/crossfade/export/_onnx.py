@@ -32,7 +32,10 @@ def onnx_of(rule: SavedRule) -> bytes:
     else:
         best = scores if rule.coupling_ == "softmax" else chances
         place = graph("ArgMax", best, axis=1, keepdims=0)
-    graph("Gather", labels, place, name="label")
+    # What is no number, less itself, is none.
+    finite = graph("ReduceSum", graph("Sub", scores, scores), np.array([1]), keepdims=0)
+    place = graph("Where", graph("IsNaN", finite), np.int64(len(labels)), place)
+    graph("Gather", np.append(labels, _no_label(labels)), place, name="label")
     graph("Cast", chances, to=TensorProto.FLOAT, name="probabilities")
     kind = TensorProto.STRING if labels.dtype.kind == "O" else TensorProto.INT64
     made = helper.make_graph(
@@ -126,6 +129,13 @@ def _coupled(graph: _Graph, first: str, second: str, n_classes: int) -> str:
     solved = graph("Squeeze", graph("Slice", system, [n_classes], [n_classes + 1], [2]), [2])
     chances = graph("Max", solved, 0.0)
     return graph("Div", chances, graph("ReduceSum", chances, np.array([1]), keepdims=1))
+
+
+def _no_label(labels: np.ndarray[Any, Any]) -> Any:
+    """Label of a window that has none: empty text, or the first of -1, -2, ... that is no class."""
+    if labels.dtype.kind == "O":
+        return ""
+    return next(one for one in count(-1, -1) if one not in labels)
 
 
 def _labels_of(rule: SavedRule) -> np.ndarray[Any, Any]:
