@@ -517,6 +517,36 @@ def test_the_card_says_for_whom_and_how_sure(saved):
     assert "a crowd of 8 tasks" in line
 
 
+def test_the_card_names_the_person_if_it_is_told_to(people, tmp_path):
+    fitted = PosteriorBlendClassifier().fit(people[0].X[::10], people[0].y[::10])
+    for name in ("a", "b"):
+        save_model(fitted, tmp_path / name, person="Ada | 7", date="2026-11-18")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    rule = load_model(tmp_path / "a")
+    assert (rule.person_, rule.date_) == ("Ada | 7", "2026-11-18")
+    [row] = [one for one in rule.card().splitlines() if one.startswith("| for ")]
+    assert "'Ada \\| 7', with 8 + 2 labelled windows, recorded on 2026-11-18 " in row
+    assert list(faults(json.loads((tmp_path / "a").read_text()), SCHEMA)) == []
+    save_model(fitted, tmp_path / "c")
+    assert b"Ada" not in (tmp_path / "c").read_bytes()
+    assert "| one person, with 8 + 2 labelled windows" in load_model(tmp_path / "c").card()
+
+
+@pytest.mark.parametrize(
+    ("whose", "error"),
+    [
+        ({"person": " "}, "person must be a printable name; got ' '"),
+        ({"person": "a\nb"}, "person must be a printable name"),
+        ({"date": "yesterday"}, "date must be a day such as '2026-11-18'; got 'yesterday'"),
+    ],
+)
+def test_whose_model_it_is_must_be_said_in_words(people, tmp_path, whose, error):
+    fitted = PosteriorBlendClassifier().fit(people[0].X[::10], people[0].y[::10])
+    with pytest.raises(ValueError, match=error):
+        save_model(fitted, tmp_path / "model.json", **whose)
+    assert not (tmp_path / "model.json").exists()
+
+
 def test_the_card_says_what_was_released(people, tmp_path):
     pytest.importorskip("opendp")
     scale = np.ones(9)

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+from datetime import date as Date  # noqa: N812 - a parameter is called date
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +45,13 @@ _LARGEST = 1 << 30
 Model = BlendClassifier | MulticlassBlend | FisherDiscriminant
 
 
-def save_model(blend: Model, path: str | os.PathLike[str]) -> None:
+def save_model(
+    blend: Model,
+    path: str | os.PathLike[str],
+    *,
+    person: str | None = None,
+    date: str | None = None,
+) -> None:
     """Write what a fitted classifier needs to predict, whole or not at all; no labelled sample.
 
     What :func:`load_model` would refuse is not written.
@@ -55,6 +62,11 @@ def save_model(blend: Model, path: str | os.PathLike[str]) -> None:
         A fitted classifier.
     path : str or path-like
         Where to; by custom it ends in ``.json``.
+    person : str or None, default=None
+        For whom it is, as the card then says. None keeps the name out of the file: the card says
+        "one person".
+    date : str or None, default=None
+        Day of the recording, such as ``"2026-11-18"``, for the card.
 
     See Also
     --------
@@ -71,12 +83,15 @@ def save_model(blend: Model, path: str | os.PathLike[str]) -> None:
     >>> load_model(path).predict([[0.8, 0.1]])
     array(['task'], dtype='<U4')
     """
-    write_whole(path, content_of_model(blend))
+    write_whole(path, content_of_model(blend, person=person, date=date))
 
 
-def content_of_model(blend: Model) -> bytes:
-    """Bytes of the file of a fitted model; refuses one that could not be read again."""
-    fields = _checked_fields(blend)
+def content_of_model(blend: Model, **whose: str | None) -> bytes:
+    """Bytes of the file of a fitted model; refuses one that could not be read again.
+
+    `whose` are `person` and `date`, as :func:`save_model` takes them.
+    """
+    fields = _checked_fields(blend, **whose)
     return (json.dumps(fields, indent=1, allow_nan=False) + "\n").encode()
 
 
@@ -85,9 +100,10 @@ def saved_rule(blend: Model) -> SavedRule:
     return _rule_of(_checked_fields(blend))
 
 
-def _checked_fields(blend: Model) -> dict[str, Any]:
+def _checked_fields(blend: Model, **whose: str | None) -> dict[str, Any]:
     """Fields of the file of a fitted model, with its card and its checksum."""
     fields = _fields_of(blend)
+    fields |= {name: text for name, text in whose.items() if text is not None}
     try:
         fields = dict(json.loads(json.dumps(fields, allow_nan=False)))
     except (TypeError, ValueError) as reason:
@@ -407,8 +423,24 @@ def _rule_of(fields: dict[str, Any]) -> SavedRule:
     rule.prior_ = None if fields["prior"] is None else _check_record(fields["prior"])
     said = fields.get("recipe")
     rule.recipe_ = None if said is None else Recipe.from_dict(said)
+    rule.person_, rule.date_ = _person(fields.get("person")), _date(fields.get("date"))
     rule._card = card_of(rule)
     return rule
+
+
+def _person(name: Any) -> str | None:
+    if name is None or (isinstance(name, str) and name.strip() and name.isprintable()):
+        return name
+    raise ValueError(f"person must be a printable name; got {name!r}.")
+
+
+def _date(day: Any) -> str | None:
+    if day is None:
+        return None
+    try:
+        return Date.fromisoformat(day).isoformat()
+    except (TypeError, ValueError) as reason:
+        raise ValueError(f"date must be a day such as '2026-11-18'; got {day!r}.") from reason
 
 
 def _set_classes(rule: SavedRule, fields: dict[str, Any]) -> None:

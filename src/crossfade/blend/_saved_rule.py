@@ -93,6 +93,8 @@ class SavedRule(LinearRule):
         Of the prior: `sha256` of its file, `n_tasks`, `privacy`, and what was said `about` it.
     recipe_ : Recipe or None
         How the features are made from recordings, where the prior knew.
+    person_, date_ : str or None
+        For whom it is and the day of the recording, where :func:`save_model` was told.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -111,6 +113,8 @@ class SavedRule(LinearRule):
     n_labelled_: tuple[float, ...]
     prior_: dict[str, Any] | None
     recipe_: Recipe | None
+    person_: str | None
+    date_: str | None
     #: Law of the probit of the accuracy, where there is one; and how scores become log odds.
     _forecast: Outlook | None
     _calibration: Calibration
@@ -238,7 +242,7 @@ def card_of(rule: SavedRule) -> str:
     more = ", ..." if names is not None and len(names) > _LISTED else ""
     about = {} if rule.prior_ is None else rule.prior_["about"]
     rows = {
-        "for": f"one person, with {_labelled(rule)}",
+        "for": _whose(rule),
         "tells apart": ", ".join(_called(rule, labels=True)),
         "features": f"{rule.n_features_in_}{': ' if known else ''}{', '.join(known)}{more}",
         "recipe": "not known" if rule.recipe_ is None else str(rule.recipe_),
@@ -266,6 +270,13 @@ def _called(rule: SavedRule, *, labels: bool = False) -> list[str]:
     return [
         f"{name!r} ({label!r})" if labels and name != label else repr(name) for name, label in pairs
     ]
+
+
+def _whose(rule: SavedRule) -> str:
+    """For whom the model is, by name where that was given, and from what."""
+    name = "one person" if rule.person_ is None else repr(rule.person_)
+    when = "" if rule.date_ is None else f", recorded on {rule.date_}"
+    return f"{name}, with {_labelled(rule)}{when}"
 
 
 def _labelled(rule: SavedRule) -> str:
