@@ -388,9 +388,16 @@ def _predicted(rule: SavedRule, windows: Windows) -> pd.DataFrame:
     names = getattr(rule, "feature_names_in_", None)
     wanted = None if names is None else names.tolist()
     wrong = name_misfits(wanted, rule.n_features_in_, features, "the model")
-    wrong += recipe_misfits(recipe_of(frame, windows.where), rule.recipe_, "the model")
+    recipe = recipe_of(frame, windows.where)
+    wrong += recipe_misfits(recipe, rule.recipe_, "the model")
     if wrong:
         raise ValueError(f"{windows.where} does not fit the model. {' '.join(wrong)}")
+    if recipe is None and rule.recipe_ is not None:
+        click.echo(
+            f"Note: {windows.where} does not say how its features were made; the model's are "
+            f"{rule.recipe_}.",
+            err=True,
+        )
     values = np.column_stack([numbers_of(windows, name) for name in features])
     whole = ~np.isnan(values).any(1)
     if not whole.all():
