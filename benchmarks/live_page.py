@@ -177,6 +177,12 @@ def _hour(folder: Path, progress: Progress) -> Iterator[Row]:
     whole = 1000.0 * sum(each for _, each in spent) / _N_WINDOWS
     yield at_most("the same: CPU a window, samples, page and disk included", whole, 10.0, " ms")
     yield at_most("the same: its last third over its first", cost[1] / cost[0], 1.5)
+    at, took = np.array(spent).T
+    each = np.bincount(at.astype(int), took, minlength=_N_WINDOWS)[:_N_WINDOWS]
+    # Beside the mean, since other programs come and go within the minute that this takes.
+    third = _N_WINDOWS // 3
+    typical = float(np.median(each[-third:]) / np.median(each[:third]))
+    yield at_most("the same: its last third over its first, medians", typical, 1.5)
 
 
 def _resident() -> float:
