@@ -292,7 +292,9 @@ def test_windows_of_which_no_rule_follows_are_refused(prior, newcomer, tmp_path,
 @pytest.mark.parametrize("size", [1e160, 1e300])
 def test_without_class_means_numbers_too_large_are_refused(prior, newcomer, size):
     live = play(LiveCalibration(prior.without("class_means", "replay")), newcomer, 3)
-    with pytest.raises(PriorMismatchError, match=r"^No rule follows .* leave it out with usabl"):
+    with pytest.raises(
+        PriorMismatchError, match=r"^No rule follows .* Check the signal and its units\.$"
+    ):
         live.add(np.full(9, size), "rest")
     assert len(live.windows) == 6
 

@@ -284,3 +284,14 @@ def test_prior_show_says_the_recipe(tasks, tmp_path):
     result = CliRunner().invoke(main, ["prior", "show", str(tmp_path / "prior.npz")])
     assert result.exit_code == 0
     assert "filtered causally from 0.5 to 30 Hz" in " ".join(result.output.split())
+
+
+def test_a_recipe_of_beats_says_where_they_were_found():
+    whole = replace(HEART, filter="zero-phase", band=(8.0, 16.0))
+    alone = replace(whole, filter="causal")
+    assert str(whole).endswith("; beats found in whole recordings")
+    assert str(alone).endswith("; beats found in each window")
+    assert alone.difference(whole) == (
+        "these windows are beats found in each window; the prior's are beats found in whole "
+        "recordings"
+    )

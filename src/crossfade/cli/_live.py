@@ -216,6 +216,7 @@ def _run(
 ) -> None:
     """Open everything, serve the page until it is ended, and write what is left to write."""
     from crossfade.live import earlier_task
+    from crossfade.live._lsl import LslStream
     from crossfade.live._publish import Lines, Publisher
     from crossfade.live._run import (
         about_session,
@@ -241,7 +242,8 @@ def _run(
         about = about_session(live, stream, channels, returns=bool(earlier))
         lines = Lines(sys.stdout.fileno())
         opened.callback(lines.close)
-        publisher = Publisher(publish, live.class_names, lines)
+        on_lsl_clock = isinstance(stream, LslStream)
+        publisher = Publisher(publish, live.class_names, lines, lsl_time=on_lsl_clock)
         session = Session(
             live,
             stream,

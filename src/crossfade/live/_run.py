@@ -115,7 +115,7 @@ def _write_model(live: LiveCalibration, path: Path) -> tuple[str, str]:
                 "No window has a label, so that it would be the crowd's and not this person's. "
                 "Label some windows, and finish again."
             )
-        save_model(live.model(), path)
+        save_model(live.model(), path, date=f"{datetime.now():%Y-%m-%d}")
     except ValueError as reason:
         old = f" {path} is of an earlier finish." if path.exists() else ""
         return f"No model was written. {reason}{old}", ""

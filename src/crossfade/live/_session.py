@@ -49,7 +49,6 @@ Array = NDArray[np.float64]
 READY, _PICTURE = 3.0, 0.05
 #: Microvolts beyond which a sample is none.
 _LARGEST = 1e12
-_FAR = "its features are out of all proportion to the crowd's. Check the signal and its units."
 _RUNNING = ("ready", "cue", "recording", "lost")
 
 
@@ -251,8 +250,7 @@ class Session:
         if self.phase == "cue" and label is None:
             return
         with self._kept():
-            if not problem and not self._add(features, label, start):
-                problem = _FAR
+            problem = problem or self._add(features, label, start)
             if problem:
                 self._leave_out(label, start, problem)
                 self._note(f"Left out: {problem}")
@@ -266,14 +264,14 @@ class Session:
             if self._in_cue >= self.per_cue:
                 self._end_cue()
 
-    def _add(self, features: Array | None, label: str | None, start: float) -> bool:
-        """Put a window on record, unless no rule would follow from it."""
+    def _add(self, features: Array | None, label: str | None, start: float) -> str:
+        """Put a window on record; says why, if it is refused."""
         try:
             place = self.live.add(features, label, start=start / self._rate)
-        except ValueError:
-            return False
+        except ValueError as reason:
+            return str(reason)
         self._last = {"window": place, "label": label, "note": None}
-        return True
+        return ""
 
     def _leave_out(self, label: str | None, start: float, why: str) -> None:
         """Put a window on record that does not count."""

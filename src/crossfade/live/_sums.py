@@ -130,7 +130,7 @@ class Sums:
         if why:
             raise PriorMismatchError(
                 f"No rule follows from this window and those before it. {why} Check the signal and "
-                "its units, or leave it out with usable=False."
+                "its units."
             )
         return rule, notes
 

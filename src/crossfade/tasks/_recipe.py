@@ -190,7 +190,9 @@ class Recipe:
             f"{_kind(self)} of {', '.join(self.channels)}{where}{centre}",
             f"windows of {_windows(self)} {_rate(self)}",
         ]
-        if self.kind != "beats":
+        if self.kind == "beats":
+            parts += [_filtered(self)] if self.filter else []
+        else:
             many = f"the average of {len(self.averaged) or 'all EEG'} channels"
             against = f"against {many}" if self.reference == "average" else _referenced(self)
             parts.append(f"{_filtered(self)}, {against}")
@@ -214,6 +216,8 @@ def recipe_misfits(
 
 
 def _filtered(one: Recipe) -> str:
+    if one.kind == "beats":
+        return f"beats found in {'each window' if one.filter == 'causal' else 'whole recordings'}"
     if one.band is None:
         return "not filtered"
     how = "with zero phase" if one.filter == "zero-phase" else "causally"
