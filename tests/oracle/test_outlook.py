@@ -16,6 +16,7 @@ from crossfade import (
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
+    forecast_labels,
 )
 from crossfade.exceptions import ContradictionWarning
 from crossfade.risk._outlook import FURTHEST, Outlook
@@ -320,3 +321,50 @@ def test_contradiction_is_said_in_words():
     with pytest.warns(ContradictionWarning):
         lower, _ = rule.expected_accuracy_interval()
     assert lower < accuracy
+
+
+@pytest.mark.filterwarnings("ignore::crossfade.exceptions.UncountedReleaseWarning")
+@pytest.mark.parametrize("blend", BLENDS)
+def test_a_released_prior_promises_chance_at_least_before_labels(blend):
+    """Its noise may turn direction and class means apart; no sample has contradicted anybody."""
+    rng = np.random.default_rng(48)
+    tasks = crowd_of(rng, 40, 6, spread=0.4, gap=0.5)
+    prior = TaskPrior.from_tasks(tasks, feature_scale=np.ones(6), clip=30.0, replay=False)
+    X = 2.0 * rng.normal(size=(3, 6))
+    for _ in range(20):
+        released = prior.released(epsilon=4.0, delta=1e-5)
+        for make in (
+            lambda prior=released: blend(prior).start(),
+            lambda prior=released: blend(prior).partial_fit(X, [1, 1, 1]),
+        ):
+            accuracy, said = forecast_and_warning(make)
+            assert accuracy >= 0.5
+            assert not said
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+def test_a_record_promises_less_than_chance_only_where_samples_contradict(blend):
+    """Some sources are turned round, so that the record knows of people below chance."""
+    rng = np.random.default_rng(49)
+    label = np.repeat([0, 1], 20)
+
+    def sample(y, gap):
+        return rng.normal(size=(y.size, 4)) + gap * np.where(y, 1.0, -1.0)[:, None] * np.eye(4)[0]
+
+    tasks = [Task(sample(label, gap), label) for gap in rng.uniform(-0.7, 1.5, 60)]
+    prior = TaskPrior.from_tasks(tasks)
+    below, floored = 0, 0
+    for gap in rng.uniform(-1.0, 0.5, 150):
+        y = np.repeat([0, 1], int(rng.integers(1, 6)))
+        X = sample(y, gap)
+        rule = blend(prior).fit(X, y)
+        accuracy, said = forecast_and_warning(lambda rule=rule: rule)
+        turned = rule.coef_[0] @ (X[y == 1].mean(0) - X[y == 0].mean(0)) < 0.0
+        assert said == (accuracy < 0.5)
+        assert accuracy >= 0.5 or turned
+        assert (forecast_labels(rule, [8, 13]).accuracy >= 0.5).all() or turned
+        below, floored = below + said, floored + (accuracy == 0.5)
+    print(f"{blend.__name__}: {below} below chance, {floored} at chance of 150")
+    # Or nothing was put to the test.
+    assert floored > 0 or blend is HierarchicalBlendClassifier
+    assert below > 0 or blend is not PosteriorBlendClassifier

@@ -658,7 +658,7 @@ class BlendClassifier(TakesCrowd):
         direction = prior.mean_direction
         gap = np.asarray(direction @ half_gap)
         blend = Blend(direction, np.zeros(()), np.zeros(()))
-        return Fit(person, blend, midpoint, person.scale, moments.counts, prior, None, None, gap)
+        return Fit(person, blend, midpoint, person.scale, moments.counts, prior, given_gap=gap)
 
     # -- agreement of target and prior ------------------------------------------------------
 

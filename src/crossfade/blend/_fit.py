@@ -42,6 +42,9 @@ class Fit:
         Whose replay tells what a forecast is worth; None for a rule that nobody has played.
     means : Hierarchical or None
         Posterior of the class means, where the rule or its midpoint comes from that.
+    nu : ndarray of shape (n_features,) or None
+        Half the gap between the class means of the labelled samples, in scaled units; None where
+        `person` has it, or where a class has none.
     given_gap : ndarray of shape () or None
         Half the distance of the classes along the direction, if it is the crowd's.
     played : bool
@@ -58,6 +61,7 @@ class Fit:
     prior: Prior | None = None
     verb: str | None = None
     means: Hierarchical | None = None
+    nu: Array | None = None
     given_gap: Array | None = None
     played: bool = True
     hints: bool = False
@@ -74,7 +78,8 @@ class Fit:
         if self.means is not None:
             gap, variance, doubt = self._by_means
             score = gap / np.sqrt(variance)
-            return Outlook(score, np.sqrt(doubt / variance), np.asarray(CROWD_DOF))
+            law = Outlook(score, np.sqrt(doubt / variance), np.asarray(CROWD_DOF))
+            return law.not_below_chance(self.contrary)
         assert self.person is not None
         known = self.theory
         score = known.score / np.sqrt(1.0 - known.doubt)
@@ -86,7 +91,7 @@ class Fit:
         record = self.record
         if record is None:
             return self.by_theory
-        return Outlook(*record.calibrate(self.raw, self.rung))
+        return Outlook(*record.calibrate(self.raw, self.rung)).not_below_chance(self.contrary)
 
     @property
     def rung(self) -> Array:
@@ -112,9 +117,20 @@ class Fit:
     def _doubts(self) -> tuple[Array, Array]:
         """Whether samples contradict the crowd, and how far the direction is the person's own."""
         assert self.person is not None
-        contrary = np.vecdot(self.blend.omega, self.person.nu) < 0.0
         own = np.clip(self.blend.dof / np.maximum(self.person.rank, 1), 0.0, 1.0)
-        return np.asarray(contrary), np.asarray(own)
+        return self.contrary, np.asarray(own)
+
+    @property
+    def contrary(self) -> Array:
+        """Whether the labelled samples lie the other way round along the rule, of shape (...).
+
+        Only where both classes have one: what the crowd says of the other class contradicts no one.
+        """
+        nu = self.nu if self.person is None else self.person.nu
+        if nu is None:
+            return np.asarray(False)
+        along = np.vecdot(self.blend.omega, nu)
+        return np.asarray((self.counts > 0.0).all(-1) & (along < 0.0))
 
     @property
     def record(self) -> Replay | None:
@@ -181,11 +197,7 @@ class Fit:
             return
         if self.played and self.verb is not None and self.record is None:
             warn_without_replay(self.prior.replay is not None, stacklevel + 1)
-        if self.outlook.mean >= 0.0:
-            return
-        # With one class only it is the posterior of the means that has turned round.
-        own = self.person
-        if (self._by_means[0] if own is None else np.vecdot(self.blend.omega, own.nu)) < 0.0:
+        if self.contrary and self.outlook.mean < 0.0:
             warnings.warn(
                 "The labelled samples contradict the crowd: along the blended direction their "
                 "classes lie the other way round, so that the forecast is below chance. Check that "

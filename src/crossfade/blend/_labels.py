@@ -134,6 +134,7 @@ def _law(blend: BlendClassifier, budgets: Array) -> tuple[Outlook, Array, Array]
     now = np.broadcast_to(fit.rung, budgets.shape)
     raw = np.broadcast_to(fit.raw, budgets.shape)
     outlook = Outlook(*fit.record.calibrate(raw, now, budgets))
+    outlook = outlook.not_below_chance(fit.contrary, len(blend.classes_))
     return outlook, outlook.accuracy(class_prior), outlook.error(class_prior)
 
 

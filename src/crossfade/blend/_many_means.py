@@ -51,6 +51,11 @@ class ManyFit:
         self.means, self.counts, self.prior, self.played = means, counts, prior, played
 
     @property
+    def contrary(self) -> Array:
+        """Many classes are never all the other way round."""
+        return np.asarray(False)
+
+    @property
     def raw(self) -> Array:
         """Forecast of theory alone."""
         return self.means.accuracy()
@@ -59,7 +64,8 @@ class ManyFit:
     def outlook(self) -> Outlook:
         """Accuracy of this one person, by the record of those who played the newcomer."""
         if self.record is not None:
-            return Outlook(*self.record.calibrate(self.raw, self.rung))
+            law = Outlook(*self.record.calibrate(self.raw, self.rung))
+            return law.not_below_chance(self.contrary, self.counts.shape[-1])
         # Half of what is unknown of new windows is unknown of the means.
         within = np.trace(self.means.sigma, axis1=-2, axis2=-1)
         doubt = np.trace(self.means.scatter.mean(-3), axis1=-2, axis2=-1) - within

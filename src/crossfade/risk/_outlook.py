@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from crossfade._typing import Array
 from crossfade.prior._replay import CLIP
@@ -52,6 +52,11 @@ class Outlook(NamedTuple):
         score, left = shrunk_score(score, spread, contrary, own)
         # Phi of the shrunk score is what is promised: its law is centred a little further out.
         return cls(score * np.sqrt(1.0 + left**2), left, np.asarray(dof))
+
+    def not_below_chance(self, contrary: Array, n_classes: int = 2) -> Outlook:
+        """The same law, with no forecast below chance unless samples are `contrary` to the rule."""
+        least = ndtri(1.0 / n_classes) * np.sqrt(1.0 + self.spread**2)
+        return self._replace(mean=np.where(contrary, self.mean, np.maximum(self.mean, least)))
 
     def accuracy(self, class_prior: Array | float = 0.5) -> Array:
         """Accuracy to expect, for a proportion of the second class."""

@@ -177,8 +177,19 @@ def _fit_of_means(
     *,
     hints: bool,
 ) -> Fit:
-    scale, counts = prior.feature_scale, batch.moments.counts
-    return Fit(None, blend, means.midpoint * scale, scale, counts, prior, verb, means, hints=hints)
+    scale, moments = prior.feature_scale, batch.moments
+    return Fit(
+        None,
+        blend,
+        means.midpoint * scale,
+        scale,
+        moments.counts,
+        prior,
+        verb,
+        means,
+        (moments.means[..., 1, :] - moments.means[..., 0, :]) / (2.0 * scale),
+        hints=hints,
+    )
 
 
 def run_hierarchical(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
