@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from crossfade import (
@@ -438,6 +438,49 @@ def test_many_classes_from_zero_labels_on(many, of_many):
     lower, upper = whole.expected_accuracy_interval(0.9)
     assert 0.0 <= lower < whole.expected_accuracy_ < upper <= 1.0
     assert whole.expected_accuracy_error_ > 0.0
+
+
+@pytest.mark.parametrize("transform", [None, StandardScaler()], ids=["plain", "transformed"])
+def test_many_classes_without_class_means_are_the_posterior_blend(of_many, transform, tmp_path):
+    """As of two classes: with a warning, and all that can be asked of the other can be of this."""
+    X, y = of_many
+    tasks = draw(10, 4, (9, 8, 10), 1, ("a", "b", "c"))[1:]
+    whole = MulticlassPrior.from_tasks(tasks, transform=transform)
+    for prior in (
+        whole.without("class_means"),
+        MulticlassPrior.from_tasks(tasks, class_means=False, transform=transform),
+    ):
+        blend = HierarchicalBlendClassifier(prior)
+        with pytest.warns(MissingPartWarning, match="holds no class means.*MulticlassPrior") as said:
+            blend.fit(X, y)
+        assert [one.filename for one in said] == [__file__]
+        pairs = MulticlassBlend(PosteriorBlendClassifier(prior)).fit(X, y)
+        np.testing.assert_allclose(blend.predict_proba(X), pairs.predict_proba(X), atol=1e-12)
+        np.testing.assert_array_equal(blend.predict(X), pairs.predict(X))
+        assert blend.expected_accuracy_ == pairs.expected_accuracy_
+        assert blend.expected_accuracy_interval(0.8) == pairs.expected_accuracy_interval(0.8)
+        more, wanted = (forecast_labels(one, [8]) for one in (blend, pairs))
+        assert more.accuracy == wanted.accuracy
+        save_model(blend, tmp_path / "model.json")
+        loaded = load_model(tmp_path / "model.json")
+        np.testing.assert_allclose(loaded.predict_proba(X), pairs.predict_proba(X), atol=1e-9)
+        with pytest.raises(ValueError, match="Call fit with all of them"):
+            blend.partial_fit(X, y)
+        with pytest.raises(ValueError, match="only a crowd can answer that knows class means"):
+            HierarchicalBlendClassifier(prior).start()
+
+
+def test_what_a_prior_of_many_classes_holds(many):
+    assert {"class_means", "replay", "half_gap"} <= set(many.holds)
+    assert many.without("replay").replay is None
+    assert "replay" not in many.without("replay").holds
+    bare = many.without("class_means", "half_gap")
+    assert not {"class_means", "half_gap"} & set(bare.holds)
+    assert bare.replay is None
+    # The pairs have records of their own, of the blends of directions.
+    assert "replay" in bare.holds
+    with pytest.raises(ValueError, match="part must be"):
+        many.without("directionz")
 
 
 def test_many_classes_of_which_some_have_no_label(many, of_many):
@@ -1094,12 +1137,6 @@ def test_many_classes_refuse_what_is_for_two(many, of_many):
         HierarchicalBlendClassifier(many).fit(X, y, sample_domain=np.ones(len(y), int))
     with pytest.raises(ValueError, match=r"9 of 9|\d of \d labels are missing"):
         HierarchicalBlendClassifier(many).fit(X, [None] * len(y))
-    bare = replace(many, class_means=None, replay=None)
-    for fit in (lambda one: one.fit(X, y), lambda one: one.start()):
-        with pytest.raises(ValueError, match=r"no class means\. Build .*or use MulticlassBlend"):
-            fit(HierarchicalBlendClassifier(bare))
-    # What the message recommends does work.
-    assert MulticlassBlend(PosteriorBlendClassifier(bare)).fit(X, y).predict(X).shape == y.shape
     with pytest.raises(TypeError, match=r"rule for two classes\. Use MulticlassBlend"):
         PosteriorBlendClassifier(many).start()
 

@@ -179,6 +179,15 @@ def test_it_never_changes(mixture):
     assert hash(again) == hash(mixture)
 
 
+def test_without_shares_less(make_tasks):
+    mixture = MixturePrior.from_tasks(make_tasks(12))
+    assert mixture.holds == mixture.pooled.holds
+    assert {"outer_sum", "class_means", "replay"} <= set(mixture.holds)
+    less = mixture.without("outer_sum", "class_means")
+    assert less.outer_sums is None
+    assert not {"outer_sum", "class_means"} & set(less.holds)
+
+
 def test_reversed_turns_every_direction_about(mixture):
     back = mixture.reversed()
     np.testing.assert_array_equal(back.direction_sums, -mixture.direction_sums)

@@ -207,6 +207,17 @@ class Fit:
             )
 
 
+def warn_without_means(how: str, stacklevel: int) -> None:
+    """Say that a prior knows directions only."""
+    warnings.warn(
+        "This prior holds no class means, so that the posterior blend of directions is used: "
+        "knowing where the middle of the classes lies would help with few labels. Build the prior "
+        f"with {how}.",
+        MissingPartWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
 def warn_without_replay(tried: bool, stacklevel: int) -> None:
     """Say that nobody, or too few people, have tried what a forecast of this prior is worth."""
     found = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from crossfade._typing import Array
 from crossfade.blend._classifier import BlendClassifier
-from crossfade.blend._fit import Fit
+from crossfade.blend._fit import Fit, warn_without_means
 from crossfade.blend._hierarchical import Hierarchical, hierarchical
-from crossfade.blend._many_means import ManyFit, ManyMeans, moments_of_none
+from crossfade.blend._many_means import ManyFit, ManyMeans, PairsFit, moments_of_none
 from crossfade.blend._mixture import mixture
 from crossfade.blend._posterior import posterior
 from crossfade.blend._verb import Blend
-from crossfade.exceptions import MissingPartWarning, NoDirectionError
+from crossfade.exceptions import NoDirectionError
 from crossfade.fisher._direction import Direction
 from crossfade.fisher._moments import ClassMoments
 from crossfade.prior._crowd import Crowd, Prior
@@ -67,7 +66,8 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels, sorted; of two the second is positive.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        The rule in the user's units; with K > 2 classes (K, n_features) and (K,), one score each.
+        The rule in the user's units; with K > 2 classes (K, n_features) and (K,), one score each,
+        or one for each pair if the prior has no class means.
         If the prior has a transform, its features are the transformed ones.
     projection_ : ndarray of shape (n_features,)
         Its unit direction, in scaled units.
@@ -174,7 +174,15 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
         else:
             super()._conclude(moments, seen, names, prior, may_wait=may_wait)
 
+    def _scores(self, rows: Array) -> Array:
+        if not isinstance(self._fit, PairsFit):
+            return super()._scores(rows)
+        transform = self.prior_.transform
+        return self._fit.log_chances(rows if transform is None else transform(rows))
+
     def _log_odds(self, scores: Array) -> Array:
+        if isinstance(self._fit, PairsFit):
+            return scores
         if not isinstance(self._fit, ManyFit):
             return super()._log_odds(scores)
         odds: Array = float(self._fit.temperature) * scores
@@ -209,13 +217,10 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
         if prior is None:
             return super()._fit_both(moments, prior)
         if prior.class_means is None:
-            warnings.warn(
-                "This prior holds no class means, so that the posterior blend of directions is "
-                "used: knowing where the middle of the classes lies would help with few labels. "
-                "Build the prior with TaskPrior.from_tasks, and with clip if it is to be released: "
-                "what has no bound is left out of a release.",
-                MissingPartWarning,
-                stacklevel=7,
+            warn_without_means(
+                "TaskPrior.from_tasks, and with clip if it is to be released: what has no bound is "
+                "left out of a release",
+                7,
             )
             return super()._fit_both(moments, prior)
         return self._by_means(moments, prior, self._direction(moments, prior))

@@ -13,6 +13,7 @@ from crossfade._typing import Array
 from crossfade._validate import HEAVIEST, check_number
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._convex import ConvexBlendClassifier, convex
+from crossfade.blend._many_means import PairsFit
 from crossfade.blend._multiclass import MulticlassBlend, stacked
 from crossfade.blend._posterior import Path, path_of
 from crossfade.fisher._direction import Direction, worth_of_runs
@@ -91,6 +92,8 @@ def forecast_labels(
     if isinstance(blend, MulticlassBlend):
         return _of_pairs(blend, n_per_class, level)
     check_is_fitted(blend, "coef_", msg=blend._not_fitted())
+    if isinstance(blend._fit, PairsFit):
+        return _of_pairs(blend._fit.blend, n_per_class, level)
     record = blend._fit.record
     budgets = _budgets(n_per_class, _least(record), len(blend.classes_))
     rungs = np.asarray(rung_of(budgets), np.float64)

@@ -1,8 +1,12 @@
-"""The hierarchical blend of more than two classes: one normal law over all class means."""
+"""The hierarchical blend of more than two classes: one normal law over all class means.
+
+Without class means it is the posterior blend of each pair of classes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -11,8 +15,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from crossfade._typing import Array
-from crossfade.blend._fit import warn_without_replay
+from crossfade.blend._fit import warn_without_means, warn_without_replay
 from crossfade.blend._hierarchical import Hierarchical, hierarchical
+from crossfade.blend._multiclass import MulticlassBlend
+from crossfade.blend._posterior import PosteriorBlendClassifier
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._moments import ClassMoments
 from crossfade.prior._class_means import CROWD_DOF, ClassMeans
@@ -116,6 +122,34 @@ class ManyFit:
         return np.asarray(np.maximum(stretch, 1e-9) / flat)
 
 
+class PairsFit:
+    """What was learnt of the pairs of many classes, where the prior has no class means."""
+
+    record = None
+
+    def __init__(self, blend: MulticlassBlend) -> None:
+        self.blend = blend
+
+    @property
+    def outlook(self) -> Outlook:
+        """Accuracy of this one person: those of the pairs, coupled."""
+        pairs = self.blend._forecasting_pairs()
+        return pairs.law(pairs.laws)
+
+    def promise(self, class_prior: float) -> tuple[Array, Array]:
+        """Accuracy to expect for equally likely classes, and its error."""
+        blend = self.blend
+        return np.asarray(blend.expected_accuracy_), np.asarray(blend.expected_accuracy_error_)
+
+    def warn(self, stacklevel: int = 4) -> None:
+        """The pairs say what their forecasts lack."""
+
+    def log_chances(self, rows: Array) -> Array:
+        """Logarithms (n, K) of the probabilities of the classes."""
+        chances = self.blend._couple(self.blend._pairs.log_odds(rows))
+        return np.log(np.maximum(chances, 1e-300))
+
+
 def moments_of_none(prior: MulticlassPrior) -> ClassMoments:
     """Moments of no sample of the classes of a prior."""
     n_classes, d = len(prior.classes), prior.n_features
@@ -139,6 +173,10 @@ class ManyMeans:
     _prior_given: Any
     _moments: ClassMoments
     prior_: Any
+    alpha_: float
+    member_: float
+    means_: Array
+    class_prior_: Array
 
     def _learn_many(
         self, rows: Array, labels: NDArray[Any], weight: Array | None, prior: MulticlassPrior
@@ -167,7 +205,37 @@ class ManyMeans:
         moments = ClassMoments.of(rows, label, weight, n_classes=len(known))
         if "_moments" in self.__dict__:
             moments = self._moments + moments
-        self._conclude_many(moments, prior)
+        if prior.class_means is None:
+            self._learn_pairs(rows, labels, weight, prior)
+            self._moments = moments.rotated()
+        else:
+            self._conclude_many(moments, prior)
+
+    def _learn_pairs(
+        self, rows: Array, labels: NDArray[Any], weight: Array | None, prior: MulticlassPrior
+    ) -> None:
+        """Fit the posterior blend of each pair of classes, where there are no class means."""
+        if "_moments" in self.__dict__:
+            raise ValueError(
+                "Without class means in the prior, many classes are learnt from all samples at "
+                "once. Call fit with all of them, or build the prior with class means."
+            )
+        warn_without_means("MulticlassPrior.from_tasks, from people who have all classes", 5)
+        # The samples went through the transform, and units are compared once.
+        bare = {pair: replace(one, transform=None) for pair, one in prior.priors.items()}
+        plain: Any = replace(prior, priors=bare)
+        plain.__dict__["units"] = None
+        rule = PosteriorBlendClassifier(
+            plain, on_missing_class=self.on_missing_class, in_a_row=self.in_a_row
+        )
+        blend = MulticlassBlend(rule, prior.strategy).fit(rows, labels, weight)
+        pairs = blend._pairs
+        self._fit = PairsFit(blend)
+        self.prior_, self._prior_given, self.classes_ = prior, self.prior, blend.classes_
+        self.class_prior_ = np.full(len(self.classes_), 1.0 / len(self.classes_))
+        self.coef_, self.intercept_, self.means_ = pairs.coef, pairs.intercept, pairs.means
+        self.alpha_ = float(np.mean([fit.blend.alpha for fit in pairs.fits]))
+        self.member_ = 1.0
 
     def _check_many(self, prior: MulticlassPrior) -> MulticlassPrior:
         for name in ("classes", "class_prior"):
@@ -176,16 +244,15 @@ class ManyMeans:
                     f"{name} is about two classes, and the prior has {len(prior.classes)}. Pass "
                     f"{name}=None; labels must be those of the prior."
                 )
-        if prior.class_means is None:
-            raise ValueError(
-                "This MulticlassPrior holds no class means. Build it with "
-                "MulticlassPrior.from_tasks, from people who have all classes, or use "
-                "MulticlassBlend(PosteriorBlendClassifier(prior))."
-            )
         return prior
 
     def _conclude_many(self, moments: ClassMoments, prior: MulticlassPrior) -> None:
-        assert prior.class_means is not None
+        if prior.class_means is None:
+            raise ValueError(
+                "Before every class has a label only a crowd can answer that knows class means, "
+                "and this MulticlassPrior holds none. Build it with MulticlassPrior.from_tasks, "
+                "from people who have all classes, or call fit with labelled samples."
+            )
         means = hierarchical(
             moments,
             prior.class_means.population,

@@ -26,7 +26,7 @@ from crossfade._validate import (
     check_scale,
 )
 from crossfade.blend._classifier import BlendClassifier
-from crossfade.blend._many_means import ManyFit
+from crossfade.blend._many_means import ManyFit, PairsFit
 from crossfade.blend._multiclass import MulticlassBlend
 from crossfade.blend._saved_rule import COUPLINGS, Calibration, SavedRule, card_of, n_scores
 from crossfade.fisher._discriminant import FisherDiscriminant
@@ -252,6 +252,10 @@ def _of_one(model: Any) -> _Learnt:
             midpoint=model.midpoint_,
         )
     fit, prior, counts = model._fit, model.prior_, model._moments.counts
+    if isinstance(fit, PairsFit):
+        pairs = _of_pairs(fit.blend)
+        coef, intercept, scale = _raw(prior.transform, pairs.coef, pairs.intercept, pairs.scale)
+        return pairs._replace(coef=coef, intercept=intercept, scale=scale, prior=prior)
     if isinstance(fit, ManyFit):
         calibration = Calibration.of_slope(float(fit.temperature), len(counts))
         raw = _raw(prior.transform, model.coef_, model.intercept_, prior.feature_scale)

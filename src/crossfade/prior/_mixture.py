@@ -291,6 +291,27 @@ class MixturePrior(Archived):
             "Release what they have in common, mixture.pooled."
         )
 
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """Names of the parts beyond the sum of the directions that the prior has."""
+        return self.pooled.holds
+
+    def without(self, *parts: str) -> MixturePrior:
+        """A copy that shares less.
+
+        Parameters
+        ----------
+        *parts : str
+            Names of parts to leave out, as in :meth:`TaskPrior.without`.
+
+        Returns
+        -------
+        MixturePrior
+            A prior without them.
+        """
+        outer = None if "outer_sum" in parts else self.outer_sums
+        return replace(self, pooled=self.pooled.without(*parts), outer_sums=outer)
+
     def __add__(self, other: object) -> NoReturn:
         """Refuse to merge: it is not known which components of two sites belong together.
 

@@ -26,6 +26,7 @@ from crossfade.prior._replay import Replay
 from crossfade.prior._task_prior import (
     ALL_VERBS,
     PAIR_VERBS,
+    PARTS,
     TaskPrior,
     both_means,
     both_records,
@@ -343,6 +344,36 @@ class MulticlassPrior(Archived):
         if pair not in self.priors:
             raise KeyError(f"No source has the pair {pair}; the pairs are {list(self.pairs)}.")
         return self.priors[pair]
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """Names of the parts that all pairs have, or all classes together."""
+        found = set.intersection(*(set(one.holds) for one in self.priors.values()))
+        found |= {name for name in ("class_means", "replay") if getattr(self, name) is not None}
+        return tuple(part for part in PARTS if part in found)
+
+    def without(self, *parts: str) -> MulticlassPrior:
+        """A copy that shares less.
+
+        Parameters
+        ----------
+        *parts : str
+            Names of parts to leave out, as in :meth:`TaskPrior.without`.
+
+        Returns
+        -------
+        MulticlassPrior
+            A prior without them, in all pairs and for all classes together.
+        """
+        priors = {pair: one.without(*parts) for pair, one in self.priors.items()}
+        # What is replayed here is the blend of class means.
+        bare = "class_means" in parts
+        return replace(
+            self,
+            priors=priors,
+            class_means=None if bare else self.class_means,
+            replay=None if bare or "replay" in parts else self.replay,
+        )
 
     @property
     def pairs(self) -> tuple[Pair, ...]:

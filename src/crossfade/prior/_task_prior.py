@@ -72,7 +72,7 @@ _AVERAGES = ("within_covariance", "half_gap", "autocorrelation", "direction_nois
 #: Numbers in which two priors of different people differ.
 _TELLING = ("n_tasks", "direction_sum", "outer_sum", "within_covariance", "half_gap")
 #: What a prior may hold beside the sum of its directions.
-_PARTS = ("outer_sum", *_AVERAGES, "directions", "parts", "sessions", "class_means", "replay")
+PARTS = ("outer_sum", *_AVERAGES, "directions", "parts", "sessions", "class_means", "replay")
 #: Blends whose forecasts are replayed.
 PAIR_VERBS = ("convex", "posterior")
 ALL_VERBS = (*PAIR_VERBS, "hierarchical")
@@ -721,7 +721,7 @@ class TaskPrior(Archived):
             A prior without them.
         """
         for part in parts:
-            check_choice("part", part, tuple(_PARTS))
+            check_choice("part", part, tuple(PARTS))
         left_out: dict[str, Any] = dict.fromkeys(parts)
         if "class_means" in parts:
             # Without these, nobody can ask how sessions differ.
@@ -739,7 +739,7 @@ class TaskPrior(Archived):
     @property
     def holds(self) -> tuple[str, ...]:
         """Names of the parts beyond the sum of the directions that the prior has."""
-        return tuple(part for part in _PARTS if getattr(self, part) is not None)
+        return tuple(part for part in PARTS if getattr(self, part) is not None)
 
     def reversed(self) -> TaskPrior:
         """The same prior with its classes the other way round: every direction turned about.
