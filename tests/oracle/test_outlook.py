@@ -17,6 +17,7 @@ from crossfade import (
     Task,
     TaskPrior,
     forecast_labels,
+    load_mental_math,
 )
 from crossfade.exceptions import ContradictionWarning
 from crossfade.risk._outlook import FURTHEST, Outlook
@@ -368,3 +369,59 @@ def test_a_record_promises_less_than_chance_only_where_samples_contradict(blend)
     # Or nothing was put to the test.
     assert floored > 0 or blend is HierarchicalBlendClassifier
     assert below > 0 or blend is not PosteriorBlendClassifier
+
+
+@cache
+def without_a_record(n):
+    """Promise, accuracy and whether intervals hold, by rule: Mental Math, two runs a person."""
+    rng = np.random.default_rng([50, n])
+    people = list(load_mental_math())
+    found = {}
+    for place, person in enumerate(people):
+        others = people[:place] + people[place + 1 :]
+        prior = TaskPrior.from_tasks(others, replay=False, clip=16.0)
+        exact = TaskPrior.from_tasks(others, replay=False)
+        released = prior.released(epsilon=1.0, delta=1e-5)
+        rules = {
+            "no prior": PosteriorBlendClassifier(),
+            "convex": ConvexBlendClassifier(exact),
+            "posterior": PosteriorBlendClassifier(exact),
+            "hierarchical": HierarchicalBlendClassifier(exact),
+            "posterior, released": PosteriorBlendClassifier(released),
+            "hierarchical, released": HierarchicalBlendClassifier(released),
+        }
+        if not n:
+            # Without a prior there is no answer; noise may leave the crowd no direction.
+            del rules["no prior"], rules["posterior, released"]
+        own = [np.flatnonzero(person.y == label) for label in (0, 1)]
+        for _ in range(2 if n else 1):
+            starts = [int(rng.integers(one.size - n + 1)) for one in own]
+            few = np.concatenate([one[at : at + n] for one, at in zip(own, starts, strict=True)])
+            test = np.setdiff1d(np.arange(len(person.y)), few)
+            for name, rule in rules.items():
+                rule.fit(person.X[few], person.y[few]) if n else rule.start()
+                said = rule.predict(person.X[test]) == person.y[test]
+                accuracy = np.mean([said[person.y[test] == label].mean() for label in (0, 1)])
+                held = [
+                    lower <= accuracy <= upper
+                    for lower, upper in map(rule.expected_accuracy_interval, (0.68, 0.9))
+                ]
+                found.setdefault(name, []).append((rule.expected_accuracy_, accuracy, *held))
+    return {name: np.mean(rows, 0) for name, rows in found.items()}
+
+
+@pytest.mark.filterwarnings("ignore::crossfade.exceptions.UncountedReleaseWarning")
+@pytest.mark.filterwarnings("ignore::crossfade.exceptions.MissingPartWarning")
+@pytest.mark.filterwarnings("ignore::crossfade.exceptions.ContradictionWarning")
+@pytest.mark.filterwarnings("ignore:The feature scale of this prior was learnt")
+@pytest.mark.parametrize("n", [0, 2, 5, 13])
+def test_without_a_record_intervals_hold_on_real_windows(n):
+    """And a released prior does not promise far more than is found; printed with ``pytest -s``."""
+    for name, (promise, accuracy, held_68, held_90) in without_a_record(n).items():
+        print(
+            f"{n} a class, {name}: promise {promise:.3f}, found {accuracy:.3f}, the 68 % interval "
+            f"holds in {held_68:.2f}, the 90 % interval in {held_90:.2f}"
+        )
+        # The noise of a release has no seed.
+        assert held_90 >= (0.7 if "released" in name else 0.85)
+        assert promise <= accuracy + 0.07

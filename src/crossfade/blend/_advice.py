@@ -68,8 +68,9 @@ def gains_ahead(fit: Any, counts: Array, ahead: int) -> Array:
 
 def probability_of(fit: Any, want: float) -> Array:
     """Probability (...) that the accuracy of a person is at least so high."""
-    mean, spread, dof = fit.outlook
-    return np.asarray(stdtr(dof, (mean - ndtri(want)) / np.maximum(spread, 1e-300)))
+    law = fit.outlook
+    away = (law.mean - ndtri(want)) / np.maximum(law.real_spread, 1e-300)
+    return np.asarray(stdtr(law.dof, away))
 
 
 def enough(fit: Any, gains: Array, goal: Goal) -> NDArray[np.bool_]:

@@ -17,7 +17,7 @@ from crossfade.prior._class_means import CROWD_DOF
 from crossfade.prior._crowd import Prior
 from crossfade.prior._replay import FEWEST, Replay, rung_of, usable
 from crossfade.risk._forecast import Forecast, expected_accuracy, forecast
-from crossfade.risk._outlook import Outlook, shrunk_score
+from crossfade.risk._outlook import LEFT_OUT, Outlook, shrunk_score
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +77,10 @@ class Fit:
         """Accuracy as theory alone has it, where nobody has played the newcomer."""
         if self.means is not None:
             gap, variance, doubt = self._by_means
+            gap = np.maximum(gap - self._optimism, 0.0) if self.verb == "hierarchical" else gap
             score = gap / np.sqrt(variance)
-            law = Outlook(score, np.sqrt(doubt / variance), np.asarray(CROWD_DOF))
+            spread = np.sqrt(doubt / variance)
+            law = Outlook(score, spread, np.asarray(CROWD_DOF), LEFT_OUT)
             return law.not_below_chance(self.contrary)
         assert self.person is not None
         known = self.theory
@@ -190,6 +192,33 @@ class Fit:
         # Where the means themselves have no direction, any accuracy is as likely as any other.
         share = np.divide(doubt, variance, out=np.ones(np.shape(variance)), where=variance > 0.0)
         return np.asarray(gap), np.asarray(within), np.asarray(within * share)
+
+    @property
+    def _optimism(self) -> Array:
+        """What noise adds to the gap of class means of a released prior (equation 69).
+
+        Its law over class means is as wide as the noise, so that the posterior believes whatever
+        few samples say: with h* = h + noise of covariance C, w'h* is too large by tr(M^-1 C), and
+        what is left of it is that of James and Stein, (p - 2) / p times as much.
+        """
+        means, prior = self.means, self.prior
+        release = None if prior is None else getattr(prior, "release", None)
+        if means is None or release is None:
+            return np.zeros(())
+        assert prior is not None
+        sums, alpha = prior.class_means, means.alpha
+        population = sums.population
+        # Of half the gap; what has no label adds nothing, since alpha is then that of the crowd.
+        seen = np.where(self.counts > 0.0, self.counts, np.inf)
+        own = population.mean_noise(seen).sum(-1) / 4.0
+        crowd = (release.noise / sums.n_people * sums.clip) ** 2 / 2.0
+        # In whitened features, where it is much the same in all directions.
+        crowd = crowd * (population.whiten**2).sum() / population.whiten.shape[-1]
+        noise = (alpha**2 * own)[..., None, None] * means.sigma
+        noise = noise + ((1.0 - alpha) ** 2 * crowd)[..., None, None] * np.eye(noise.shape[-1])
+        added = np.trace(np.linalg.solve(means.scatter.mean(-3), noise), axis1=-2, axis2=-1)
+        rank = means.sigma.shape[-1]
+        return np.asarray(added * max(rank - 2, 0) / rank)
 
     def warn(self, stacklevel: int = 4) -> None:
         """Say what the forecast lacks, and where samples contradict the crowd."""

@@ -24,7 +24,7 @@ from crossfade.fisher._moments import ClassMoments
 from crossfade.prior._class_means import CROWD_DOF, ClassMeans
 from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._replay import Replay, rung_of, usable
-from crossfade.risk._outlook import Outlook
+from crossfade.risk._outlook import LEFT_OUT, Outlook
 
 #: How far apart, beside what theory says, class means may be to be as accurate as a forecast says.
 _STRETCHES = np.array([0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0])
@@ -77,7 +77,8 @@ class ManyFit:
         doubt = np.trace(self.means.scatter.mean(-3), axis1=-2, axis2=-1) - within
         spread = np.sqrt(np.maximum(doubt, 0.0) / within)
         probit = np.asarray(ndtri(np.clip(self.raw, 1e-9, 1.0 - 1e-9)))
-        return Outlook(probit * np.sqrt(1.0 + spread**2), spread, np.asarray(CROWD_DOF))
+        mean = probit * np.sqrt(1.0 + spread**2)
+        return Outlook(mean, spread, np.asarray(CROWD_DOF), LEFT_OUT)
 
     @property
     def rung(self) -> Array:

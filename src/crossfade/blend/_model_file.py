@@ -228,7 +228,10 @@ def _fields_of(model: Any) -> dict[str, Any]:
         "class_prior": _plain(equal if known.class_prior is None else known.class_prior),
         "expected_accuracy": None if law is None else model.expected_accuracy_,
         "expected_accuracy_error": None if law is None else model.expected_accuracy_error_,
-        "forecast": None if law is None else {key: float(x) for key, x in law._asdict().items()},
+        # Only intervals are made of it.
+        "forecast": None
+        if law is None
+        else {"mean": float(law.mean), "spread": float(law.real_spread), "dof": float(law.dof)},
         "n_labelled": known.counts.tolist(),
         "prior": None if known.prior is None else _record(known.prior),
         "recipe": None if recipe is None else recipe.to_dict(),

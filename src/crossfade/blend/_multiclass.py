@@ -502,7 +502,8 @@ class _Pairs:
         centres[first, each], centres[second, each] = -score, score
         spread = laws.spread.mean()
         probit = ndtri(np.clip(coupled_accuracy(centres, covariance), 1e-15, 1.0 - 1e-15))
-        return Outlook(probit * np.sqrt(1.0 + spread**2), spread, laws.dof.min())
+        mean = probit * np.sqrt(1.0 + spread**2)
+        return Outlook(mean, spread, laws.dof.min(), np.max(laws.left_out))
 
     def log_odds(self, rows: Array) -> Array:
         """Log odds (n, P) of the second label of each pair."""
@@ -576,9 +577,8 @@ class _LazyRules(Mapping[Pair, BlendClassifier]):
 
 def stacked(laws: list[Outlook]) -> Outlook:
     """Laws of all pairs, along a new first axis."""
-    return Outlook(
-        *(np.stack([np.asarray(part) for part in one]) for one in zip(*laws, strict=True))
-    )
+    rows = [[np.broadcast_to(part, np.shape(law.mean)) for part in law] for law in laws]
+    return Outlook(*(np.stack(parts) for parts in zip(*rows, strict=True)))
 
 
 def _pair_of(

@@ -27,6 +27,9 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 #: Least mean of a probability's slope, so that it still says which class is likelier; and how many
 #: deviations away a threshold may lie.
 _FLATTEST, FURTHEST = 1e-9, 1e3
+#: Deviation of the probit that theory leaves out: windows of a session depend on each other, and
+#: people are no Gaussians. Chosen on shipped tables and simulations (docs/mathematics.md).
+LEFT_OUT = 0.3
 #: Deviations and scores beyond this are as certain as can be, and their products must be numbers.
 _CERTAIN = 1e100
 
@@ -37,6 +40,7 @@ class Outlook(NamedTuple):
     mean: Array
     spread: Array
     dof: Array  # of Student's t
+    left_out: Array | float = 0.0  # deviation that the model leaves out, for intervals
 
     @classmethod
     def of_theory(
@@ -51,7 +55,12 @@ class Outlook(NamedTuple):
         """
         score, left = shrunk_score(score, spread, contrary, own)
         # Phi of the shrunk score is what is promised: its law is centred a little further out.
-        return cls(score * np.sqrt(1.0 + left**2), left, np.asarray(dof))
+        return cls(score * np.sqrt(1.0 + left**2), left, np.asarray(dof), LEFT_OUT)
+
+    @property
+    def real_spread(self) -> Array:
+        """Deviation among real people, with what the model leaves out."""
+        return np.asarray(np.hypot(self.spread, self.left_out))
 
     def not_below_chance(self, contrary: Array, n_classes: int = 2) -> Outlook:
         """The same law, with no forecast below chance unless samples are `contrary` to the rule."""
@@ -77,7 +86,7 @@ class Outlook(NamedTuple):
     def interval(self, level: float, class_prior: Array | float = 0.5) -> tuple[Array, Array]:
         """Interval that holds the accuracy with a probability of `level`."""
         # At a level of one the interval is everything, however certain the law.
-        reach = stdtrit(self.dof, 0.5 + level / 2.0) * np.maximum(self.spread, 1e-300)
+        reach = stdtrit(self.dof, 0.5 + level / 2.0) * np.maximum(self.real_spread, 1e-300)
         low, high = self.mean - reach, self.mean + reach
         if np.all(np.asarray(class_prior) == 0.5):
             lower, upper = ndtr(low), ndtr(high)
