@@ -12,6 +12,9 @@ from crossfade import (
     forecast_labels,
 )
 
+#: Curves begin with fewer labels than there are, which is said.
+pytestmark = pytest.mark.filterwarnings("ignore:The blend has")
+
 BLENDS = {
     "posterior": PosteriorBlendClassifier,
     "posterior, risk": lambda prior: PosteriorBlendClassifier(prior, strength="risk"),

@@ -451,7 +451,9 @@ def test_many_classes_without_class_means_are_the_posterior_blend(of_many, trans
         MulticlassPrior.from_tasks(tasks, class_means=False, transform=transform),
     ):
         blend = HierarchicalBlendClassifier(prior)
-        with pytest.warns(MissingPartWarning, match="holds no class means.*MulticlassPrior") as said:
+        with pytest.warns(
+            MissingPartWarning, match="holds no class means.*MulticlassPrior"
+        ) as said:
             blend.fit(X, y)
         assert [one.filename for one in said] == [__file__]
         pairs = MulticlassBlend(PosteriorBlendClassifier(prior)).fit(X, y)
@@ -895,7 +897,7 @@ def test_a_released_prior_drops_both(prior, few):
         warnings.simplefilter("ignore")
         lower, upper = blend.expected_accuracy_interval()
     assert lower < upper
-    with pytest.raises(ValueError, match=r"No class has labelled .*label at least 1 sample"):
+    with pytest.raises(ValueError, match=r"knows class means.*call fit with labelled samples"):
         HierarchicalBlendClassifier(released).start()
     with pytest.raises(ValueError, match="leave these samples out"):
         HierarchicalBlendClassifier(released).partial_fit(few[0], None)
@@ -967,7 +969,7 @@ def test_start_needs_a_crowd_with_class_means(prior, few):
     for blend in BLENDS:
         with pytest.raises(
             ValueError,
-            match=r"No class has labelled samples, .*prior that has class means.*Build the prior",
+            match=r"knows class means, and this prior holds none.*Build it with TaskPrior",
         ):
             blend(bare).start()
     unnamed = replace(prior, classes=None)
@@ -1098,6 +1100,20 @@ def test_nothing_is_told_before_there_is_anything(prior, few, many):
                 ask(blend)
 
 
+def test_budgets_stay_as_given(prior, few):
+    blend = HierarchicalBlendClassifier(prior).fit(*few)
+    least = int(blend._moments.counts.max())
+    told = forecast_labels(blend, [least, (least + 9, least)])
+    assert told.budgets == (least, (least + 9, least))
+    with pytest.warns(UserWarning, match="takes some of them back"):
+        forecast_labels(blend, [(40, 1)])
+    with pytest.raises(ValueError, match=r"not shares of them; got \[0.5\]"):
+        forecast_labels(blend, [0.5])
+    for level in (90, 90.0):
+        with pytest.raises(ValueError, match=r"from 0 to 1; got 90.*For 90 % pass 0\.9\."):
+            blend.expected_accuracy_interval(level)
+
+
 def test_more_labels_that_cannot_be_told(prior, few, many, of_many):
     blend = HierarchicalBlendClassifier(prior).fit(*few)
     for budgets in ([-1], [(3, -2)], [np.inf], [np.nan]):
@@ -1105,7 +1121,7 @@ def test_more_labels_that_cannot_be_told(prior, few, many, of_many):
             forecast_labels(blend, budgets)
     for budgets in (5, ["a"], [(1, 2, 3)], []):
         with pytest.raises(
-            ValueError, match=r"one for each of 2 classes, as \[4, 8, \(24, 2\)\] is"
+            ValueError, match=r"one for each of 2 classes, such as \[4, 8, \(24, 2\)\]"
         ):
             forecast_labels(blend, budgets)
     start = HierarchicalBlendClassifier(prior).start()

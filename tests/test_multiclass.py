@@ -559,3 +559,16 @@ def test_files_that_are_something_else(draw_tasks, tmp_path):
     np.savez(path, **arrays)
     with pytest.raises(ValueError, match="was altered after it was saved"):
         MulticlassPrior.load(path)
+
+
+@pytest.mark.parametrize("name", ["start", "partial_fit"])
+def test_what_it_cannot_do_is_said(draw_tasks, name):
+    blend = MulticlassBlend(PosteriorBlendClassifier(MulticlassPrior.from_tasks(draw_tasks())))
+    assert not hasattr(blend, name)
+    with pytest.raises(AttributeError, match=rf"no {name}: .*HierarchicalBlendClassifier"):
+        getattr(blend, name)
+
+
+def test_three_classes_are_told_of_the_prior_for_many(draw):
+    with pytest.raises(ValueError, match=r"found 3 classes.*use MulticlassPrior\.from_tasks"):
+        PosteriorBlendClassifier().fit(*draw(0))

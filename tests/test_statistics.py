@@ -584,8 +584,8 @@ def test_the_lead_says_how_many_windows():
     assert " With scikit-learn's LDA, it takes 4 windows of each class. " in verdict(rows, 0.72)
     assert " With scikit-learn's LDA, only 50 % reach it, not 80 %. " in verdict(rows, 0.75)
     assert (
-        " With scikit-learn's LDA, 0 % reach it. The goal is 80 %, which takes more windows than "
-        "were tried. "
+        " With scikit-learn's LDA, 0 % reach it. No number of windows tried takes 80 % of people "
+        "there; 6 of 6 never reach it. "
     ) in verdict(rows, 0.9)
     one = rows[rows["budget"] == 1]
     assert lead(one, 0.9) == f"{blend} 0.9 after 1 window of each class."
@@ -602,7 +602,7 @@ def test_the_lead_begins_at_no_label():
     )
     assert "inf" not in verdict(rows)
     equal = verdict(curves([0.7, 0.75], [0.7, 0.75], budgets=(0, 2)))
-    assert equal.endswith("scikit-learn's LDA needs no label for the same accuracy.")
+    assert equal.endswith("scikit-learn's LDA reaches the same accuracy with no label.")
 
 
 @pytest.mark.parametrize("n_people", [7, 200, 2000])
@@ -699,13 +699,13 @@ def test_a_verdict_on_proportions_that_come_to_unlike_numbers():
             [0.6, 0.7],
             [0.65, 0.7],
             "0.050 less than",
-            "LDA needs at most 2 windows for the same accuracy.",
+            "LDA reaches the same accuracy with 2 windows or fewer.",
         ),
         (
             [0.6, 0.7],
             [0.6, 0.7],
             "as much as",
-            "LDA needs at most 2 windows for the same accuracy.",
+            "LDA reaches the same accuracy with 2 windows or fewer.",
         ),
         ([0.7, 0.7], [0.6, 0.65], "0.100 more than", "LDA does not reach that with 4 windows."),
     ],
@@ -754,7 +754,7 @@ def test_a_verdict_prefers_ours_and_the_usual():
     ours = pd.concat([mine[mine["method"] != "lda"], lda.assign(method="convex")])
     assert "), the convex blend has a mean" in verdict(ours)
     assert "as much as the person alone:" in verdict(ours)
-    assert verdict(ours).endswith("The person alone needs at most 2 windows for the same accuracy.")
+    assert verdict(ours).endswith("The person alone reaches the same accuracy with 2 windows or fewer.")
 
 
 def test_a_verdict_is_about_tasks_that_both_have():

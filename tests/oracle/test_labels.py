@@ -14,6 +14,9 @@ from crossfade.blend._labels import _ConvexCrowd, _reach
 from crossfade.blend._posterior import path_of
 from crossfade.simulate import draw_directions
 
+#: Curves begin with fewer labels than there are, which is said.
+pytestmark = pytest.mark.filterwarnings("ignore:The blend has")
+
 BLENDS = {"posterior": PosteriorBlendClassifier, "convex": ConvexBlendClassifier}
 BUDGETS = np.array([4, 16, 64])
 

@@ -17,12 +17,11 @@ from crossfade._typing import Array
 from crossfade._validate import (
     as_labels,
     check_choice,
-    check_number,
     refuse_masked,
     refuse_size,
 )
 from crossfade.blend._domains import Rows, TakesCrowd
-from crossfade.blend._fit import Fit
+from crossfade.blend._fit import Fit, check_level
 from crossfade.blend._hierarchical import Hierarchical, hierarchical
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import NoDirectionError, PriorMismatchError
@@ -283,7 +282,7 @@ class BlendClassifier(TakesCrowd):
         lower, upper : float
             Its ends.
         """
-        level = check_number("level", level, 0.0, 1.0)
+        level = check_level(level)
         lower, upper = self._outlook().interval(level, self._second())
         return float(lower), float(upper)
 
@@ -603,11 +602,16 @@ class BlendClassifier(TakesCrowd):
         if prior is None or (
             prior.class_means is None and (prior.half_gap is None or not len(present))
         ):
-            needs = "an average half gap" if len(present) else "class means"
+            if not len(present):
+                raise ValueError(
+                    "Without a label only a crowd can answer that knows class means, and this "
+                    "prior holds none. Build it with TaskPrior.from_tasks, with class_means=True, "
+                    "or call fit with labelled samples of both classes."
+                )
             raise ValueError(
-                f"{who} labelled samples, and the crowd can stand in for the others only with a "
-                f"prior that has {needs}, as from_tasks makes it. Build the prior from tasks, or "
-                "label at least 1 sample of every class."
+                f"{who} labelled samples, and the crowd can stand in for the other only with a "
+                "prior that has an average half gap, as from_tasks makes it. Build the prior from "
+                "tasks, or label at least 1 sample of every class."
             )
         if names is None:
             raise ValueError(

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from crossfade._typing import Array
+from crossfade._validate import check_number
 from crossfade.blend._hierarchical import Hierarchical
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import ContradictionWarning, MissingPartWarning
@@ -193,6 +194,11 @@ class Fit:
         share = np.divide(doubt, variance, out=np.ones(np.shape(variance)), where=variance > 0.0)
         return np.asarray(gap), np.asarray(within), np.asarray(within * share)
 
+    @cached_property
+    def _said(self) -> list[str]:
+        """What was said already."""
+        return []
+
     @property
     def _optimism(self) -> Array:
         """What noise adds to the gap of class means of a released prior (equation 69).
@@ -224,7 +230,10 @@ class Fit:
         """Say what the forecast lacks, and where samples contradict the crowd."""
         if self.prior is None:
             return
-        if self.played and self.verb is not None and self.record is None:
+        unknown = self.played and self.verb is not None and self.record is None
+        if unknown and not self._said:
+            # Whoever asks for forecast, error and interval is told once.
+            self._said.append("replay")
             warn_without_replay(self.prior.replay is not None, stacklevel + 1)
         if self.contrary and self.outlook.mean < 0.0:
             warnings.warn(
@@ -234,6 +243,16 @@ class Fit:
                 ContradictionWarning,
                 stacklevel=stacklevel,
             )
+
+
+def check_level(level: object) -> float:
+    """Probability of an interval; people write 90 for 0.9."""
+    try:
+        return check_number("level", level, 0.0, 1.0)
+    except ValueError as reason:
+        if isinstance(level, int | float) and 1.0 < level <= 100.0:
+            raise ValueError(f"{reason} For {level:g} % pass {level / 100.0:g}.") from None
+        raise
 
 
 def warn_without_means(how: str, stacklevel: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,9 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array
-from crossfade._validate import HEAVIEST, check_number
+from crossfade._validate import HEAVIEST
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._convex import ConvexBlendClassifier, convex
+from crossfade.blend._fit import check_level
 from crossfade.blend._many_means import PairsFit
 from crossfade.blend._multiclass import MulticlassBlend, stacked
 from crossfade.blend._posterior import Path, path_of
@@ -37,6 +39,8 @@ class LabelForecast(NamedTuple):
         Expected accuracy of this person, and its standard error.
     lower, upper : ndarray of shape (n_budgets,)
         Interval that holds the accuracy as often as `level` says.
+    budgets : tuple
+        The numbers as they were given.
     """
 
     n_per_class: Array
@@ -44,6 +48,7 @@ class LabelForecast(NamedTuple):
     error: Array
     lower: Array
     upper: Array
+    budgets: tuple[Any, ...] = ()
 
 
 def forecast_labels(
@@ -62,8 +67,8 @@ def forecast_labels(
     blend : BlendClassifier or MulticlassBlend
         A fitted blend.
     n_per_class : array-like of shape (n_budgets,), or sequence of int and of tuples of int
-        Labelled samples of each class to think of; a tuple has those of the first class, of the
-        second, and so on.
+        Labelled samples of each class; a tuple has those of the first class, of the second, and
+        so on. Fewer than there are already bring a warning.
     level : float, default=0.9
         Probability of the intervals.
 
@@ -88,18 +93,18 @@ def forecast_labels(
     """
     if not isinstance(blend, BlendClassifier | MulticlassBlend):
         raise TypeError(f"blend must be one of Crossfade's; got {type(blend).__name__}.")
-    level = check_number("level", level, 0.0, 1.0)
+    level = check_level(level)
     if isinstance(blend, MulticlassBlend):
         return _of_pairs(blend, n_per_class, level)
     check_is_fitted(blend, "coef_", msg=blend._not_fitted())
     if isinstance(blend._fit, PairsFit):
         return _of_pairs(blend._fit.blend, n_per_class, level)
     record = blend._fit.record
-    budgets = _budgets(n_per_class, _least(record), len(blend.classes_))
+    given, budgets = _budgets(n_per_class, _least(record), blend._moments.counts)
     rungs = np.asarray(rung_of(budgets), np.float64)
     outlook, accuracy, error = _law(blend, rungs)
     lower, upper = outlook.interval(level, blend._second())
-    return LabelForecast(rungs, accuracy, error, lower, upper)
+    return LabelForecast(rungs, accuracy, error, lower, upper, given)
 
 
 def _of_pairs(blend: MulticlassBlend, n_per_class: Any, level: float) -> LabelForecast:
@@ -109,7 +114,7 @@ def _of_pairs(blend: MulticlassBlend, n_per_class: Any, level: float) -> LabelFo
         [rule] = pairs.rules.values()
         return forecast_labels(rule, n_per_class, level=level)
     least = max(_least(fit.record) for fit in pairs.fits)
-    budgets = _budgets(n_per_class, least, len(blend.classes_))
+    given, budgets = _budgets(n_per_class, least, blend._counts)
     places = zip(*np.triu_indices(len(blend.classes_), 1), strict=True)
     of_pairs = stacked(
         [
@@ -121,7 +126,7 @@ def _of_pairs(blend: MulticlassBlend, n_per_class: Any, level: float) -> LabelFo
     overall = stacked([pairs.law(one) for one in each])
     error = np.stack([one.error().mean() for one in each])
     lower, upper = overall.interval(level)
-    return LabelForecast(rung_of(budgets), overall.accuracy(), error, lower, upper)
+    return LabelForecast(rung_of(budgets), overall.accuracy(), error, lower, upper, given)
 
 
 def _least(record: Replay | None) -> float:
@@ -141,28 +146,49 @@ def _law(blend: BlendClassifier, budgets: Array) -> tuple[Outlook, Array, Array]
     return outlook, outlook.accuracy(class_prior), outlook.error(class_prior)
 
 
-def _budgets(n_per_class: Any, least: float, n_classes: int) -> Array:
-    """Samples of each class (n_budgets, n_classes)."""
+def _budgets(n_per_class: Any, least: float, counts: Array) -> tuple[tuple[Any, ...], Array]:
+    """Budgets as given, and samples of each class (n_budgets, n_classes).
+
+    `counts` are the samples that there are.
+    """
+    n_classes = len(counts)
+    example = (24, *(2,) * (n_classes - 1))
     try:
-        given = [np.asarray(one, np.float64) for one in n_per_class]
-        if any(one.shape not in ((), (n_classes,)) for one in given):
+        array = isinstance(n_per_class, np.ndarray)
+        given = tuple(n_per_class.tolist() if array else n_per_class)
+        numbers = [np.asarray(one, np.float64) for one in given]
+        if any(one.shape not in ((), (n_classes,)) for one in numbers):
             raise ValueError(f"a budget is a number, or one for each of {n_classes} classes")
-        each = np.stack([np.broadcast_to(one, (n_classes,)) for one in given])
+        each = np.stack([np.broadcast_to(one, (n_classes,)) for one in numbers])
     except (TypeError, ValueError, OverflowError) as reason:
         raise ValueError(
             "n_per_class must be a list of numbers of samples of each class, or of tuples with one "
-            f"for each of {n_classes} classes, as [4, 8, (24, 2)] is for two; got {n_per_class!r}."
+            f"for each of {n_classes} classes, such as [4, 8, {example}]; got "
+            f"{n_per_class!r}."
         ) from reason
     if not np.isfinite(each).all() or each.min() < least:
         raise ValueError(
             f"n_per_class must be numbers of at least {least:g} samples of each class; got "
             f"{n_per_class!r}."
         )
+    if ((each > 0.0) & (each < 1.0)).any():
+        raise ValueError(
+            f"n_per_class must be numbers of samples, not shares of them; got {n_per_class!r}."
+        )
     if each.max() > HEAVIEST:
         raise ValueError(
             f"n_per_class must be at most {HEAVIEST:g} samples of each class; got {n_per_class!r}."
         )
-    return each
+    fewer = (each < counts - 1e-9).any(1)
+    if fewer.any():
+        warnings.warn(
+            f"The blend has {[round(float(one), 3) for one in counts]} labelled samples of its "
+            f"classes, and {given[int(fewer.argmax())]!r} takes some of them back. Ask for at "
+            "least as many, or ask a blend that start() has begun.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return given, each
 
 
 def _by_theory(

@@ -50,6 +50,8 @@ class ManyFit:
     """What was learnt of the many classes of one person or of a batch: rule and forecast."""
 
     verb = "hierarchical"
+    #: Whether it was said what the forecast lacks.
+    said = False
 
     def __init__(
         self, means: Hierarchical, counts: Array, prior: MeansPrior, *, played: bool = True
@@ -96,7 +98,8 @@ class ManyFit:
 
     def warn(self, stacklevel: int = 4) -> None:
         """Say what the forecast lacks."""
-        if self.played and self.record is None:
+        if self.played and self.record is None and not self.said:
+            self.said = True
             warn_without_replay(self.prior.replay is not None, stacklevel + 1)
 
     @cached_property

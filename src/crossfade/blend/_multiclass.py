@@ -18,10 +18,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array, Places
-from crossfade._validate import check_choice, check_number
+from crossfade._validate import check_choice
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._coupling import couple_pairs, couple_rests, coupled_accuracy
-from crossfade.blend._fit import Fit
+from crossfade.blend._fit import Fit, check_level
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._direction import Direction, learn_pairs
@@ -201,6 +201,16 @@ class MulticlassBlend(LabelledClassifier):
         """
         return self._couple(self._log_odds(X))
 
+    def __getattr__(self, name: str) -> Any:
+        if name in ("start", "partial_fit"):
+            raise AttributeError(
+                f"MulticlassBlend has no {name}: it learns from labelled samples of all classes at "
+                "once, with fit. HierarchicalBlendClassifier, with a MulticlassPrior that holds "
+                "class means, predicts before the first label and learns step by step."
+            )
+        # What a property has to say is said.
+        return object.__getattribute__(self, name)
+
     @property
     def rules_(self) -> Mapping[Pair, BlendClassifier]:
         """The fitted blend of each pair of labels."""
@@ -234,7 +244,7 @@ class MulticlassBlend(LabelledClassifier):
         lower, upper : float
             Its ends.
         """
-        level = check_number("level", level, 0.0, 1.0)
+        level = check_level(level)
         pairs = self._forecasting_pairs()
         if len(pairs.fits) == 1:
             [rule] = pairs.rules.values()

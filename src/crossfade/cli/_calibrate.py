@@ -201,6 +201,12 @@ def _learn(
         return "nothing yet"
     person, unlabelled = read_person(few, mapping)
     if person is None:
+        if unlabelled is not None:
+            click.echo(
+                f"Note: {few} has no labels, so that all {len(unlabelled)} windows count as "
+                "unlabelled. If a column has the labels, name it with --label.",
+                err=True,
+            )
         features = [] if unlabelled is None else [str(name) for name in unlabelled.columns]
         wrong = name_misfits(crowd.feature_names_in, crowd.n_features_in, features, "the prior")
         if unlabelled is not None:
@@ -344,7 +350,13 @@ def _more_labels(
     else:
         budgets = list(wanted)
         if any(isinstance(one, float) for one in budgets):
-            raise ValueError("Give numbers of windows in --budgets, such as 8 or 24+2, no shares.")
+            raise ValueError("--budgets takes numbers of windows, such as 8 or 24+2, not shares.")
+        unlike = next((one for one in budgets if isinstance(one, tuple) and len(one) != 2), None)
+        if unlike is not None:
+            raise ValueError(
+                f"--budgets {'+'.join(map(str, unlike))} has numbers for {len(unlike)} classes, "
+                "and there are 2. Give one for each, such as 24+2."
+            )
     try:
         found = forecast_labels(rule, budgets, level=_LEVEL) if budgets else None
     except ValueError:

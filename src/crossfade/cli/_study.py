@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 #: What is compared, and how much is labelled, unless the command says otherwise.
 _METHODS = (
     *("hierarchical", "posterior", "paper", "average-source", "target-shrunk", "lda"),
-    *("lda-calibrated", "oracle", "oracle-honest"),
+    *("lda-pooled", "lda-calibrated", "oracle", "oracle-honest"),
 )
 _BUDGETS = (0, 1, 2, 4, 8, 16)
 #: Budgets of the paper.
 PROPORTIONS = ("0.05", "0.1", "0.2", "0.5")
 #: For more than two classes, in addition to those of the above that can tell them apart.
-_MANY = ("pairwise", "lda-pooled")
+_MANY = ("pairwise",)
 
 
 def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

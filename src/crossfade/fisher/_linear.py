@@ -317,7 +317,8 @@ def encode(labels: NDArray[Any], most: int = 2) -> tuple[NDArray[Any], Places]:
     if len(classes) > most:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "
-            f"found {len(classes)} classes, {classes.tolist()[:5]}. Keep the samples of two."
+            f"found {len(classes)} classes, {classes.tolist()[:5]}. Keep the samples of two, or "
+            "use MulticlassPrior.from_tasks and HierarchicalBlendClassifier or MulticlassBlend."
         )
     return classes, label
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: People from which on a group of like forecasts is drawn, if there are as many.
+#: People from which on a group of similar forecasts is drawn, if there are as many.
 _FEWEST = 5
 _CONSTANT: dict[str, Any] = {"linestyle": ":", "linewidth": 0.8, "fillstyle": "none"}
 
@@ -46,7 +46,7 @@ def forecast(rows: pd.DataFrame | StudyResult, *, legend: bool = True) -> Figure
     Returns
     -------
     Figure
-        Left: mean accuracy reached by calibrations with like forecasts, with its standard error
+        Left: mean accuracy of calibrations with similar forecasts, with its standard error
         over people; on the diagonal they agree, and forecasts that know no more than the constant
         lie on the dotted line. Groups with fewer than five people are left out. Right: root mean
         square error of one forecast, dotted that of the constant.
@@ -83,7 +83,7 @@ def forecast(rows: pd.DataFrame | StudyResult, *, legend: bool = True) -> Figure
 
 
 def _reached(ax: Axes, curve: pd.DataFrame, name: str, look: MethodLook) -> None:
-    """Accuracy reached by calibrations with like forecasts."""
+    """Accuracy of calibrations with similar forecasts."""
     ax.plot(curve["forecast"], curve["outcome"], gid=f"series:{name}", **look.line)
     bars = curve[curve["standard_error"].notna()]
     low, high = (bars["outcome"] + sign * bars["standard_error"] for sign in (-1.0, 1.0))
@@ -112,13 +112,13 @@ def _errors(ax: Axes, table: pd.DataFrame, name: str, look: MethodLook) -> None:
 
 
 def _frame(ax: Axes, curve: pd.DataFrame, constant: float) -> None:
-    """Diagonal, the line of a constant forecast, and equal axes."""
+    """Diagonal, the mean accuracy, which the constant forecasts, and equal axes."""
     values = curve[["forecast", "outcome"]].to_numpy()
     low, high = min(values.min(), constant) - 0.04, min(max(values.max(), constant) + 0.04, 1.01)
     ax.axline((0.5, 0.5), slope=1.0, color=GREY, linewidth=0.8, label="forecast = outcome")
     ax.axhline(constant, color=GREY, linestyle=":", linewidth=0.9, zorder=0, gid="constant")
     ax.text(
-        *(low + 0.01, constant, "constant forecast"),
+        *(low + 0.01, constant, "mean accuracy"),
         color=GREY,
         size=SMALL_LETTERS - 1.0,
         va="bottom",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfade._files import json_of
+from crossfade.prior._replay import FEWEST, usable
 
 if TYPE_CHECKING:
     from crossfade.prior._mixture import MixturePrior
@@ -81,7 +82,7 @@ def data_of(prior: TaskPrior) -> dict[str, Any]:
             "noise of the directions": prior.direction_noise is not None,
             **({} if prior.directions is None else {"the direction of every single task": True}),
             **({} if means is None else {f"sums of class means{bound}{centred}": True}),
-            **({} if prior.replay is None else {"what forecasts were worth": True}),
+            **_replay_held(prior),
             **({} if prior.people is None else {"sums that count people": True}),
             **({} if prior.parts is None else {"digests of the tasks' data": True}),
             **({} if prior.sessions is None else {"how sessions of one person differ": True}),
@@ -95,6 +96,15 @@ def data_of(prior: TaskPrior) -> dict[str, Any]:
         **{key: prior.about.get(key) for key in _PLACES},
         "more": {key: prior.about[key] for key in sorted(prior.about) if key not in _PLACES},
     }
+
+
+def _replay_held(prior: TaskPrior) -> dict[str, bool]:
+    """Whether the prior holds a replay that anything can be learnt from; nothing without one."""
+    if prior.replay is None:
+        return {}
+    if any(usable(prior.replay, verb) for verb in prior.replay):
+        return {"what forecasts were worth": True}
+    return {f"a replay (fewer than {FEWEST} people have enough windows)": False}
 
 
 def data_of_mixture(prior: MixturePrior) -> dict[str, Any]:

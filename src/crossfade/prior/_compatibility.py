@@ -26,7 +26,11 @@ def misfits(prior: TaskPrior, tasks: Sequence[Task]) -> list[str]:
     if prior.classes is not None:
         strangers = [label for label in found if label not in prior.classes]
         if strangers:
-            wrong.append(f"Label {strangers[0]!r} is not of the prior's classes {prior.classes}.")
+            wrong.append(
+                f"Label {strangers[0]!r} is not one of the prior's classes {prior.classes}. Rename "
+                "it if it means one of these, leave its windows out, or build a MulticlassPrior "
+                "from people who have all classes."
+            )
         absent = [label for label in prior.classes if label not in found]
         if absent:
             wrong.append(f"There is no window of class {absent[0]!r}.")

@@ -23,7 +23,7 @@ _MOST_BINS = 10_000
 
 
 def reliability(rows: pd.DataFrame | StudyResult, n_bins: int = 10) -> pd.DataFrame:
-    """Forecasts of the accuracy against what happened, for splits with like forecasts.
+    """Forecasts of the accuracy against what happened, for splits with similar forecasts.
 
     Parameters
     ----------

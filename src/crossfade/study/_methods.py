@@ -323,11 +323,11 @@ _RECORDS = (
         colour="#e78ac3",
         marker="H",
         text="scikit-learn's linear discriminant analysis, its probabilities calibrated by a "
-        "temperature that suits labelled windows it was not fitted to, from four of each class on.",
+        "temperature that suits labelled windows it was not fitted to; from four of each class on.",
         role="rival",
         rank=7,
         many=True,
-        fewest=2,
+        fewest=4,
     ),
     Method(
         name="mdwm",

@@ -126,7 +126,10 @@ def _needed(
         other: Any = table.loc[against]
         texts.append(f"With {_name(against)}, {_rival(own, other, goal, share)}.")
     if own["bound"] == ">":
-        texts.append(f"The goal is {goal}, which takes more windows than were tried.")
+        texts.append(
+            f"No number of windows tried takes {goal} of people there; {own['n_never']} of "
+            f"{own['n_people']} never reach it."
+        )
     return texts
 
 
@@ -329,8 +332,8 @@ def _labels(used: pd.DataFrame, method: str, against: str, budget: float) -> lis
     if line["bound"] == ">":
         return [f"{name} does not reach that with {line['needed']:.0f} windows."]
     if line["bound"] == "<=":
-        few = f"at most {line['needed']:.0f} windows" if line["needed"] else "no label"
-        return [f"{name} needs {few} for the same accuracy."]
+        few = f"{line['needed']:.0f} windows or fewer" if line["needed"] else "no label"
+        return [f"{name} reaches the same accuracy with {few}."]
     if not line["n_labelled"]:
         return [f"{name} needs {line['needed']:.1f} windows for the same accuracy."]
     times = line["needed"] / line["n_labelled"]
