@@ -636,7 +636,10 @@ def forecasts_of_fit(label, fit):
     if blend and "only" not in kind and "sample" not in kind and estimator.weights == "average":
         prior = estimator.prior_
         if isinstance(prior, TaskPrior):
-            more = forecast_labels(estimator, [2, 5, 7.5, 40])
+            with warnings.catch_warnings():
+                # Some have more labels than two of each class.
+                warnings.filterwarnings("ignore", "The blend has")
+                more = forecast_labels(estimator, [2, 5, 7.5, 40])
             found |= {"more accuracy": more.accuracy, "more error": more.error}
     return found
 
