@@ -216,8 +216,16 @@ def test_budgets_to_forecast_for_can_be_chosen(run, built):
     said = well(run("calibrate", *words, "8,24+5"))
     rows = [line.split()[0] for line in said.splitlines() if line.startswith("   ")]
     assert rows[-2:] == ["8", "24+5"]
-    refused(run("calibrate", *words, "0.5"), "Give numbers of windows in --budgets")
+    refused(run("calibrate", *words, "0.5"), "--budgets takes numbers of windows")
+    refused(run("calibrate", *words, "24+2+3"), "has numbers for 3 classes, and there are 2. Give")
     refused(run("calibrate", *words, "many"), "A budget is a number of windows of each class")
+
+
+def test_a_table_without_labels_says_that_all_windows_count_as_unlabelled(run, built):
+    pd.read_csv("few.csv").drop(columns="label").to_csv("bare.csv", index=False)
+    result = run("calibrate", "--prior", "a.npz", "bare.csv", "-o", "m.json")
+    well(result)
+    assert "windows count as unlabelled. If a column has the labels, name it" in result.stderr
 
 
 def test_a_prior_without_class_means_says_what_is_lost(run, built):
@@ -231,7 +239,7 @@ def test_a_prior_without_class_means_says_what_is_lost(run, built):
     rule.fit(few.drop(columns="label"), few["label"])
     assert "Blend     posterior" in said
     assert f"Forecast  {rule.expected_accuracy_:.3f}" in said
-    refused(run("calibrate", "--prior", "less.npz", "-o", "n.json"), "No class has labelled")
+    refused(run("calibrate", "--prior", "less.npz", "-o", "n.json"), "knows class means")
     few[few["label"] == 0].to_csv("one.csv", index=False)
     said = well(run("calibrate", "--prior", "less.npz", "one.csv", "-o", "m.json"))
     assert "What more labels would bring cannot be told yet" in said

@@ -348,7 +348,8 @@ class PosteriorBlendClassifier(BlendClassifier):
         Middle between the classes, where the threshold lies if these are equally likely, in the
         user's units.
     expected_accuracy_, expected_accuracy_error_ : float
-        Forecast for new samples, and its standard error.
+        Forecast for new samples, and its standard error. Priors replay blends at their defaults;
+        with other settings the forecast is theory's alone.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         The rule in the user's units; those of the transformed features, if the prior has a
         transform.
