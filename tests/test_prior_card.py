@@ -148,3 +148,12 @@ def test_merging_keeps_what_both_say_and_names_all_makers(prior):
 def test_only_text_can_be_said(prior, about, message):
     with pytest.raises((TypeError, ValueError), match=message):
         prior.annotated(**about)
+
+
+def test_a_replay_that_nobody_could_play_is_not_held(make_tasks):
+    prior = TaskPrior.from_tasks(make_tasks(8, n_each=(3, 3)))
+    assert prior.replay is not None
+    holds = prior.card_data()["holds"]
+    assert holds["a replay (fewer than 5 people have enough windows)"] is False
+    assert "what forecasts were worth" not in holds
+    assert "what forecasts were worth" in TaskPrior.from_tasks(make_tasks(8)).card_data()["holds"]
