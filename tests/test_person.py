@@ -284,7 +284,7 @@ def test_sessions_that_do_not_fit_are_refused(tasks, prior):
     first = tasks[0]
     with pytest.raises(PriorMismatchError, match=r"does not fit the prior\. There are 2 features"):
         prior.for_person(Task(first.X[:, :2], first.y))
-    with pytest.raises(PriorMismatchError, match="Label 2 is not of the prior's classes"):
+    with pytest.raises(PriorMismatchError, match="Label 2 is not one of the prior's classes"):
         prior.for_person(Task(first.X, first.y + 1))
     with pytest.raises(PriorMismatchError, match="There is no window of class 1"):
         prior.for_person(Task(first.X[:9], first.y[:9]))

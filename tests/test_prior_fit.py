@@ -35,7 +35,7 @@ def test_what_fits(prior, make_target, make_tasks, make_prior):
         ({"names": ("a", "c", "b", "d")}, "another order: 'c' stands where the prior has 'b'"),
         ({"names": ("a", "b", "c")}, "Features of the prior are missing: 'd'"),
         ({"names": ("a", "b", "c", "x")}, "does not know: 'x'"),
-        ({"labels": ("rest", "math")}, "Label 'math' is not of the prior's classes"),
+        ({"labels": ("rest", "math")}, "Label 'math' is not one of the prior's classes"),
         ({"n_each": (0, 4)}, "no window of class 'rest'"),
     ],
 )
