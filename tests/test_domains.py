@@ -193,7 +193,7 @@ def test_refuses_what_cannot_be_learnt_from(world, make_prior, blend):
     target = domain < 0
     with pytest.raises(ValueError, match="all its labels are -1, and there is neither a source"):
         blend(classes=(0, 1)).fit(X[target], 0 * y[target] - 1, sample_domain=domain[target])
-    with pytest.raises(ValueError, match=r"No class has labelled samples, and the crowd can stand"):
+    with pytest.raises(ValueError, match=r"knows class means, and this prior holds none"):
         blend(make_prior(), classes=(0, 1)).fit(
             X[target], 0 * y[target] - 1, sample_domain=domain[target]
         )
