@@ -754,7 +754,9 @@ def test_a_verdict_prefers_ours_and_the_usual():
     ours = pd.concat([mine[mine["method"] != "lda"], lda.assign(method="convex")])
     assert "), the convex blend has a mean" in verdict(ours)
     assert "as much as the person alone:" in verdict(ours)
-    assert verdict(ours).endswith("The person alone reaches the same accuracy with 2 windows or fewer.")
+    assert verdict(ours).endswith(
+        "The person alone reaches the same accuracy with 2 windows or fewer."
+    )
 
 
 def test_a_verdict_is_about_tasks_that_both_have():

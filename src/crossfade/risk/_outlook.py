@@ -40,7 +40,7 @@ class Outlook(NamedTuple):
     mean: Array
     spread: Array
     dof: Array  # of Student's t
-    left_out: Array | float = 0.0  # deviation that the model leaves out, for intervals
+    left_out: Array = np.zeros(())  # deviation that the model leaves out, for intervals
 
     @classmethod
     def of_theory(
@@ -55,7 +55,7 @@ class Outlook(NamedTuple):
         """
         score, left = shrunk_score(score, spread, contrary, own)
         # Phi of the shrunk score is what is promised: its law is centred a little further out.
-        return cls(score * np.sqrt(1.0 + left**2), left, np.asarray(dof), LEFT_OUT)
+        return cls(score * np.sqrt(1.0 + left**2), left, np.asarray(dof), np.asarray(LEFT_OUT))
 
     @property
     def real_spread(self) -> Array:
