@@ -513,7 +513,7 @@ class _Pairs:
         spread = laws.spread.mean()
         probit = ndtri(np.clip(coupled_accuracy(centres, covariance), 1e-15, 1.0 - 1e-15))
         mean = probit * np.sqrt(1.0 + spread**2)
-        return Outlook(mean, spread, laws.dof.min(), np.max(laws.left_out))
+        return Outlook(mean, spread, laws.dof.min(), laws.left_out.max())
 
     def log_odds(self, rows: Array) -> Array:
         """Log odds (n, P) of the second label of each pair."""

@@ -29,7 +29,7 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _FLATTEST, FURTHEST = 1e-9, 1e3
 #: Deviation of the probit that theory leaves out: windows of a session depend on each other, and
 #: people are no Gaussians. Chosen on shipped tables and simulations (docs/mathematics.md).
-LEFT_OUT = 0.3
+LEFT_OUT = np.array(0.3)
 #: Deviations and scores beyond this are as certain as can be, and their products must be numbers.
 _CERTAIN = 1e100
 
@@ -55,7 +55,7 @@ class Outlook(NamedTuple):
         """
         score, left = shrunk_score(score, spread, contrary, own)
         # Phi of the shrunk score is what is promised: its law is centred a little further out.
-        return cls(score * np.sqrt(1.0 + left**2), left, np.asarray(dof), np.asarray(LEFT_OUT))
+        return cls(score * np.sqrt(1.0 + left**2), left, np.asarray(dof), LEFT_OUT)
 
     @property
     def real_spread(self) -> Array:
