@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 #: For people who work on Crossfade itself.
-UPKEEP = {"docs", "test", "lint", "dist", "dev"}
+UPKEEP = {"bench", "docs", "test", "lint", "dist", "dev"}
 
 
 def installed(requirement, folder):

@@ -826,7 +826,7 @@ def test_a_file_on_standard_output(words, table):
     assert to_stdout.stdout_bytes == Path("file").read_bytes()
     # What is said is the same, on standard error.
     assert to_stdout.stderr == to_file.stderr + to_file.stdout.replace(
-        "Written: file", "Written to standard output."
+        "Written: file", "Written to standard output"
     )
     assert not Path("-").exists()
 

@@ -223,7 +223,9 @@ def test_a_table_on_standard_output(run, folder):
     to_stdout = run("features", "eeg", "lab", "-o", "-", *BY_NAME)
     assert to_stdout.exit_code == 0
     assert to_stdout.stdout_bytes == (folder.parent / "t.csv").read_bytes()
-    assert to_stdout.stderr == to_file.stderr + to_file.stdout.replace("t.csv", "-", 1)
+    assert to_stdout.stderr == to_file.stderr + to_file.stdout.replace(
+        "Written: t.csv", "Written to standard output", 1
+    )
 
 
 def test_a_class_that_matches_nothing_lists_the_labels_found(run, folder):

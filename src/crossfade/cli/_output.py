@@ -54,7 +54,7 @@ def write_out(out: Path, content: bytes) -> None:
 def say(out: Path | None, text: str) -> None:
     """Say something beside a file: on standard error, where that is on standard output."""
     if is_stdout(out):
-        text = text.replace("Written: -", "Written to standard output.")
+        text = text.replace("Written: -", "Written to standard output")
     click.echo(text, err=is_stdout(out))
 
 

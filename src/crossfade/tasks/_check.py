@@ -117,7 +117,7 @@ def _stray_columns(strays: Mapping[str, Stray], named: Collection[str]) -> Itera
     for (stray, chosen), names in alike.items():
         # What does not become a number by being named cannot be kept.
         refused = stray.refused and not (chosen and "{keep}" in stray.remedy)
-        keep = "" if chosen else ", or name [it|them] in --columns to keep [it|them]"
+        keep = ", or name [it|them] in --columns to keep [it|them]" if refused else ""
         remedy = _for(len(names), stray.remedy.replace("{keep}", keep))
         yield Finding(
             stray.kind,
