@@ -230,6 +230,8 @@ class Caught:
     """What is written to standard output and error meanwhile, by whichever process."""
 
     def __enter__(self) -> "Caught":
+        # What was said before is no output of the block.
+        sys.stdout.flush()
         self.files = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         self.kept = os.dup(1), os.dup(2)
         for number, file in enumerate(self.files, 1):
