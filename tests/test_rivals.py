@@ -296,6 +296,7 @@ def test_methods_for_tangent_vectors_refuse_other_features(name, make_tasks, tan
 
 @pytest.mark.parametrize("n_each", [(4, 2), (0, 0)])
 def test_coral_is_that_of_skada(make_tasks, n_each):
+    needs("skada")
     before = sklearn.get_config()
     tasks = make_tasks(5)
     batch, sources = world(tasks, n_each, n_splits=2)

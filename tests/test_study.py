@@ -408,8 +408,15 @@ def unequal():
     ]
 
 
+def needed_by(name):
+    """Skip where the package of a method is not installed."""
+    if METHODS[name].package is not None:
+        pytest.importorskip(METHODS[name].package[0])
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_sees_what_its_record_says(unequal, name):
+    needed_by(name)
     declared = METHODS[name].sees
     of_sources = Sees.SUMS | Sees.DIRECTIONS | Sees.WINDOWS
     wanted = declared & ~of_sources | (Sees.SUMS if declared & of_sources else Sees(0))
@@ -418,6 +425,8 @@ def test_a_method_sees_what_its_record_says(unequal, name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_runs_on_what_its_record_says_of_the_sources(unequal, name):
+    needed_by(name)
+
     def predict(**options):
         batch, sources = world_of(unequal, 0, keep_windows=Sees.WINDOWS in sees)
         made = sources._prior
