@@ -1,6 +1,7 @@
 """Beats, RR intervals and heart rate variability: each function, both ends, each refusal."""
 
 import logging
+from statistics import median_high
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from crossfade.signals._hamilton import running_median
 from crossfade.signals.ecg import (
     HeartRateVariability,
     clean_intervals,
@@ -363,3 +365,15 @@ def test_windows_must_be_as_long_as_in_fit():
     hrv = HeartRateVariability(RATE).fit(ECG[None, :2500])
     with pytest.raises(ValueError, match="2500"):
         hrv.transform(ECG[None, :2400])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 40])
+@pytest.mark.parametrize(("before", "after"), [(4, 4), (0, 7), (3, 3)])
+def test_running_median_mirrors_the_ends_however_few_values_there_are(n, before, after):
+    values = np.random.default_rng(n).normal(size=n)
+    mirrored = [*values, *values[::-1]]
+    expected = [
+        median_high(mirrored[at % (2 * n)] for at in range(here - before, here + after + 1))
+        for here in range(n)
+    ]
+    assert running_median(values, before, after).tolist() == expected

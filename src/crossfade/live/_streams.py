@@ -156,12 +156,12 @@ class Replay:
         self._at = 0
 
     def _due(self) -> int:
-        """Number of samples that time has come for; waits for the first of them."""
+        """Number of samples that time has come for; waits for as many as come while it waits."""
         now = self._clock()
         if self._begun is None:
             self._begun = now
         due = int((now - self._begun) * self._speed * self._rate)
-        if due <= self._at:
+        if due < self._at + max(1, int(WAIT * self._speed * self._rate)):
             self._sleep(WAIT)
             due = int((self._clock() - self._begun) * self._speed * self._rate)
         return due
@@ -241,7 +241,7 @@ class Rehearsal:
         if self._begun is None:
             self._begun = now
         due = int((now - self._begun) * self._speed * self._rate) - self._sent
-        if due <= 0:
+        if due < max(1, int(WAIT * self._speed * self._rate)):
             self._sleep(WAIT)
             return
         segment = self._segments[self._label or self._first]

@@ -103,10 +103,8 @@ def _find_peaks(signal: Array, rate: float) -> _Peaks:
     # Rounding leaves peaks where the signal is flat, and equal heights leave two for one.
     keep &= found.height > 1e-6 * found.height.max(initial=0.0)
     keep &= np.diff(found.at, prepend=-signal.size) > REFRACTORY * rate
-    from scipy.ndimage import median_filter
-
-    noise = NOISE_PEAK * median_filter(found.quiet, N_KEPT + 1)
-    ahead = median_filter(found.loud, N_KEPT, origin=-(N_KEPT // 2))
+    noise = NOISE_PEAK * running_median(found.quiet, N_KEPT // 2, N_KEPT // 2)
+    ahead = running_median(found.loud, 0, N_KEPT - 1)
     level = np.maximum(ahead, FAINTEST * np.median(found.loud))
     second = np.minimum(found.at // round(rate), noise.size - 1)
     return _Peaks(
@@ -120,6 +118,19 @@ def _find_peaks(signal: Array, rate: float) -> _Peaks:
         above=found.above[keep],
         below=found.below[keep],
     )
+
+
+def running_median(values: Array, before: int, after: int) -> Array:
+    """Median of each value with so many before and after it; the ends are mirrored.
+
+    Of an even number it is the upper of the two in the middle. ``scipy.ndimage.median_filter``
+    says 0 where values are fewer than it looks at, or ends the process (scipy 1.15 and 1.16.0).
+    """
+    mirrored = np.pad(values, (before, after), mode="symmetric")
+    around = np.lib.stride_tricks.sliding_window_view(mirrored, before + 1 + after)
+    middle = (before + 1 + after) // 2
+    medians: Array = np.partition(around, middle, axis=1)[:, middle]
+    return medians
 
 
 def _make_kernels(rate: float) -> _Kernels:

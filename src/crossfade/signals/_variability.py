@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crossfade._validate import check_choice, check_finite, check_number
 from crossfade.signals._check import check_rate
-from crossfade.signals._hamilton import find_beats
+from crossfade.signals._hamilton import find_beats, running_median
 
 Array = NDArray[np.float64]
 
@@ -143,9 +143,7 @@ def clean_intervals(beats: ArrayLike, *, sfreq: float) -> Intervals:
 def _is_regular(seconds: Array) -> NDArray[np.bool_]:
     if not seconds.size:
         return np.zeros(0, dtype=np.bool_)
-    from scipy.ndimage import median_filter
-
-    usual = median_filter(seconds, N_AROUND)
+    usual = running_median(seconds, N_AROUND // 2, N_AROUND // 2)
     regular: NDArray[np.bool_] = np.abs(seconds - usual) <= JUMP * usual
     # At the top of a deep breath an interval is far from the median but near to its neighbour.
     steps = np.abs(np.diff(seconds))

@@ -251,34 +251,31 @@ def _from_csv(content: bytes, columns: Columns) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        header = pd.read_csv(io.BytesIO(content), header=None, nrows=1, dtype=str)
+        header = pd.read_csv(io.BytesIO(content), header=None, nrows=2, dtype=str).iloc[0]
     except UnicodeDecodeError as reason:
         raise ValueError("it is not UTF-8 text; save it as CSV in UTF-8") from reason
-    doubled = header.iloc[0][header.iloc[0].duplicated()].dropna()
+    except pd.errors.ParserError as reason:
+        # Else pandas would make an index of the first column, or drop the last.
+        raise ValueError(
+            "its rows have more fields than its header; give every column a name, or remove "
+            "the comma at the end of the rows"
+        ) from reason
+    doubled = header[header.duplicated()].dropna()
     if len(doubled):
         raise ValueError(f"column {doubled.iloc[0]!r} stands there twice; rename or remove one")
     # Text is text: a participant may be called NA. Numbers that are missing are found later.
     text = dict.fromkeys(columns.text, str)
-    names = (
-        f"Unnamed: {place}" if pd.isna(name) else name for place, name in enumerate(header.iloc[0])
+    names = (f"Unnamed: {place}" if pd.isna(name) else name for place, name in enumerate(header))
+    # Bit by bit what was written, which is pandas' default since 3.1: a digest knows a task by it.
+    is_exact = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+    frame = pd.read_csv(
+        io.BytesIO(content),
+        dtype=text,
+        index_col=False,
+        keep_default_na=False,
+        na_values={name: BLANK for name in names if name not in text},
+        float_precision=None if is_exact else "round_trip",
     )
-    blank = {name: BLANK for name in names if name not in text}
-    with warnings.catch_warnings():
-        # Else the first column would become an index, and all others move to the left.
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        try:
-            frame = pd.read_csv(
-                io.BytesIO(content),
-                dtype=text,
-                index_col=False,
-                keep_default_na=False,
-                na_values=blank,
-            )
-        except pd.errors.ParserWarning as reason:
-            raise ValueError(
-                "its rows have more fields than its header; give every column a name, or remove "
-                "the comma at the end of the rows"
-            ) from reason
     for name in text.keys() & set(frame.columns):
         frame[name] = frame[name].where(frame[name] != "", None)
     if columns.label in frame:
