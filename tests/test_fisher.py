@@ -313,7 +313,7 @@ def test_refuses_weights_below_two_samples(make_target):
 
 def test_refuses_weights_without_any_sample(make_target):
     X, y = make_target()
-    with pytest.raises(ValueError, match=r"non-zero|No sample counts"):
+    with pytest.raises(ValueError, match="No sample counts"):
         FisherDiscriminant().fit(X, y, sample_weight=np.zeros(16))
     with pytest.raises(ValueError, match=r"found 8 labelled samples of class 1"):
         FisherDiscriminant().fit(X, y, sample_weight=y)

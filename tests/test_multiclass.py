@@ -513,7 +513,7 @@ def test_no_sample_counts(draw, draw_tasks):
     X, y = draw(0)
     prior = MulticlassPrior.from_tasks(draw_tasks())
     for estimator in (PosteriorBlendClassifier(), PosteriorBlendClassifier(prior)):
-        with pytest.raises(ValueError, match=r"non-zero|No sample counts"):
+        with pytest.raises(ValueError, match="No sample counts"):
             MulticlassBlend(estimator).fit(X, y, sample_weight=np.zeros(len(y)))
 
 

@@ -1,6 +1,7 @@
 """Features of a running stream, against those of recordings; what needs the future is refused."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from crossfade.signals._labels import Segment
 from crossfade.signals._online import OnlineFeatures
 from crossfade.signals.eeg import BandPower, tangent_vectors
 from crossfade.signals.recordings import Recording, open_recording
+from tests.pages import blocks_of
 
 SFREQ, CHANNELS = 200.0, ("Fz", "Cz", "Pz", "O1", "O2")
 WHOLE = Segment("p", "a")
@@ -87,6 +89,34 @@ def test_a_stream_has_the_features_of_the_recording(kind, passband):
         assert all(one.stop == pytest.approx(one.start + 2.5) for one in found)
     assert online.recipe.feature_names == tuple(extract.names(online.recipe.channels))
     assert np.isnan(wanted).all(1).sum() == (N_REFERENCE if kind == "tangent" else 0)
+
+
+@pytest.mark.parametrize("kind", ["shares", "log-powers"])
+def test_the_device_page_has_the_formulas(kind):
+    """Somebody who writes the features on a device from the page gets those of the recipe."""
+    page = (Path(__file__).parents[1] / "docs" / "device.md").read_text("utf-8")
+    [block] = [one for one in blocks_of(page)[0] if "def band_powers" in one.code]
+    here = {}
+    exec(block.code.partition("\n\n\nsamples =")[0], here)
+    bands = {"theta": (4.0, 8.0), "alpha": (8.0, 12.0), "beta": (12.0, 20.0)}
+    names = tuple(f"C{place}" for place in range(5))
+    recipe = Recipe(
+        kind,
+        SFREQ,
+        names[:3],
+        2.5,
+        0.0,
+        reference="average",
+        averaged=names,
+        filter="causal",
+        band=(0.5, 30.0),
+        bands=tuple((name, *ends) for name, ends in bands.items()),
+    )
+    data = eeg()
+    found = features_of(OnlineFeatures(recipe).push(data))
+    power = here["band_powers"](data, SFREQ, (0.5, 30.0), bands.values(), 2.5)[:, :3]
+    mine = power / power.sum(-1, keepdims=True) if kind == "shares" else np.log(power)
+    np.testing.assert_allclose(found, mine.reshape(len(mine), -1), rtol=1e-9)
 
 
 def test_without_a_filter_the_usual_table_is_the_stream_s():

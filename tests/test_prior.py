@@ -359,7 +359,7 @@ def test_tasks_refused(make_tasks):
         TaskPrior.from_tasks([])
     with pytest.raises(TypeError, match="A TaskSet holds Task objects; got tuple"):
         TaskPrior.from_tasks([(X, tasks[0].y)])
-    with pytest.raises(ValueError, match=r"Task\('one'.* has 1 classes, \[0\]; a source needs"):
+    with pytest.raises(ValueError, match=r"Task\('one'.* has one class only, 0; a source needs"):
         TaskPrior.from_tasks([*tasks, Task(X, np.zeros(20, int), "one")])
     with pytest.raises(ValueError, match=r"has 3 classes, \[0, 1, 2\]"):
         TaskPrior.from_tasks([Task(X, np.arange(20) % 3)])

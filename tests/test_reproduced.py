@@ -153,16 +153,26 @@ def test_numbers_of_the_text(as_printed):
     assert not {check.what: check for check in text_checks(as_printed, 2.9935)}[
         "kappa is less than 3"
     ].passed
-    text, theirs = (check for check in checks if check.what.startswith("largest"))
-    assert (text.recipe, text.passed) == ("printed", False)
-    assert "The text repeats those of MATB." in text.reason
-    assert (theirs.recipe, theirs.passed) == ("authors", True)
-    gains, alphas = (check for check in checks if check.what.startswith("median"))
-    assert gains.passed
-    assert "of these wins" in gains.reason
+    # Six by either recipe; what is no number of the text is said, not counted.
+    exhibit = Exhibit("Numbers of the text", "", checks)
+    assert [len(exhibit.by(recipe)) for recipe in ("printed", "authors")] == [6, 6]
+    assert (found["largest"].recipe, found["largest"].passed) == ("", False)
+    assert "The text repeats those of MATB." in found["largest"].reason
+    assert "11.7, 11.6, 16.2 and 4.1 %, and 4 of 4 of ours are within" in found["largest"].reason
+    assert found["p-values"].tolerance == "two-sided, same side of 0.05"
+    *gains, alphas = (check for check in checks if check.what.startswith("median"))
+    assert [one.recipe for one in gains] == ["printed", "authors"]
+    assert ["of these wins" in one.reason for one in gains] == [True, False]
+    assert gains[1].passed
     assert alphas.passed
+    # Of those who gain, most gain more; the median of all people stays.
+    more = as_printed["method"].eq("paper") & as_printed["task"].lt("Subject16")
+    other = as_printed.assign(balanced_accuracy=as_printed["balanced_accuracy"] + 0.04 * more)
+    of_wins, of_all, _ = (one for one in text_checks(other, 3.0) if one.what.startswith("median"))
+    assert not of_wins.passed
+    assert of_all.passed
     flat = as_printed.assign(alpha=as_printed["alpha"].clip(upper=0.45))
-    [_, alphas] = (check for check in text_checks(flat, 3.0) if check.what.startswith("median"))
+    *_, alphas = (check for check in text_checks(flat, 3.0) if check.what.startswith("median"))
     assert not alphas.passed
     # The paper's subject 6 may be nearest the median, or not; it is said who is.
     assert re.search(r"Subject06 is number \d+ of 36", checks[-1].reason)
@@ -206,7 +216,7 @@ def shown():
     drawing = plots.blend_geometry(directions[0], directions[1])
     return [
         Shown(
-            Exhibit("Figure 2", "a title", checks),
+            Exhibit("Figure 2", "a title", checks, "No panel."),
             [("printed", "A caption.", drawing)],
             130.0,
             "crossfade a",
@@ -222,19 +232,32 @@ def test_the_page_says_what_is_reproduced_and_why_not(tmp_path):
     parts = shown()
     from crossfade.report._paper import headline, write_paper
 
-    said = headline([one.exhibit for one in parts])
+    said = headline(parts)
     assert said.startswith("1 of 1 figures with data are reproduced within the stated tolerance")
-    assert said.endswith("0 of them by the text alone, too. 1 need recordings that are not here.")
-    path = write_paper(parts, tmp_path / "deep", about={"seed": 0})
-    assert path == tmp_path / "deep" / "index.html"
+    assert "0 of them by the text alone, too. 1 figure and panels of Figure 2 need rec" in said
+    folder = tmp_path / "deep"
+    for name in ("mental-math", "wesad-like"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "report.html").write_text("", "utf-8")
+    (folder / "figure 2.csv").write_text("", "utf-8")
+    path = write_paper(parts, folder, about={"date": "2024-02-29"})
+    assert path == folder / "index.html"
     text = path.read_text("utf-8")
     outline = Outline()
     outline.feed(text)
     assert outline.open == []
     assert len(set(outline.ids)) == len(outline.ids)
-    # Nothing is loaded from elsewhere, and every link goes somewhere on the page.
+    # Nothing is loaded from elsewhere, and links go somewhere on the page, to what is beside it
+    # and was not simulated, and to the paper.
     assert outline.sources == []
-    assert {link.removeprefix("#") for link in outline.links} <= set(outline.ids)
+    assert {link[1:] for link in outline.links if link.startswith("#")} <= set(outline.ids)
+    assert [link for link in outline.links if not link.startswith("#")] == [
+        "https://doi.org/10.3390/math12050746",
+        "mental-math/report.html",
+        "figure%202.csv",
+    ]
+    assert "2024-02-29" in text
+    assert f"numpy {np.__version__}, scipy " in text
     assert "prefers-color-scheme: dark" in text
     assert "1 of 2 within 0.012; furthest +0.1000 (n = 20). Another &amp; covariance." in text
     assert "n = 10 &lt;b&gt;" in text
@@ -243,8 +266,31 @@ def test_the_page_says_what_is_reproduced_and_why_not(tmp_path):
     assert text.count('aria-label="not reproduced"') == 5
     assert "It is not here:" in text
     assert "<pre>crossfade b --matb X</pre>" in text
-    assert "1 of 2 hold" in text
+    assert "<td>0 of 1 hold</td><td>1 of 1 hold</td>" in text
+    # How many numbers are compared, and of what there are none.
+    assert '<small>No panel.</small></th><td class="number">2</td>' in text
     assert "A caption." in text
     before = text
-    write_paper(parts, tmp_path / "deep", about={"seed": 0})
+    write_paper(parts, folder, about={"date": "2024-02-29"})
     assert path.read_text("utf-8") == before
+
+
+def test_a_sketch_that_was_not_drawn_has_no_tick(tmp_path):
+    drawing = shown()[0].drawings[0][2]
+    from crossfade.report._paper import Shown, headline, write_paper
+
+    sketch = Check("a sketch", "", "drawn anew", True, "It has no numbers to compare.")
+    drawn = Shown(
+        Exhibit("Figure 1", "geometry", [sketch]), [("", "A caption.", drawing)], 1.0, "crossfade a"
+    )
+    lacking = drawn._replace(drawings=[])
+    tick, hint = 'aria-label="reproduced"', "pip install &#34;.[plots]&#34;"
+    text = write_paper([drawn], tmp_path, about={}).read_text("utf-8")
+    assert text.count(tick) == 3
+    assert hint not in text
+    assert headline([drawn]).endswith("Figure 1 is a sketch without numbers, drawn anew.")
+    text = write_paper([lacking], tmp_path, about={}).read_text("utf-8")
+    assert tick not in text
+    assert "drawn anew" not in text
+    assert hint in text
+    assert headline([lacking]).endswith("not drawn for want of matplotlib.")

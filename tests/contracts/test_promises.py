@@ -23,7 +23,10 @@ from crossfade import (
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
+    load_model,
+    save_model,
 )
+from crossfade.exceptions import PriorMismatchError
 
 ESTIMATORS = {
     "fisher": lambda prior: FisherDiscriminant(),
@@ -344,6 +347,22 @@ def test_pandas_frames(make_target, make_prior, blend):
         clf.partial_fit(frame[list("bacd")], y)
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         clf.predict(X)
+
+
+def test_names_of_the_prior_where_samples_have_none(make_target, make_prior, blend, tmp_path):
+    """A model that was fitted to arrays does not take another order of columns for its own."""
+    X, y = make_target()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    clf = blend(make_prior(feature_names=list("abcd"))).fit(X, y)
+    np.testing.assert_array_equal(clf.predict(frame), clf.predict(X))
+    with pytest.raises(PriorMismatchError, match="not those of the prior"):
+        clf.predict(frame[list("bacd")])
+    save_model(clf, tmp_path / "model.json")
+    rule = load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(rule.feature_names_in_, list("abcd"))
+    np.testing.assert_array_equal(rule.predict(frame), rule.predict(X))
+    with pytest.raises(ValueError, match="feature names should match"):
+        rule.predict(frame[list("bacd")])
 
 
 def test_cross_validation(make_target, estimator):

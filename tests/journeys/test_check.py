@@ -99,3 +99,32 @@ def test_what_is_no_table(run):
     found = run("tasks", "check", "t.csv")
     assert found.exit_code == 1
     assert "has no column 'task'" in found.output
+
+
+def test_a_person_with_one_class_is_named_before_a_prior_is_built(run, frame):
+    lone = frame[(frame["task"] != "Subject03") | (frame["label"] == 0)]
+    lone.to_csv("t.csv", index=False)
+    told = run("tasks", "check", "t.csv")
+    assert told.exit_code == 0
+    assert "'Subject03' has windows of one class only" in told.output
+    assert f"8 tasks, {len(lone)} windows" in told.output
+    assert "nothing to object to" not in told.output
+    refused = run("prior", "build", "t.csv", "-o", "p.npz")
+    assert refused.exit_code == 1
+    assert "one class only, 0; a source needs samples of two. Leave it out (in a" in refused.output
+    assert "--exclude" in refused.output
+    assert run("prior", "build", "t.csv", "-o", "p.npz", "--exclude", "Subject03").exit_code == 0
+
+
+def test_windows_without_a_feature_are_not_counted(run, frame):
+    frame.loc[frame.index[5], "Fz_theta"] = np.nan
+    frame.to_csv("t.csv", index=False)
+    assert f"8 tasks, {len(frame) - 1} windows" in run("tasks", "check", "t.csv").output
+
+
+def test_a_table_of_a_german_spreadsheet(run, frame):
+    frame.to_csv("t.csv", index=False, sep=";", decimal=",")
+    told = run("tasks", "check", "t.csv")
+    assert told.exit_code != 0
+    assert "separated by ';'" in told.output
+    assert "decimal points" in told.output

@@ -15,6 +15,7 @@ import urllib.request
 import uuid
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
@@ -760,6 +761,19 @@ def controls(page):
     page.locator("#start:enabled").wait_for(timeout=1000 * PATIENCE)
 
 
+def assert_nothing_overlaps(page, *widths):
+    """On narrow screens and on paper, cards stand below each other and none sticks out."""
+    size = page.viewport_size
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 844})
+        cards = [one.bounding_box() for one in page.locator("section:visible").all()]
+        assert len(cards) >= 5
+        for upper, lower in pairwise(sorted(cards, key=lambda card: card["y"])):
+            assert upper["y"] + upper["height"] <= lower["y"]
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.set_viewport_size(size)
+
+
 @pytest.mark.parametrize("by", ["keyboard", "mouse"])
 def test_calibration_from_beginning_to_end(opened, prior, tmp_path, by):
     def do(name):
@@ -808,6 +822,7 @@ def test_calibration_from_beginning_to_end(opened, prior, tmp_path, by):
         # Nothing sticks out of a laptop's screen.
         assert page.evaluate("document.documentElement.scrollHeight") <= 800
         assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+        assert_nothing_overlaps(page, 390, 768)
         # Without its server it would try again, and say so.
         page.close()
     report = opened((folder / "report.html").as_uri())
@@ -823,6 +838,9 @@ def test_calibration_from_beginning_to_end(opened, prior, tmp_path, by):
     assert re.search(r"Recipe\s+log-powers of Fz, Pz in theta 4-8 Hz", facts)
     assert re.search(r"weight of the person\s+0\.\d+ \(1", report.inner_text("#card table"))
     assert report.inner_text("#question") == "Advice at the end"
+    assert_nothing_overlaps(report, 390, 768)
+    report.emulate_media(media="print")
+    assert_nothing_overlaps(report, 1000)
 
 
 def test_many_channels_have_a_line_and_a_name_each(opened, tmp_path):
@@ -850,6 +868,7 @@ def test_many_channels_have_a_line_and_a_name_each(opened, tmp_path):
         page.set_viewport_size({"width": 1024, "height": 640})
         box = page.locator("#finish").bounding_box()
         assert box["y"] + box["height"] <= 640
+        assert_nothing_overlaps(page, 390)
         page.close()
 
 

@@ -99,6 +99,28 @@ def test_from_two_labs_to_a_clinic(run, built):
     assert f"; forecast {promise}" in said
 
 
+def test_a_forecast_that_falls_with_more_labels_is_explained(run, built, monkeypatch):
+    def falling(rule, budgets, level):
+        found = forecast_labels(rule, budgets, level=level)
+        return found._replace(accuracy=rule.expected_accuracy_ - 0.0001 * np.array(budgets) ** 2)
+
+    said = well(run("calibrate", "--prior", "a.npz", "few.csv", "-o", "model.json"))
+    assert "More labels do not harm" not in said
+    monkeypatch.setattr("crossfade.blend.forecast_labels", falling)
+    said = well(run("calibrate", "--prior", "a.npz", "few.csv", "-o", "model.json"))
+    assert "More labels do not harm. That a forecast falls is chance" in " ".join(said.split())
+    assert "-0.102" in said
+
+
+def test_what_a_prior_is_not_good_for_is_said_when_it_is_built(run, built):
+    assert "people are few" not in well(run("prior", "build", "lab-a.csv", "-o", "p.npz"))
+    table = pd.read_csv("lab-a.csv")
+    table[table["task"].isin(table["task"].unique()[:9])].to_csv("nine.csv", index=False)
+    said = well(run("prior", "build", "nine.csv", "-o", "nine.npz"))
+    assert "9 people are few" in said
+    assert "no recipe" in said
+
+
 def test_convex_blend(run, built):
     words = ["few.csv", "-o", "model.json", "--blend", "convex"]
     assert "alpha" in well(run("calibrate", "--prior", "a.npz", *words))

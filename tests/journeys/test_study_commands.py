@@ -377,14 +377,22 @@ def test_all_ends_in_one_page(run, tmp_path, monkeypatch, no_figures):
     last = said.strip().splitlines()[-2:]
     assert re.match(r"\d of 5 figures with data are reproduced", last[0])
     assert last[0].endswith(
-        "Figure 1 is a sketch without numbers, drawn anew. 2 need recordings that are not here."
+        "Figure 1 is a sketch without numbers, drawn anew. 2 figures and panels of Figure 7 need "
+        "recordings that are not here."
     )
     assert last[1] == "Page: out/index.html"
+    assert "== 2 of 8: Figure 2\n" in said
+    assert "== 7 of 8: Figure 8, effect-of-b\n" in said
     page = (tmp_path / "out" / "index.html").read_text("utf-8")
     assert last[0] in page
     for number in range(1, 9):
         assert f'<section id="figure-{number}">' in page
     assert page.count("no data here") == 2
+    # By either recipe the text has six numbers, and what was written is linked.
+    assert len(re.findall(r"<td>\d of 6 hold</td>", page)) == 2
+    for name in ("mental-math/report.html", "figure1.csv", "vectors-mental-math-authors.csv"):
+        assert f'<a href="{name}">' in page
+        assert (tmp_path / "out" / name).exists()
     assert page.count("<svg ") >= 8
     places = [page.index(f'<section id="figure-{number}">') for number in range(1, 9)]
     assert places == sorted(places)

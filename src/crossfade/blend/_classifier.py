@@ -293,17 +293,11 @@ class BlendClassifier(TakesCrowd):
         return self._fit.outlook
 
     def _known_columns(self, X: ArrayLike) -> ArrayLike:
-        columns, prior = getattr(X, "columns", None), self.__dict__.get("prior_")
-        if columns is None or prior is None or "_fresh" not in self.__dict__:
-            return X
-        names, known = [str(name) for name in columns], prior.feature_names_in
-        if known is not None and tuple(names) != known:
-            raise PriorMismatchError(
-                f"The features of X are not those of the prior: {names[:5]}, and the prior has "
-                f"{list(known)[:5]}. Reorder or rename the columns, for instance with "
-                "X[list(prior.feature_names_in)]."
-            )
-        return np.asarray(X, dtype=np.float64)
+        prior = self.__dict__.get("prior_")
+        if getattr(prior, "feature_names_in", None) is None and "_fresh" in self.__dict__:
+            # Neither a sample nor the prior has named any.
+            return np.asarray(X, dtype=np.float64) if hasattr(X, "columns") else X
+        return self._compared(X, prior)
 
     def _raw_rule(self) -> tuple[Rule, Array, Array]:
         """The rule, its midpoint and its scale, all of raw samples."""

@@ -20,6 +20,7 @@ from crossfade.blend._hierarchical import Hierarchical, hierarchical
 from crossfade.blend._multiclass import MulticlassBlend
 from crossfade.blend._posterior import PosteriorBlendClassifier
 from crossfade.exceptions import PriorMismatchError
+from crossfade.fisher._linear import NOTHING_COUNTS
 from crossfade.fisher._moments import ClassMoments
 from crossfade.prior._class_means import CROWD_DOF, ClassMeans
 from crossfade.prior._multiclass import MulticlassPrior
@@ -197,7 +198,7 @@ class ManyMeans:
                 "the labels, leave these samples out, or build the prior from tasks that have it."
             )
         if not len(labels):
-            raise ValueError("No sample counts: all weights are zero. Give samples that do count.")
+            raise ValueError(NOTHING_COUNTS)
         if self.on_missing_class == "error":
             absent = [name for name in known if name not in labels.tolist()]
             if absent and "_moments" not in self.__dict__:

@@ -216,7 +216,7 @@ def _fields_of(model: Any) -> dict[str, Any]:
         "blend": type(model).__name__,
         "classes": classes,
         **_names_of(known.prior, classes),
-        "feature_names": _plain(getattr(model, "feature_names_in_", None)),
+        "feature_names": _plain(_feature_names(model, known.prior)),
         "coupling": known.coupling,
         "coef": known.coef.tolist(),
         "intercept": known.intercept.tolist(),
@@ -236,6 +236,12 @@ def _fields_of(model: Any) -> dict[str, Any]:
         "prior": None if known.prior is None else _record(known.prior),
         "recipe": None if recipe is None else recipe.to_dict(),
     }
+
+
+def _feature_names(model: Any, prior: Any) -> Any:
+    """Names of the features: those of the samples or, where these had none, of the prior's."""
+    crowd = None if prior is None else prior.feature_names_in
+    return getattr(model, "feature_names_in_", None if crowd is None else np.array(crowd))
 
 
 def _of_one(model: Any) -> _Learnt:

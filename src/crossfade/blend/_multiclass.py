@@ -25,7 +25,7 @@ from crossfade.blend._fit import Fit, check_level
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._direction import Direction, learn_pairs
-from crossfade.fisher._linear import LabelledClassifier, scores_of
+from crossfade.fisher._linear import NOTHING_COUNTS, LabelledClassifier, scores_of
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import Spectrum, check_shrinkage
 from crossfade.prior._multiclass import STRATEGIES, MulticlassPrior, Pair, pairs_of
@@ -265,7 +265,7 @@ class MulticlassBlend(LabelledClassifier):
 
     def _log_odds(self, X: ArrayLike) -> Array:
         self._check_fitted()
-        rows = self._validated(X, order="C", reset=False)
+        rows = self._validated(self._compared(X, self.estimator.prior), order="C", reset=False)
         return self._pairs.log_odds(rows if self._transform is None else self._transform(rows))
 
     def _couple(self, log_odds: Array) -> Array:
@@ -412,7 +412,7 @@ class MulticlassBlend(LabelledClassifier):
                 "the labels, leave these samples out, or build the prior from tasks that have it."
             )
         if not seen:
-            raise ValueError("No sample counts: all weights are zero. Give samples that do count.")
+            raise ValueError(NOTHING_COUNTS)
         missing = next((name for name in known if name not in seen), None)
         if missing is not None and not self._crowd_answers(prior):
             raise ValueError(

@@ -10,6 +10,7 @@ and from these probabilities, by one of four couplings. ``docs/device.md`` has t
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -98,7 +99,7 @@ class SavedRule(LinearRule):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if the samples had any.
+        Names of the features, if the samples or the prior had any.
     """
 
     alpha_: float
@@ -133,6 +134,12 @@ class SavedRule(LinearRule):
             "A model from a file only predicts. Fit a PosteriorBlendClassifier with the prior, and "
             "save it again."
         )
+
+    def _validated(self, X: ArrayLike, *y: ArrayLike, **how: Any) -> Any:
+        with warnings.catch_warnings():
+            # An array has no names to compare; those of a file may be the prior's.
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            return super()._validated(X, *y, **how)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Likeliest label of each sample; of equally likely ones the first.

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _BUDGETS = (1, 2, 4, 8, 16, 32)
 #: Probability of the intervals, and fewest windows of a class from which theory alone can forecast.
 _LEVEL, _LEAST = 0.9, 2.0
+#: Forecasts that are lower by less are as good as equal.
+_SCATTER = 0.005
 
 
 @click.command()
@@ -195,9 +197,6 @@ def _learn(
 
     if few is None:
         rule.start()
-        if crowd.feature_names_in is not None:
-            # No window has told the names; those of the crowd's are the model's.
-            rule.feature_names_in_ = np.array(crowd.feature_names_in, dtype=object)
         return "nothing yet"
     person, unlabelled = read_person(few, mapping)
     if person is None:
@@ -382,8 +381,14 @@ def _more_labels(
         lines = zip(budgets, found.accuracy, found.lower, found.upper, strict=True)
         for budget, accuracy, low, high in lines:
             text = "+".join(map(str, budget)) if isinstance(budget, tuple) else f"{budget:g}"
-            gain = accuracy - rule.expected_accuracy_
+            # Zero without a sign.
+            gain = round(accuracy - rule.expected_accuracy_, 3) + 0.0
             view.add_row(text, f"{accuracy:.3f}", f"{low:.2f} to {high:.2f}", f"{gain:+.3f}")
+        if rule.prior_ is not None and found.accuracy.min() < rule.expected_accuracy_ - _SCATTER:
+            return view, (
+                "More labels do not harm. That a forecast falls is chance: it rests on what became "
+                f"of {rule.prior_.n_tasks} tasks."
+            )
     return view, ""
 
 

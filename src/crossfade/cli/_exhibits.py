@@ -67,7 +67,7 @@ def _shown(
     """Say what the checks of an exhibit found, and keep it for the page."""
     from crossfade.report._paper import Shown
 
-    if exhibit.checks:
+    if exhibit.checks and (drawings or any(check.cells for check in exhibit.checks)):
         terminal().print(_checked(exhibit.name, exhibit.checks))
     return Shown(exhibit, drawings, perf_counter() - begun, f"crossfade reproduce {what}")
 

@@ -27,6 +27,9 @@ _OUT = click.option(
     "-o", "--out", type=OUT, required=True, help="Prior file to write; - is standard output."
 )
 
+#: With fewer people, forecasts do not tell one person from another.
+_FEW_PEOPLE = 10
+
 
 @click.group()
 def prior() -> None:
@@ -105,7 +108,23 @@ def build(
         made = TaskPrior.from_tasks(kept, feature_scale=units, clip=clip)
         made = made.annotated(**{key: text for key, text in about.items() if text is not None})
         _write(made, out)
-    say(out, f"{made.summary()}\nWritten: {out}")
+    say(out, "\n".join([made.summary(), *_limits(made), f"Written: {out}"]))
+
+
+def _limits(made: TaskPrior) -> list[str]:
+    """What a prior is not good for."""
+    notes = []
+    if made.n_people < _FEW_PEOPLE:
+        notes.append(
+            f"  note           {made.n_people} people are few: a forecast for one person is little "
+            "more than their mean accuracy"
+        )
+    if made.recipe is None:
+        notes.append(
+            "  note           no recipe, which `crossfade live` needs for a stream: `crossfade "
+            "features` writes it into Parquet tables"
+        )
+    return notes
 
 
 @prior.command(short_help="Print the card of a prior.")

@@ -83,7 +83,9 @@ def check(ctx: click.Context, file: Path, mapping: Mapping[str, Any]) -> None:
       crossfade tasks check tasks.csv
       crossfade tasks check ours.csv --task subject --label condition --drop trial
     """
-    from crossfade.tasks._check import check_frame
+    import numpy as np
+
+    from crossfade.tasks._check import check_frame, listed
     from crossfade.tasks._columns import Columns
     from crossfade.tasks._table import open_table, split
 
@@ -96,9 +98,16 @@ def check(ctx: click.Context, file: Path, mapping: Mapping[str, Any]) -> None:
         refused = sum(one.refused for one in findings)
         if refused:
             ctx.exit(1)
-        n_tasks = len(split(table))
-    size = f"{n_tasks} tasks, {len(table.frame)} windows, {len(table.features)} features"
-    told = f"{len(findings)} to look at" if findings else "nothing to object to"
+        found = split(table)
+        lone = [str(task.name) for task in found if len(task.classes) == 1]
+        if lone:
+            click.echo(
+                f"Warning: {listed(lone)} {'has' if len(lone) == 1 else 'have'} windows of one "
+                "class only. `study` leaves them out; so does `prior build` with --exclude."
+            )
+    n_windows, n_findings = sum(np.size(task.y) for task in found), len(findings) + bool(lone)
+    size = f"{len(found)} tasks, {n_windows} windows, {len(table.features)} features"
+    told = f"{n_findings} to look at" if n_findings else "nothing to object to"
     click.echo(f"{table.where}: {size}; {told}.")
 
 

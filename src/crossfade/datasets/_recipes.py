@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from crossfade._validate import check_choice
 
-#: Recipes by name, and what each is.
-RECIPES = {
-    "printed": "as the paper's text has it, slips included",
-    "authors": "as its authors ran it, as far as that is known",
-}
+#: As the paper's text has it, slips included; and as its authors ran it.
+RECIPES = ("printed", "authors")
 
 
 def check_recipe(recipe: str, *others: str) -> str:

@@ -69,6 +69,9 @@ def slope_of(gap: Array | float, variance: Array | float) -> Array:
     return np.clip(slope, FLATTEST, STEEPEST)
 
 
+NOTHING_COUNTS = "No sample counts: all weights are zero. Give samples that do count."
+
+
 class LabelledClassifier(ClassifierMixin, BaseEstimator):
     """Estimator that looks at labelled samples before it learns from them."""
 
@@ -121,6 +124,20 @@ class LabelledClassifier(ClassifierMixin, BaseEstimator):
                 )
             )
         )
+
+    def _compared(self, X: ArrayLike, prior: Any) -> ArrayLike:
+        """X, or the array of a frame whose columns are the prior's where no sample named any."""
+        columns, known = getattr(X, "columns", None), getattr(prior, "feature_names_in", None)
+        if columns is None or known is None or "feature_names_in_" in self.__dict__:
+            return X
+        names = [str(name) for name in columns]
+        if tuple(names) != known:
+            raise PriorMismatchError(
+                f"The features of X are not those of the prior: {names[:5]}, and the prior has "
+                f"{list(known)[:5]}. Reorder or rename the columns, for instance with "
+                "X[list(prior.feature_names_in)]."
+            )
+        return np.asarray(X, dtype=np.float64)
 
     def _transformed(self, rows: Array, prior: Features | None) -> Array:
         """Samples in the features of the prior; from here on nobody sees raw ones."""
@@ -175,6 +192,9 @@ def refuse_units(largest: Array, scale: Array, called: Callable[[int], str] | No
 def check_weight(sample_weight: ArrayLike, rows: Array) -> Array:
     """Weights of samples: not negative, and such that their sums are numbers with digits left."""
     refuse_masked("sample_weight", sample_weight)
+    given = np.asarray(sample_weight)
+    if given.size and given.dtype.kind in "biuf" and not given.any():
+        raise ValueError(NOTHING_COUNTS)
     weight: Array = _check_sample_weight(
         sample_weight, rows, dtype=np.float64, ensure_non_negative=True
     )
@@ -229,7 +249,7 @@ class LinearRule(LabelledClassifier):
         return self._scores(self._validated(X, order="C", reset=False))
 
     def _known_columns(self, X: ArrayLike) -> ArrayLike:
-        """X as it is; a rule that has seen no sample compares names with those of its prior."""
+        """X; a rule with a prior compares the names of columns with the prior's."""
         return X
 
     def _scores(self, rows: Array) -> Array:
@@ -303,7 +323,7 @@ def scores_of(rows: Array, coef: Array, intercept: Array) -> Array:
 def encode(labels: NDArray[Any], most: int = 2) -> tuple[NDArray[Any], Places]:
     """Sorted classes, and the place of each label among them (n_samples,)."""
     if labels.size == 0:
-        raise ValueError("No sample counts: all weights are zero. Give samples that do count.")
+        raise ValueError(NOTHING_COUNTS)
     first = labels[0]
     other = labels != first
     if other.any() and labels.dtype.kind in "iubU":

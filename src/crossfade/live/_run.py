@@ -101,7 +101,8 @@ def write_session(session: Session, about: dict[str, Any]) -> str:
     message = session.message()
     result = result_of(message, about, begun, datetime.now(), session.live.recipe, written, card)
     write_whole(report, report_page(about, message, session.view.course, result).encode())
-    return f"{written} The report is {report}."
+    onto = f" For a device: crossfade export {folder / 'model.json'} -o model.h" if card else ""
+    return f"{written} The report is {report}.{onto}"
 
 
 def _write_model(live: LiveCalibration, path: Path) -> tuple[str, str]:

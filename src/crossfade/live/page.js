@@ -117,7 +117,7 @@ function showWorth() {
   const more = `${NUMBERS[about.ahead] ?? about.ahead} more ${about.ahead === 1 ? "window" : "windows"}`;
   set("question", given ? "Advice at the end" : `Worth ${more}?`);
   const yes = given ? "More windows would be worth it" : "Yes";
-  set("answer", advice.stop ? `${given ? "T" : "No, t"}his is enough.` : n ? `${yes}: next, ${advice.next}.` : `Begin with ${advice.next}.`);
+  set("answer", advice.stop ? (given ? "More windows would hardly help." : "No, you can stop.") : n ? `${yes}: next, ${advice.next}.` : `Begin with ${advice.next}.`);
   $("answer").classList.toggle("yes", !advice.stop);
   set("reason", advice.reason);
   const counts = about.classes.map((name) => [`${name} `, [String(state.counts[name] ?? 0)]]);

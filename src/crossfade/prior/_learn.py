@@ -153,9 +153,12 @@ def check_sources(tasks: list[Task]) -> tuple[str, ...] | None:
     first = tasks[0]
     for task in tasks:
         if len(task.classes) != 2:
+            found = task.classes.tolist()
+            lone = f"one class only, {found[0]!r}" if len(found) == 1 else f"{len(found)} classes"
+            lone += f", {found[:5]}" if len(found) > 1 else ""
             raise ValueError(
-                f"{task!r} has {len(task.classes)} classes, {task.classes.tolist()[:5]}; a source "
-                "needs samples of two. Leave it out, or keep two classes."
+                f"{task!r} has {lone}; a source needs samples of two. Leave it out (in a command, "
+                f"with --exclude), or keep two classes."
             )
         if not np.array_equal(task.classes, first.classes):
             raise ValueError(

@@ -306,7 +306,7 @@ def warn_of_units(prior: Prior, reasons: Sequence[str], stacklevel: int) -> None
         remedy = "The prior's own transform is applied to them: give them as they are before it."
     warnings.warn(
         f"These windows are not in the units of the prior. {remedy} {' '.join(reasons[:_NAMED])}"
-        f"{more} The crowd's directions and means say nothing about them.",
+        f"{more} The crowd's directions and means say nothing about them, nor do forecasts.",
         UnitsWarning,
         stacklevel=stacklevel,
     )

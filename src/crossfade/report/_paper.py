@@ -1,4 +1,4 @@
-"""The page of ``crossfade reproduce all``: the paper's figures, ours beside them, tick or cross.
+"""The page of ``crossfade reproduce all``: our figures with the paper's values, tick or cross.
 
 The template is ``templates/paper.html.j2``; the page needs nothing but itself.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
 
 #: What each recipe is called in a sentence.
 BY = {"printed": "by the text", "authors": "as its authors ran it", "": "either way"}
+#: What each recipe is, and how it is known.
+_KNOWN = {
+    "printed": "Formula by formula as the paper has it, slips included.",
+    "authors": "Found out from their published figures and results: a departure from the text was "
+    "tried until the figure came out. Where the figure itself gave it away (2, 3, 7 and 8), a tick "
+    "is weaker evidence. No code of theirs is used.",
+}
+_NOT_DRAWN = 'Not drawn: matplotlib is missing. In a copy of the source: pip install ".[plots]"'
 
 
 class Shown(NamedTuple):
@@ -38,6 +47,12 @@ class Shown(NamedTuple):
     drawings: Sequence[tuple[str, str, Figure]]
     seconds: float
     command: str
+
+    @property
+    def is_sketch(self) -> bool:
+        """Whether it is there to be drawn, without a number to compare."""
+        checks = self.exhibit.checks
+        return bool(checks) and not any(check.cells for check in checks)
 
 
 def write_paper(shown: Sequence[Shown], folder: Path, *, about: Mapping[str, object]) -> Path:
@@ -58,10 +73,11 @@ def write_paper(shown: Sequence[Shown], folder: Path, *, about: Mapping[str, obj
     page = templates.get_template("paper.html.j2").render(
         style=Markup("\n".join(styles)),
         version=__version__,
-        headline=headline([one.exhibit for one in shown]),
+        headline=headline(shown),
         exhibits=[_exhibit(one) for one in shown],
-        recipes={BY[name]: text for name, text in RECIPES.items()},
-        about={**about, "Python": platform.python_version(), "Crossfade": __version__},
+        recipes={BY[name]: text for name, text in _KNOWN.items()},
+        beside=_beside(folder),
+        about={**about, "software": _software()},
         total=_took(sum(one.seconds for one in shown)),
     )
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,37 +86,66 @@ def write_paper(shown: Sequence[Shown], folder: Path, *, about: Mapping[str, obj
     return path
 
 
-def headline(exhibits: Sequence[Exhibit]) -> str:
+def _software() -> str:
+    names = [f"Crossfade {__version__}", f"Python {platform.python_version()}"]
+    return ", ".join([*names, *(f"{name} {version(name)}" for name in ("numpy", "scipy"))])
+
+
+def _beside(folder: Path) -> dict[str, list[str]]:
+    """Reports and tables in the folder of the page, by their kind; simulated ones are left out."""
+    kinds = {"reports": "*/report.html", "tables": "*.csv"}
+    found = {
+        kind: sorted(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
+        for kind, pattern in kinds.items()
+    }
+    return {kind: [name for name in names if "-like" not in name] for kind, names in found.items()}
+
+
+def headline(shown: Sequence[Shown]) -> str:
     """How many of the paper's figures are reproduced, and by which recipe."""
-    figures = [one for one in exhibits if one.name.startswith("Figure")]
-    checked = [one for one in figures if any(check.cells for check in one.checks)]
-    sketches = [one.name for one in figures if one.checks and one not in checked]
+    figures = [one for one in shown if one.exhibit.name.startswith("Figure")]
+    sketches = [one for one in figures if one.is_sketch]
+    checked = [one.exhibit for one in figures if one.exhibit.checks and not one.is_sketch]
     right = sum(bool(one.reproduced) for one in checked)
     by_text = sum(one.status("printed") is True for one in checked)
     lacking = len(figures) - len(checked) - len(sketches)
     text = f"{right} of {len(checked)} figures with data are reproduced within the stated "
     text += f"tolerance, as their authors ran them; {by_text} of them by the text alone, too."
-    if sketches:
-        text += f" {' and '.join(sketches)} is a sketch without numbers, drawn anew."
-    if lacking:
-        text += f" {lacking} need recordings that are not here."
+    for one in sketches:
+        drawn = "drawn anew" if one.drawings else "not drawn for want of matplotlib"
+        text += f" {one.exhibit.name} is a sketch without numbers, {drawn}."
+    missing = [f"{lacking} figure{'s' * (lacking > 1)}"] if lacking else []
+    missing += [f"panels of {one.name}" for one in checked if one.missing]
+    if missing:
+        text += f" {' and '.join(missing)} need recordings that are not here."
     return text
 
 
 def _exhibit(one: Shown) -> dict[str, Any]:
     exhibit = one.exhibit
     groups = [_group(one, recipe) for recipe in ("authors", "printed", "")]
+    undrawn = one.is_sketch and not one.drawings
+    # Both recipes are compared with the same numbers.
+    compared = max(
+        sum(cell.paper == cell.paper for check in exhibit.by(recipe) for cell in check.cells)
+        for recipe in RECIPES
+    )
     return {
         "id": slug(exhibit.name),
         "name": exhibit.name,
         "title": exhibit.title,
         "missing": exhibit.missing,
-        "status": {recipe: exhibit.status(recipe) for recipe in RECIPES},
-        "counted": f"{sum(check.passed for check in exhibit.checks)} of {len(exhibit.checks)}",
+        "status": {recipe: None if undrawn else exhibit.status(recipe) for recipe in RECIPES},
+        "compared": compared or "",
+        "counted": {recipe: _counted(exhibit.by(recipe)) for recipe in RECIPES},
         "groups": [group for group in groups if group["checks"] or group["figures"]],
         "seconds": _took(one.seconds),
         "command": one.command,
     }
+
+
+def _counted(checks: Sequence[Check]) -> str:
+    return f"{sum(check.passed for check in checks)} of {len(checks)} hold"
 
 
 def _group(one: Shown, recipe: str) -> dict[str, Any]:
@@ -113,11 +158,16 @@ def _group(one: Shown, recipe: str) -> dict[str, Any]:
         for place, (whose, caption, figure) in enumerate(one.drawings)
         if whose == recipe
     ]
-    checks = [check for check in one.exhibit.checks if check.recipe == recipe]
+    checks = [_check(check) for check in one.exhibit.checks if check.recipe == recipe]
+    undrawn = one.is_sketch and not one.drawings
+    if undrawn:
+        checks = [
+            {**each, "passed": None, "tolerance": "", "reason": _NOT_DRAWN} for each in checks
+        ]
     return {
         "by": BY[recipe],
-        "passed": all(check.passed for check in checks) if checks else None,
-        "checks": [_check(check) for check in checks],
+        "passed": all(each["passed"] for each in checks) if checks and not undrawn else None,
+        "checks": checks,
         "figures": [{"svg": Markup(inline(each)), "text": each.text} for each in drawings],
     }
 

@@ -86,7 +86,9 @@ class Outlook(NamedTuple):
     def interval(self, level: float, class_prior: Array | float = 0.5) -> tuple[Array, Array]:
         """Interval that holds the accuracy with a probability of `level`."""
         # At a level of one the interval is everything, however certain the law.
-        reach = stdtrit(self.dof, 0.5 + level / 2.0) * np.maximum(self.real_spread, 1e-300)
+        # scipy before 1.16 has no number for the whole of it.
+        quantile = np.inf if level == 1.0 else stdtrit(self.dof, 0.5 + level / 2.0)
+        reach = quantile * np.maximum(self.real_spread, 1e-300)
         low, high = self.mean - reach, self.mean + reach
         if np.all(np.asarray(class_prior) == 0.5):
             lower, upper = ndtr(low), ndtr(high)

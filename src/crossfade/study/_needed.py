@@ -70,6 +70,12 @@ def windows_needed(
     return pd.DataFrame(lines, columns=NEEDED)
 
 
+def reached(means: pd.DataFrame, share: float) -> float:
+    """Accuracy that a share of people reach at some budget, from the rows of one method."""
+    people = _People.of(means[[not isinstance(budget_of(one), tuple) for one in means["budget"]]])
+    return float(_reached_by(people.accuracies[None], share).max())
+
+
 def _proportion(name: str, value: object) -> float:
     number = isinstance(value, (int, float, np.integer, np.floating))
     if not number or isinstance(value, bool) or not 0.0 < value <= 1.0:  # type: ignore[operator]

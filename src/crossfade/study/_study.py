@@ -48,18 +48,19 @@ class CalibrationStudy:
         windows in the order of time, or of `start` where they have it. Those that lack one of more
         than two classes are sources only.
     methods : sequence of str and (str, estimator) pairs, or dict of estimators, optional
-        The paper's five, all as its authors had them: "target", "average-source", "paper"
-        (Algorithm 1), "oracle" (the best alpha on the test windows) and "random-alpha". Ours:
-        "target-shrunk", "convex", "posterior", and "posterior-unlabelled", whose threshold looks at
-        the test windows without their labels. Others: "lda" (scikit-learn's, with automatic
-        shrinkage), "lda-calibrated" (the same with a temperature for its probabilities),
-        "lda-pooled" (the same, of the sources' windows, each person centred), "logistic-tuned"
-        (logistic regression of the sources, then of the labelled windows), "coral" (skada's, which
-        looks at the test windows without their labels), "mdwm" and "tlcenter" (pyRiemann's, for
-        tangent vectors), and "oracle-honest" (alpha chosen on every second test window, evaluated
-        on the others). For more than two classes there are "hierarchical", "live", those with "lda"
-        in their name, those of skada and pyRiemann, and "pairwise" and "one-vs-rest", the posterior
-        blend of all pairs of classes or of each against the rest.
+        The paper's four, all as its authors had them: "target", "average-source", "paper"
+        (Algorithm 1) and "oracle" (the best alpha on the test windows); and "random-alpha", which
+        draws one of its alphas. Ours: "hierarchical", "target-shrunk", "convex", "posterior", and
+        "posterior-unlabelled", whose threshold looks at the test windows without their labels.
+        Others: "lda" (scikit-learn's, with automatic shrinkage), "lda-calibrated" (the same with a
+        temperature for its probabilities), "lda-pooled" (the same, of the sources' windows, each
+        person centred), "logistic-tuned" (logistic regression of the sources, then of the labelled
+        windows), "coral" (skada's, which looks at the test windows without their labels), "mdwm"
+        and "tlcenter" (pyRiemann's, for tangent vectors), and "oracle-honest" (alpha chosen on
+        every second test window, evaluated on the others). For more than two classes there are
+        "hierarchical", "live", those with "lda" in their name, those of skada and pyRiemann, and
+        "pairwise" and "one-vs-rest", the posterior blend of all pairs of classes or of each against
+        the rest.
         An estimator of scikit-learn, given with a name of your own, is fitted to the labelled
         windows, and to those of the sources if it asks for them by `groups`, `sample_domain` or
         `X_target_labeled`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from crossfade.study._budgets import budget_of, budget_text
 from crossfade.study._methods import METHODS, by_role
+from crossfade.study._needed import reached
 from crossfade.study._resampling import by_task
 from crossfade.study._result import StudyResult
 from crossfade.study.statistics import compare, labels_saved, p_text, summarise
@@ -115,7 +117,8 @@ def _needed(
     found = found[[not isinstance(budget_of(one), tuple) for one in found["budget"]]]
     if found.empty:
         return []
-    used = replace(result, rows=means[means["method"].isin([method, against])])
+    usable = [name for name in dict.fromkeys(found["method"]) if _is_usable(name)]
+    used = replace(result, rows=means[means["method"].isin([method, against, *usable])])
     table = used.needed(accuracy, share).set_index("method")
     if method not in table.index or not table.loc[method, "n_people"]:
         return []
@@ -125,12 +128,33 @@ def _needed(
     if against is not None and against in table.index and table.loc[against, "n_people"]:
         other: Any = table.loc[against]
         texts.append(f"With {_name(against)}, {_rival(own, other, goal, share)}.")
+    others = table.loc[[name for name in usable if name not in (method, against)]]
+    texts += _with_fewest(own, others, goal)
     if own["bound"] == ">":
         texts.append(
             f"No number of windows tried takes {goal} of people there; {own['n_never']} of "
             f"{own['n_people']} never reach it."
         )
+        there = math.floor(100.0 * reached(means[means["method"] == method], share)) / 100.0
+        texts.append(f"What {goal} of them reach {_most(found)} is {there:g}.")
     return texts
+
+
+def _is_usable(method: str) -> bool:
+    """Whether somebody could use a method: it knows no answers, and sees no test windows."""
+    known = METHODS.get(method)
+    return known is None or (known.role != "bound" and not known.given)
+
+
+def _with_fewest(own: pd.Series, others: pd.DataFrame, goal: str) -> list[str]:
+    """Who else needs the fewest windows, where that is fewer than the first sentence says."""
+    fewer = others[others["total"] < own["total"]]
+    if fewer.empty:
+        return []
+    best = fewer["total"].idxmin()
+    windows, total = fewer.loc[best, ["windows", "total"]]
+    after = f"after {_each(windows, total)}" if total else "before the first label"
+    return [f"{_opening(str(best))} takes {goal} of people there {after}, the fewest here."]
 
 
 def _answer(line: pd.Series, method: str, accuracy: float, share: float, most: str) -> str:
@@ -191,7 +215,9 @@ def _precisely(line: pd.Series) -> list[str]:
         texts.append(f"That takes {duration(line['seconds'])}.")
     low, high = line["low"], line["high"]
     # All people may have to be the same to tell; then there is nothing between.
-    if np.isfinite(low) and low != high:
+    if low == 0.0 and np.isposinf(high):
+        texts.append("The 95 % interval holds any number of windows: more people would tell.")
+    elif np.isfinite(low) and low != high:
         end = f"to {high:g} windows" if np.isfinite(high) else "or more windows"
         texts.append(f"The 95 % interval is {low:g} {end} of each class.")
     if line["bound"] == "<=" and line["total"]:

@@ -2,7 +2,8 @@
 
 What the authors ran is not what they print. Each function therefore has a `recipe`: "printed", the
 default, is the paper's text, formula by formula, its slips included; "authors" is what its authors
-ran, as far as that is known, and is what the figures show. Figure 1 is a sketch and needs none.
+ran, as found out from their published figures and results: departures from the text were tried
+until the figure came out. Figure 1 is a sketch and needs none.
 This table is the one place that says what the two mean:
 
 ====== ===================== ====================================== ===============================

@@ -122,7 +122,7 @@ def _stray_columns(strays: Mapping[str, Stray], named: Collection[str]) -> Itera
         yield Finding(
             stray.kind,
             tuple(names),
-            f"Column{'s' * (len(names) > 1)} {_listed(names)} {_for(len(names), stray.text)}",
+            f"Column{'s' * (len(names) > 1)} {listed(names)} {_for(len(names), stray.text)}",
             _sentence(remedy.replace("{drop}", _drop(names))),
             refused,
         )
@@ -148,7 +148,7 @@ def _sentence(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _listed(names: Sequence[str], show: Callable[[str], str] = repr, most: int = 5) -> str:
+def listed(names: Sequence[str], show: Callable[[str], str] = repr, most: int = 5) -> str:
     """Names one after another, with "and" before the last."""
     shown = [show(name) for name in names[:most]]
     if len(names) > most:
@@ -188,7 +188,7 @@ def _nearly_alike(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 def _visible(names: Sequence[str]) -> str:
     """Names in quotes; with escapes if they would look the same."""
     same = len({unicodedata.normalize("NFC", name) for name in names}) < len(names)
-    return _listed(names, ascii if same else repr)
+    return listed(names, ascii if same else repr)
 
 
 def _names_of_columns(features: Sequence[str], named: Collection[str]) -> Iterator[Finding]:
@@ -200,7 +200,7 @@ def _names_of_columns(features: Sequence[str], named: Collection[str]) -> Iterat
             text = f"Columns {_visible(alike)} differ {how} and would be different features."
             remedy = f"Rename one of them, or {_drop(mine)}."
         else:
-            text = f"Column {_listed(mine)} differs from {ours!r} {how} and would be a feature."
+            text = f"Column {listed(mine)} differs from {ours!r} {how} and would be a feature."
             remedy = (
                 f"Say --{ours} {shlex.quote(mine[0])} ({ours}={mine[0]!r}) if that is what it is, "
                 f"or {_drop(mine)}."
@@ -283,7 +283,7 @@ def _duplicates(
             yield Finding(
                 "duplicate",
                 tuple(alike),
-                f"Columns {_listed(alike)} hold the same values{units}: what they tell counts "
+                f"Columns {listed(alike)} hold the same values{units}: what they tell counts "
                 f"{'twice' if len(alike) == 2 else f'{len(alike)} times'}.",
                 f"Keep one of them: --drop {_quoted(alike[1:])} (drop={alike[1:]!r}).",
                 False,
@@ -345,7 +345,7 @@ def _repeated_rows(
         yield Finding(
             "rows",
             ("task",),
-            f"Tasks {_listed(names.tolist())} have {counts[many][0]} windows in common, with the "
+            f"Tasks {listed(names.tolist())} have {counts[many][0]} windows in common, with the "
             f"same value in every feature{more}: one person under two names would be tested on "
             "what was learnt from them.",
             "Remove one of the two, or give both the same group.",

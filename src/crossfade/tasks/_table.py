@@ -256,6 +256,14 @@ def _from_csv(content: bytes, columns: Columns) -> pd.DataFrame:
         raise ValueError("it is not UTF-8 text; save it as CSV in UTF-8") from reason
     except pd.errors.ParserError as reason:
         # Else pandas would make an index of the first column, or drop the last.
+        first = content.partition(b"\n")[0].decode("utf-8-sig", "replace")
+        mark = next((one for one in ";\t|" if one in first and "," not in first), None)
+        if mark is not None:
+            raise ValueError(
+                f"its columns are separated by {mark!r}, and there are commas in its rows; save it "
+                "with commas between columns and decimal points, or pass "
+                f"pandas.read_csv(..., sep={mark!r}, decimal=',') to TaskSet.from_frame"
+            ) from reason
         raise ValueError(
             "its rows have more fields than its header; give every column a name, or remove "
             "the comma at the end of the rows"
