@@ -185,6 +185,22 @@ def test_this_process_does_its_part(make_tasks):
     assert len(processes) == 2
 
 
+def test_what_workers_get_does_not_change_while_this_process_computes(make_tasks, monkeypatch):
+    # It is pickled in a thread: an attribute that is added meanwhile would be an error.
+    made = []
+
+    def of(*args, known=Sources.of, **options):
+        made.append(known(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr(Sources, "of", of)
+    for n_jobs in (1, 2):
+        rows_of(make_tasks(4), ["posterior"], n_jobs=n_jobs)
+    alone, shared = (one.sums.moments.blocks[0] for one in made)
+    assert "run_sums" in vars(alone)
+    assert "run_sums" not in vars(shared)
+
+
 def test_rows_do_not_depend_on_the_other_methods_and_budgets(make_tasks):
     mine = [*PLAIN, ("forest", RandomForestClassifier(n_estimators=3))]
     together = rows_of(make_tasks(3), mine, budgets=[2, 0.3])

@@ -780,18 +780,22 @@ def test_calibration_from_beginning_to_end(opened, prior, tmp_path, by):
         keys = {"start": "Space", "undo": "u", "finish": "f", "view": "v"}
         page.keyboard.press(keys[name]) if by == "keyboard" else page.click(f"#{name}")
 
+    def begin():
+        page.keyboard.press("Space") if by == "keyboard" else page.click("#word")
+
     folder = tmp_path / "session"
     with serving(prior, folder, speed=20.0) as (address, session):
         page = opened(address, color_scheme="dark" if by == "mouse" else "light")
         controls(page)
         seen(page, "#ask", "Ready when you are")
-        do("start")
+        begin()
         seen(page, "#ask", "Get ready for|Now")
         seen(page, "#word", "^(rest|work)$")
         # A page that is slow sees few of the states.
         seen(page, "#counts", r"rest ([3-9]|\d\d).*work [1-9]|rest [1-9].*work ([3-9]|\d\d)")
         assert re.match(r"alpha 0\.\d\d: \d+ % this person's own", page.inner_text("#fade-text"))
         assert "90 % interval" in page.inner_text("#forecast-text")
+        assert "The crowd has 8 people only" in page.inner_text("#forecast-text")
         number = r"[+−]\d\.\d"
         seen(
             page,

@@ -27,9 +27,6 @@ _OUT = click.option(
     "-o", "--out", type=OUT, required=True, help="Prior file to write; - is standard output."
 )
 
-#: With fewer people, forecasts do not tell one person from another.
-_FEW_PEOPLE = 10
-
 
 @click.group()
 def prior() -> None:
@@ -113,8 +110,10 @@ def build(
 
 def _limits(made: TaskPrior) -> list[str]:
     """What a prior is not good for."""
+    from crossfade.prior._replay import FEW_PEOPLE
+
     notes = []
-    if made.n_people < _FEW_PEOPLE:
+    if made.n_people < FEW_PEOPLE:
         notes.append(
             f"  note           {made.n_people} people are few: a forecast for one person is little "
             "more than their mean accuracy"

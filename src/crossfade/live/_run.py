@@ -19,7 +19,8 @@ from crossfade.live._folder import KINDS, SESSION
 from crossfade.live._page import report_page, result_of
 from crossfade.live._session import Session
 from crossfade.live._streams import Rehearsal, Replay, Stream, Windows
-from crossfade.prior import TaskPrior
+from crossfade.prior import MixturePrior, MulticlassPrior, TaskPrior
+from crossfade.prior._replay import FEW_PEOPLE
 from crossfade.signals._online import OnlineFeatures
 from crossfade.signals.recordings import open_recording
 from crossfade.tasks._recipe import Recipe
@@ -127,6 +128,7 @@ def about_session(
     live: LiveCalibration, stream: Stream, channels: Sequence[str], *, returns: bool = False
 ) -> dict[str, Any]:
     """What the page shows and does not change; `returns` says that the person was here before."""
+    n_people = _n_people(live.prior)
     rate = "" if stream.sfreq is None else f"{len(channels)} channels at {stream.sfreq:g} Hz"
     return {
         "stream": stream.name,
@@ -138,6 +140,7 @@ def about_session(
         "want": live.goal.want,
         "certainty": live.goal.certainty,
         "returns": returns,
+        "few": n_people if n_people < FEW_PEOPLE else None,
     }
 
 
@@ -150,6 +153,13 @@ def load_prior(path: Path) -> Any:
         except ValueError as reason:
             reasons.append(reason)
     raise reasons[0]
+
+
+def _n_people(prior: Any) -> int:
+    """Of how many people the prior is; of one of many classes, those of its best known pair."""
+    if isinstance(prior, MulticlassPrior):
+        return max(one.n_people for one in prior.priors.values())
+    return int((prior.pooled if isinstance(prior, MixturePrior) else prior).n_people)
 
 
 def prior_for(prior: Any, earlier: Sequence[Task]) -> Any:

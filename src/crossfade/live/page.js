@@ -185,6 +185,7 @@ function showForecast() {
   const wanted = about.want ? ` Wanted: ${percent(about.want)}, with a probability of ${percent(about.certainty)}.` : "";
   // The crowd's record is of newcomers.
   const returns = about.returns && !state.n ? " This is a newcomer's forecast: someone who has been here before can expect more." : "";
+  const few = about.few ? ` The crowd has ${about.few} people only, so this is little more than their mean.` : "";
   if (known.length) {
     const now = known[known.length - 1];
     const back = [...known].reverse();
@@ -196,7 +197,7 @@ function showForecast() {
       shapes.push(["path", { d: `M${pair(now, "accuracy")}L${pair(later, "accuracy")}`, class: "ahead" }]);
     }
     shapes.push(["circle", { cx: x(now.n), cy: y(now.accuracy), r: 5, class: "dot" }]);
-    set("forecast-text", `${percent(now.accuracy)} right (90 % interval ${percent(now.lower)} to ${percent(now.upper)}), ${state.n} labelled.${wanted}${returns}`);
+    set("forecast-text", `${percent(now.accuracy)} right (90 % interval ${percent(now.lower)} to ${percent(now.upper)}), ${state.n} labelled.${wanted}${few}${returns}`);
   } else {
     set("forecast-text", "No forecast yet: label a window of each class.");
   }
@@ -323,6 +324,11 @@ for (const [id, deed] of Object.entries(deeds)) {
     event.currentTarget.blur();
   });
 }
+
+// The large word "Start" looks like a button, and is one.
+$("cue").addEventListener("click", () => {
+  if (state?.phase === "waiting" && !$("start").disabled) deeds.start();
+});
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || given) return;

@@ -23,6 +23,8 @@ LADDER = np.array([0, 1, 2, 3, 5, 8, 13, 21, 34])
 SPARE = 4
 #: Fewest people from whom anything is learnt; forecasts and accuracies are clipped to these.
 FEWEST, CLIP = 5, (0.02, 0.98)
+#: With fewer people a forecast is little more than their mean accuracy.
+FEW_PEOPLE = 10
 #: How many times as much as the crowd a person may have to gain.
 _MOST_TIMES = 3.0
 #: What sums a record has: of 1, z, a, z^2, z a and a^2.

@@ -221,6 +221,8 @@ def saved(findings: Findings) -> Table | None:
 
 
 def _needed(line: Mapping[Hashable, Any]) -> str:
+    if not line["needed"]:
+        return "none"
     sign = {"<=": "at most ", ">": "more than "}.get(line["bound"], "")
     return f"{sign}{number(line['needed'], 0 if sign else 1)}"
 
@@ -237,7 +239,7 @@ def _saved(line: Mapping[Hashable, Any]) -> str:
     if saved < 0.05:
         text = "none"
     else:
-        at_least = "at least " if bound == "<=" else ""
+        at_least = "at least " if bound == "<=" and line["needed"] else ""
         text = f"{at_least}{number(saved, 1)} ({100.0 * line['share_saved']:.0f} %)"
     # An end of the interval beyond the budgets that were run is not a number.
     low = number(line["low"], 1) if line["low"] >= 0.05 else "none"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import deque
 from collections.abc import Generator, Sequence
 from concurrent.futures import Future
@@ -33,6 +34,8 @@ def in_processes(
         for target, shards in work:
             yield from run_target(target, sources, plan, shards)
         return
+    # What workers get is pickled in a thread, and must not change while this process computes.
+    own = _twin(sources)
     # Large arrays are written to a file once, which all workers read.
     workers = get_memmapping_executor(n_workers, env=_ONE_THREAD)
     left = deque(work)
@@ -67,11 +70,19 @@ def in_processes(
                 target, shards = left.pop()
             except IndexError:
                 continue
-            yield from run_target(target, sources, plan, shards)
+            yield from run_target(target, own, plan, shards)
     finally:
         left.clear()
         if running:
             workers.terminate(kill_workers=True)
+
+
+def _twin(sources: Sources) -> Sources:
+    """The same with attributes of its own; only the memory of arrays is shared."""
+    arrays: list[pickle.PickleBuffer] = []
+    shape = pickle.dumps(sources, protocol=5, buffer_callback=arrays.append)
+    twin: Sources = pickle.loads(shape, buffers=arrays)
+    return twin
 
 
 def _in_worker(
