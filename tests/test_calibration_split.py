@@ -180,6 +180,8 @@ def test_a_splitter_needs_classes_and_groups(table):
         next(CalibrationSplit().split(X, np.zeros(100), groups))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         next(CalibrationSplit().split(X, y, groups[:-1]))
+    with pytest.raises(ValueError, match="1 of 100 values of groups are missing"):
+        next(CalibrationSplit().split(X, y, [None, *groups[1:]]))
 
 
 # -- blends, inside scikit-learn's own tools and in a study ---------------------------------------
@@ -290,6 +292,34 @@ def test_a_study_hands_the_sources_to_who_asks_for_them(make_tasks, convention):
     found = study.run().rows.pivot_table("balanced_accuracy", ["task", "split"], "method")
     np.testing.assert_allclose(found["asks"], found["posterior"])
     np.testing.assert_allclose(found["blend"], found["posterior"])
+
+
+class Alone(ClassifierMixin, BaseEstimator):
+    """Of MOABB's arguments it asks for one or two."""
+
+    def fit(self, X, y, subjects=None, X_target_unlabeled=None):
+        assert subjects is not None
+        assert X.shape == (60, 4)
+        assert X_target_unlabeled is None
+        self.rule_ = GaussianNB().fit(X, y)
+        self.classes_ = self.rule_.classes_
+        return self
+
+    def predict(self, X):
+        return self.rule_.predict(X)
+
+
+def test_a_study_hands_over_what_it_has_and_says_what_it_has_not(make_tasks):
+    with config_context(enable_metadata_routing=True):
+        subjects = Alone().set_fit_request(subjects=True)
+        both = Alone().set_fit_request(subjects=True, X_target_unlabeled=True)
+        unlabelled = Alone().set_fit_request(X_target_unlabeled=True)
+    options = {"budgets": [3], "n_splits": 1, "random_state": 0}
+    study = CalibrationStudy(make_tasks(4), methods={"one": subjects, "two": both}, **options)
+    assert len(study.run().rows) == 8
+    assert study.run().failures.empty
+    with pytest.raises(ValueError, match="fit asks for X_target_unlabeled alone, and a study has"):
+        CalibrationStudy(make_tasks(4), methods={"mine": unlabelled}, **options)
 
 
 def test_a_blend_with_a_prior_has_its_crowd_already(make_tasks):

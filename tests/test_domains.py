@@ -268,6 +268,9 @@ def test_moabb_has_the_target_beside_the_sources(world, every):
     same(every().fit(**crowd, **few), every().fit(X, y, sample_domain=domain))
     prior = TaskPrior.from_tasks(tasks)
     same(every().fit(**crowd), every(prior).start())
+    # None of them is nothing.
+    none = {"X_target_labeled": X[:0], "y_target_labeled": y[:0], "X_target_unlabeled": X[:0]}
+    same(every().fit(**crowd, **none), every(prior).start())
     hints = every().fit(**crowd, X_target_unlabeled=X[target])
     same(hints, every(prior).partial_fit(X[target], None))
     both = every().fit(**crowd, **few, X_target_unlabeled=X[target] + 1.0)
@@ -305,6 +308,11 @@ def test_masked_samples_of_many_classes_are_left_out(make_many):
     crowd = HierarchicalBlendClassifier().fit(X, np.where(target, -1, y), sample_domain=domain)
     alone = HierarchicalBlendClassifier(MulticlassPrior.from_tasks(tasks[:-1])).start()
     np.testing.assert_allclose(crowd.coef_, alone.coef_)
+    # MOABB's evaluation sends them whether anybody has use for them or not.
+    beside = HierarchicalBlendClassifier().fit(
+        X[~target], y[~target], subjects=domain[~target], X_target_unlabeled=X[target]
+    )
+    np.testing.assert_allclose(beside.coef_, alone.coef_)
 
 
 def test_a_class_called_minus_one_cannot_be_told_from_the_mask(world, blend):
@@ -326,6 +334,9 @@ def test_refuses_people_that_do_not_fit(world, blend):
     for name in ("groups", "subjects"):
         with pytest.raises(ValueError, match=f"{name} must be one name for each of the 76 samples"):
             blend().fit(X, y, **{name: domain[1:]})
+        nameless = np.where(np.arange(len(y)) < 2, np.nan, domain)
+        with pytest.raises(ValueError, match=f"2 of 76 values of {name} are missing. Say whose"):
+            blend().fit(X, y, **{name: nameless})
     with pytest.raises(ValueError, match="subjects, which says whose the samples of X are, did no"):
         blend().fit(X, y, X_target_labeled=X, y_target_labeled=y)
     with pytest.raises(ValueError, match="came beside X, and groups has them in X"):

@@ -172,7 +172,7 @@ def test_the_evaluation_hands_over_the_calibration(folder, paradigm, windows, tm
     assert line.score.item() == pytest.approx(area, abs=1e-12)
 
 
-@pytest.mark.parametrize("mode", ["train", "train_and_target_unlabeled_20p"])
+@pytest.mark.parametrize("mode", ["train", "train_trialwise", "train_and_target_unlabeled_20p"])
 def test_the_crowd_answers_without_a_label(folder, paradigm, tmp_path, mode):
     scores = evaluate(folder, paradigm, tmp_path, mode, pipelines(500.0))
     assert scores.score.mean() > 0.7
@@ -225,14 +225,18 @@ def test_says_what_to_install_where_moabb_is_not(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:Montage name:FutureWarning")
-def test_three_classes_need_the_hierarchical_blend(tmp_path):
+@pytest.mark.parametrize(
+    "mode",
+    ["train", "train_and_target_unlabeled_20p", "train_and_target_labeled_20p"],
+)
+def test_three_classes_need_the_hierarchical_blend(tmp_path, mode):
     from moabb.datasets.fake import FakeDataset
 
     events = ["left_hand", "right_hand", "feet"]
     evaluation = CrossSubjectEvaluation(
         paradigm=MotorImagery(events=events, n_classes=3),
         datasets=[FakeDataset(events, n_subjects=3, seed=0)],
-        cs_mode="train_and_target_labeled_20p",
+        cs_mode=mode,
         hdf5_path=str(tmp_path),
     )
     ours = pipelines(128.0)

@@ -40,6 +40,10 @@ def test_figure3_draws_every_row():
     paper = table[table["classifier"] == "paper"]["reference_accuracy"]
     drawn = [line.get_ydata() for line in top.get_lines()]
     assert any(np.array_equal(values, paper) for values in drawn)
+    # Only the posterior blend has no alpha of its own.
+    assert bottom.get_ylabel() == "alpha (posterior: effective)"
+    others = plots.figure3(table[table["classifier"] != "posterior"])
+    assert others.axes[1].get_ylabel() == "alpha"
 
 
 def test_misspecified_draws_every_scenario():

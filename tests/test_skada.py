@@ -7,6 +7,7 @@ import pytest
 import sklearn
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -239,9 +240,11 @@ def test_two_targets_are_refused_through_a_pipeline(people):
         pipeline.fit(X, y.copy(), sample_domain=two)
 
 
-def test_a_pipeline_of_skada_in_a_study_gets_the_sources():
+@pytest.mark.parametrize("masks", [True, False])
+def test_a_pipeline_of_skada_in_a_study_gets_the_sources(masks):
     tasks = load_mental_math(features="log-powers")[:4]
-    pipeline = skada.make_da_pipeline(StandardScaler(), skada.CORALAdapter(), LogisticRegression())
+    steps = [StandardScaler(), *([skada.CORALAdapter()] if masks else []), LogisticRegression()]
+    pipeline = skada.make_da_pipeline(*steps, mask_target_labels=masks)
     study = CalibrationStudy(
         tasks, methods={"mine": pipeline}, budgets=[3], splits="chronological", random_state=0
     )
@@ -252,5 +255,9 @@ def test_a_pipeline_of_skada_in_a_study_gets_the_sources():
     X = np.vstack([*(task.X for task in tasks[:3]), own.X[labelled]])
     y = np.concatenate([*(task.y for task in tasks[:3]), own.y[labelled]])
     domain = np.repeat([1, 2, 3, -4], [*(len(task.y) for task in tasks[:3]), 6])
-    found = pipeline.fit(X, y, sample_domain=domain).predict(own.X[test])
-    assert row.accuracy == pytest.approx((found == own.y[test]).mean())
+    pipeline.fit(X, y.copy(), sample_domain=domain)
+    assert row.accuracy == pytest.approx((pipeline.predict(own.X[test]) == own.y[test]).mean())
+    # The area is that of a rule which saw the labels of the target, or did not.
+    assert row.roc_auc == pytest.approx(
+        roc_auc_score(own.y[test], pipeline.predict_proba(own.X[test])[:, 1])
+    )

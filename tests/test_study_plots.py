@@ -1,13 +1,13 @@
 """Figures of a study, tested on the tables that they draw."""
 
 import re
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.lines import Line2D
 from scipy.stats import wilcoxon
 from sklearn.linear_model import LogisticRegression
@@ -418,6 +418,13 @@ def test_differences_of_either_sign_have_the_colour_of_the_better_method(rows):
     for bar in figure.axes[0].patches:
         better = "target" if bar.get_x() > -1e-9 else "oracle"
         assert to_hex(bar.get_facecolor()) == shades[better].colour
+
+
+def test_methods_of_one_marker_are_told_apart_by_colour():
+    for one, other in combinations(METHODS.values(), 2):
+        if one.marker == other.marker:
+            apart = np.linalg.norm(np.subtract(to_rgb(one.colour), to_rgb(other.colour)))
+            assert apart > 0.3, (one.name, other.name)
 
 
 def test_no_difference_at_all_can_be_drawn(rows):

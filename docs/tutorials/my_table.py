@@ -15,7 +15,7 @@ classes each; ten people are a fair start.
 # The table
 # ---------
 #
-# Put yours in the place of this one. It is the EEG study that ships with Crossfade, 36 people at
+# Use your own here. This is the EEG study that ships with Crossfade, 36 people at
 # rest and at mental arithmetic, with columns as a lab would name them: who, which condition, when,
 # a trial counter, and nine features.
 

@@ -308,3 +308,26 @@ def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
         raise ValueError(
             f"Labels must be numbers, text or booleans, all of one kind: {reason}."
         ) from reason
+
+
+def is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN or what pandas has for it, which equals nothing."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:
+        return True
+    except ValueError:
+        # An array is no label, and is refused as such.
+        return False
+
+
+def refuse_nameless(called: str, names: Any) -> None:
+    """Refuse people of whom some have no name: nobody could say whose these rows are."""
+    refuse_masked(called, names)
+    every = as_labels(names).ravel().tolist()
+    n_missing = sum(map(is_missing, every))
+    if n_missing:
+        raise ValueError(
+            f"{n_missing} of {len(every)} values of {called} are missing. Say whose each row is, "
+            "or leave these rows out."
+        )

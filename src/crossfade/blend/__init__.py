@@ -5,7 +5,7 @@ A person's direction omega (room `fisher`) is right on average and noisy; the cr
 
 ============ =======================================================================================
 convex       alpha omega + (1 - alpha) mu, with the alpha of least expected risk: the paper's class
-posterior    m + T (T + Sigma_omega)^-1 (omega - m): a matrix in the place of alpha, since the crowd
+posterior    m + T (T + Sigma_omega)^-1 (omega - m): a matrix instead of alpha, since the crowd
              agrees on some directions and differs on others
 mixture      the same with crowds of several kinds, each weighted by the evidence of omega
 per_task     one weight for each source, for those who may share single directions

@@ -17,6 +17,7 @@ from crossfade._typing import Array
 from crossfade._validate import (
     as_labels,
     check_choice,
+    is_missing,
     refuse_masked,
     refuse_size,
 )
@@ -117,7 +118,7 @@ class BlendClassifier(TakesCrowd):
         y_target_labeled : array-like of shape (n_labelled,) or None, default=None
             Their labels.
         X_target_unlabeled : array-like of shape (n_unlabelled, n_features) or None, default=None
-            Samples of the target without a label.
+            Samples of the target without a label; of more than two classes they are not used.
 
         Returns
         -------
@@ -168,7 +169,7 @@ class BlendClassifier(TakesCrowd):
         X : array-like of shape (n_samples, n_features)
             Features of the new samples.
         y : array-like of shape (n_samples,) or None
-            Their labels; None, or None, NaN or a mask in the place of a label, for samples without
+            Their labels; None, or None, NaN or a mask instead of a label, for samples without
             one.
         classes : pair of labels or None, default=None
             Both labels, if the first call brings only one of them and the prior does not know.
@@ -779,7 +780,7 @@ def missing_labels(y: Any) -> NDArray[np.bool_] | None:
     if kind == "f":
         hidden = hidden | np.isnan(labels)
     elif kind == "O":
-        hidden = hidden | np.array([_is_missing(one) for one in labels.tolist()], bool)
+        hidden = hidden | np.array([is_missing(one) for one in labels.tolist()], bool)
     return hidden if hidden.any() else None
 
 
@@ -791,17 +792,6 @@ def refuse_missing(y: Any) -> None:
             f"{hidden.sum()} of {hidden.size} labels are missing, and fit needs them all. Use "
             "partial_fit, which takes samples without a label, or leave these out."
         )
-
-
-def _is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN or what pandas has for it, which equals nothing."""
-    try:
-        return label is None or bool(label != label)
-    except TypeError:
-        return True
-    except ValueError:
-        # An array is no label, and is refused as such.
-        return False
 
 
 def _no_moments(n_features: int) -> ClassMoments:

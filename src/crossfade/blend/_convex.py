@@ -72,7 +72,7 @@ def convex(
 
     See Also
     --------
-    posterior : A matrix in the place of alpha.
+    posterior : A matrix instead of alpha.
     crossfade.ConvexBlendClassifier : The estimator.
 
     References
@@ -179,7 +179,7 @@ class ConvexBlendClassifier(BlendClassifier):
 
     See Also
     --------
-    PosteriorBlendClassifier : A matrix in the place of alpha.
+    PosteriorBlendClassifier : A matrix instead of alpha.
     choose_alpha : The weight alone.
     blend_directions : The blend of two directions alone.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossfade._typing import Array
-from crossfade._validate import as_labels, classes_of, refuse_size
+from crossfade._validate import as_labels, classes_of, refuse_nameless, refuse_size
 from crossfade.fisher._linear import LinearRule
 from crossfade.prior._crowd import Prior
 from crossfade.prior._multiclass import MulticlassPrior
@@ -180,7 +180,7 @@ class TakesCrowd(LinearRule):
         if called != "subjects" and any(part is not None for part in beside):
             raise ValueError(
                 f"Samples of the target came beside X, and {called} has them in X. Pass subjects "
-                f"in the place of {called}, or the target in one way."
+                f"instead of {called}, or the target in one way."
             )
         self._refuse_other_features(prior, rows.X.shape[1])
         self._both_classes(rows.y[:0], prior)
@@ -196,7 +196,7 @@ class TakesCrowd(LinearRule):
             many=self._many,
         )
         if called == "subjects":
-            return *self._target_beside(rows, *beside), prior
+            return *self._target_beside(rows, prior, *beside), prior
         if called == "groups":
             return rows.at(target), None, prior
         return *self._unmasked(rows.at(target), prior), prior
@@ -226,13 +226,10 @@ class TakesCrowd(LinearRule):
                 "The target has no labelled sample: all its labels are -1, and there is neither a "
                 "source nor a prior. Label a few of each class."
             )
-        # They are of use beside the class means of a crowd of two classes.
-        two = prior is not None and not hasattr(prior, "pairs")
-        of_use = two and prior.class_means is not None
-        return rows.at(~hidden), rows.X[hidden] if of_use else None
+        return rows.at(~hidden), rows.X[hidden] if unlabelled_help(prior) else None
 
     def _target_beside(
-        self, rows: Rows, X: Any, y: Any, unlabelled: Any
+        self, rows: Rows, prior: Any, X: Any, y: Any, unlabelled: Any
     ) -> tuple[Rows, Array | None]:
         """Labelled samples of the target that came beside X, and those without a label."""
         if (X is None) != (y is None):
@@ -240,14 +237,21 @@ class TakesCrowd(LinearRule):
                 "X_target_labeled and y_target_labeled belong together; one of them is missing."
             )
         labelled = rows.at(slice(0))
-        if X is not None:
+        if X is not None and (len(X) or len(y)):
             refuse_untransformed("X_target_labeled", X, rows.X)
             labelled = Rows(*self._check_fit_input(X, y, None, reset=False))
+        if unlabelled is not None and not len(unlabelled):
+            unlabelled = None
         if unlabelled is not None:
             refuse_untransformed("X_target_unlabeled", unlabelled, rows.X)
             unlabelled = self._validated(unlabelled, order="C", reset=False)
             refuse_size(np.abs(unlabelled).max(0))
-        return labelled, unlabelled
+        return labelled, unlabelled if unlabelled_help(prior) else None
+
+
+def unlabelled_help(prior: Any) -> bool:
+    """Whether samples without a label are of use: beside class means of a crowd of two classes."""
+    return prior is not None and not hasattr(prior, "pairs") and prior.class_means is not None
 
 
 def check_domain(sample_domain: ArrayLike, y: NDArray[Any]) -> tuple[NDArray[Any], Mask]:
@@ -276,6 +280,7 @@ def check_domain(sample_domain: ArrayLike, y: NDArray[Any]) -> tuple[NDArray[Any
 def check_groups(called: str, groups: ArrayLike, y: NDArray[Any]) -> NDArray[Any]:
     """Person of each sample."""
     names = as_labels(groups)
+    refuse_nameless(called, groups)
     if names.shape != y.shape:
         raise ValueError(
             f"{called} must be one name for each of the {y.size} samples of X; got shape "

@@ -46,7 +46,7 @@ def mixture(person: Direction, crowds: Sequence[Crowd], strength: str | float = 
 
     See Also
     --------
-    meet : One crowd in the place of several, for the convex blend.
+    meet : One crowd instead of several, for the convex blend.
     """
     return _blend(person, crowds, strength)[0]
 
@@ -125,7 +125,7 @@ def _risks(paths: list[Path], weights: Array, certain: Array, person: Direction)
 
 
 def meet(person: Direction, crowds: Sequence[Crowd]) -> tuple[Crowd, Array]:
-    r"""One crowd in the place of several, by their weights for this person (equation 35).
+    r"""One crowd instead of several, by their weights for this person (equation 35).
 
     Its mean :math:`\\sum_k w_k m_k` has the covariance :math:`\\sum_k w_k^2 T_k / J_k`.
 

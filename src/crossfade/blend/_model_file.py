@@ -356,7 +356,7 @@ def _weakest(priors: list[TaskPrior]) -> dict[str, Any]:
 
 
 def _names_of(prior: Any, classes: list[Any]) -> dict[str, list[str]]:
-    """What people read in the place of the classes, if the prior has the same ones."""
+    """What people read instead of the classes, if the prior has the same ones."""
     names = getattr(prior, "class_names", None)
     if names is None or list(prior.classes) != classes:
         return {}

@@ -1,4 +1,4 @@
-"""The crowd as a distribution, and a matrix in the place of alpha (equations 21 to 24).
+"""The crowd as a distribution, and a matrix instead of alpha (equations 21 to 24).
 
 .. math:: \\omega = m + T (T + \\Sigma_\\omega)^{-1} (\\hat\\omega - m), \\quad
     \\Sigma_\\omega = a S^{-1}
@@ -57,7 +57,7 @@ def posterior(person: Direction, crowd: Crowd, strength: str | float = "auto") -
 
     See Also
     --------
-    convex : The paper's blend, with a number in the place of the matrix.
+    convex : The paper's blend, with a number instead of the matrix.
     mixture : The same with crowds of several kinds.
     crossfade.PosteriorBlendClassifier : The estimator.
 
@@ -303,7 +303,7 @@ def peak(grid: Array, heights: Array) -> Array:
 
 
 class PosteriorBlendClassifier(BlendClassifier):
-    r"""Beyond the paper: the crowd as a distribution, and a matrix in the place of alpha.
+    r"""Beyond the paper: the crowd as a distribution, and a matrix instead of alpha.
 
     .. math:: \omega = m + T (T + \Sigma_\omega)^{-1} (\hat\omega - m)
 
@@ -364,7 +364,7 @@ class PosteriorBlendClassifier(BlendClassifier):
 
     See Also
     --------
-    ConvexBlendClassifier : The paper's blend, with a number in the place of the matrix.
+    ConvexBlendClassifier : The paper's blend, with a number instead of the matrix.
     forecast_labels : What more labelled samples would bring.
 
     References

@@ -71,7 +71,7 @@ class SavedRule(LinearRule):
     classes_ : ndarray of shape (n_classes,)
         Labels, sorted; of two the second is positive.
     class_names_ : tuple of str or None
-        What people read in the place of the labels, in their order.
+        What people read instead of the labels, in their order.
     coef_, intercept_ : ndarray of shape (n_scores, n_features) and (n_scores,)
         The scores in the user's units: one for two classes, else one for each class or, as
         `coupling_` says, for each pair of classes.

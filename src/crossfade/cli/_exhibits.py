@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from crossfade.study._published import PaperStudy
     from crossfade.study._reproduced import Check, Exhibit
 
+#: Repeats and splits that the tolerances are for.
+REPEATS, SPLITS = 1000, 100
 #: Samples of the target in Figure 1.
 _N_SAMPLES = 40
 #: The paper's methods that its figures of studies show.
@@ -49,6 +51,16 @@ class Run:
     stand_ins: bool
 
     @property
+    def short(self) -> str:
+        """What to think of a cross after fewer repeats or splits; empty where there are enough."""
+        if self.repeats >= REPEATS and self.splits >= SPLITS:
+            return ""
+        return (
+            f"The tolerances are for {REPEATS:,} repeats and {SPLITS} splits: with fewer, a "
+            "cross may be chance."
+        )
+
+    @property
     def vectors(self) -> list[str]:
         """Studies of Figure 7."""
         folders = {"mental-math": Path(), "matb": self.matb, "wesad": self.wesad}
@@ -67,7 +79,7 @@ def _shown(
     """Say what the checks of an exhibit found, and keep it for the page."""
     from crossfade.report._paper import Shown
 
-    if exhibit.checks and (drawings or any(check.cells for check in exhibit.checks)):
+    if exhibit.checks:
         terminal().print(_checked(exhibit.name, exhibit.checks))
     return Shown(exhibit, drawings, perf_counter() - begun, f"crossfade reproduce {what}")
 
@@ -104,7 +116,7 @@ def _drawn(draw: Callable[[], Figure], caption: str, recipe: str = "") -> list[_
 def figure1(run: Run) -> list[Shown]:
     from crossfade import plots
     from crossfade.study import reproduce
-    from crossfade.study._reproduced import Check, Exhibit
+    from crossfade.study._reproduced import Exhibit
 
     begun = perf_counter()
     with study_of("Figure 1", run.out):
@@ -117,8 +129,7 @@ def figure1(run: Run) -> list[Shown]:
         )
 
     click.echo(write_results(table, draw, run.out, "figure1", "png"))
-    sketch = Check("a sketch", "", "drawn anew", True, "It has no numbers to compare.")
-    exhibit = Exhibit("Figure 1", "what a blend of two directions can be", [sketch])
+    exhibit = Exhibit("Figure 1", "what a blend of two directions can be", [], sketch=True)
     caption = "A target's samples and the direction learnt from them, the sources, their mean "
     caption += (
         "direction, and all blends of the two. Samples are drawn at a third of their distance."
@@ -243,11 +254,11 @@ def mental_math(run: Run) -> list[Shown]:
     from crossfade.study._published import mental_math_study
 
     shown, means = _study(run, "mental-math", mental_math_study)
-    if "authors" not in run.recipes:
-        return shown
-    begun = perf_counter()
-    kappa = reproduce.vectors(studies=["mental-math"], recipe="authors").summary["kappa"].iloc[0]
-    checks = _reproduced.text_checks(means, float(kappa))
+    begun, checks = perf_counter(), []
+    for recipe in run.recipes:
+        found = reproduce.vectors(studies=["mental-math"], recipe=recipe).summary
+        kappa = float(found.loc[found["recipe"] == recipe, "kappa"].iloc[0])
+        checks += _reproduced.text_checks(means[recipe], kappa, recipe)
     title = "what the paper says of Mental Math"
     exhibit = _reproduced.Exhibit("Numbers of the text", title, checks)
     return [*shown, _shown(exhibit, [], begun, "mental-math")]
@@ -266,19 +277,23 @@ def wesad(run: Run) -> list[Shown]:
     return _study(run, "wesad", partial(wesad_study, run.wesad, run.jobs))[0]
 
 
-def _study(run: Run, key: str, make: Callable[..., PaperStudy]) -> tuple[list[Shown], pd.DataFrame]:
-    """One of the paper's studies by each recipe; means by task of the last one."""
+def _study(
+    run: Run, key: str, make: Callable[..., PaperStudy]
+) -> tuple[list[Shown], dict[str, pd.DataFrame]]:
+    """One of the paper's studies by each recipe, and means by task of each."""
     from crossfade import plots
     from crossfade.study import _reproduced
 
     begun, checks = perf_counter(), []
     drawings: list[_Drawing] = []
+    found = {}
     for recipe in run.recipes:
         study, last = make(recipe=recipe), recipe == run.recipes[-1]
         if study.name in _STAND_INS and not last:
             # Simulated data know nothing of recipes.
             continue
         means = _in_full(study, recipe, run) if last else _in_short(study, recipe, run)
+        found[recipe] = means
         if study.name not in _STAND_INS:
             checks += _reproduced.study_checks(key, means, recipe)
         rows = means[means["method"].isin(_SHOWN)]
@@ -293,7 +308,7 @@ def _study(run: Run, key: str, make: Callable[..., PaperStudy]) -> tuple[list[Sh
     )
     exhibit = _reproduced.Exhibit(*_STUDIES[key], checks)
     what = {"matb": "matb-like"}.get(key, key)
-    return [_shown(exhibit, drawings, begun, what)], means
+    return [_shown(exhibit, drawings, begun, what)], found
 
 
 def _in_full(study: PaperStudy, recipe: str, run: Run) -> pd.DataFrame:

@@ -203,7 +203,7 @@ def merge(files: tuple[Path, ...], out: Path) -> None:
 @click.option(
     "--ledger",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File that counts the releases; by default PRIOR with .ledger.json in the place of .npz.",
+    help="File that counts the releases; by default PRIOR with .ledger.json instead of .npz.",
 )
 @click.option(
     "--assume-disjoint",

@@ -46,8 +46,10 @@ _FIGURES = {
     "both",
     "The paper's text as printed, what its authors ran, or both.",
 )
-@option("--repeats", click.IntRange(2), 1000, "Repeats of each cell of Figures 2 and 3.")
-@option("--splits", COUNT, 100, "Splits of each participant and budget.")
+@option(
+    "--repeats", click.IntRange(2), exhibits.REPEATS, "Repeats of each cell of Figures 2 and 3."
+)
+@option("--splits", COUNT, exhibits.SPLITS, "Splits of each participant and budget.")
 @jobs_option()
 @seed_option
 @click.option("--matb", type=_DATA, help="Folder of MATB recordings.")
@@ -99,6 +101,8 @@ def reproduce(
     }
     if what != "all" and what not in parts:
         raise click.UsageError(f"There is no {what!r}. There are {', '.join(parts)} and all.")
+    if run.short:
+        click.echo(run.short, err=True)
     if what != "all":
         parts[what](run)
         return
@@ -127,6 +131,7 @@ def reproduce(
         "splits": f"{splits} of each participant and budget",
         "processes": jobs,
         "seed": seed,
+        **({"note": run.short} if run.short else {}),
         "date": date.today().isoformat(),
     }
     page = write_paper(shown, out, about=about)

@@ -141,7 +141,7 @@ def figure2(
     "values",
     type=float,
     multiple=True,
-    help="Value of the panel's parameter, in place of the paper's; repeat it for several. Needs "
+    help="Value of the panel's parameter, instead of the paper's; repeat it for several. Needs "
     "one --panel.",
 )
 @_step

@@ -65,7 +65,7 @@ def read_wesad(
     By the recipe "authors" the windows are the same and their features are as in the paper's own
     run: beats are found in each window by itself, not in the whole recording, and no interval is
     dropped, though a missed or false beat made it; the share is over the number of intervals, not
-    of their differences; the standard deviation has n in the place of n - 1; powers are sums over
+    of their differences; the standard deviation has n instead of n - 1; powers are sums over
     those of 1,000 frequencies from 0.01 to 1 Hz that lie in a band, not areas. Assumed there: the
     spectrum is of the intervals less their mean, at the times of the beats that end them.
 

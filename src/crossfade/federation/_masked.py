@@ -177,7 +177,7 @@ def _by_name(tasks: Iterable[Task], agreed: Agreement) -> list[Task]:
 
 
 def refuse_masked(path: str | os.PathLike[str]) -> None:
-    """Refuse a masked file in the place of a table of tasks."""
+    """Refuse a masked file instead of a table of tasks."""
     place = Path(path)
     if place.is_file():
         with open(place, "rb") as stream:

@@ -159,7 +159,7 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """One feature in the place of many: the signed distance from the threshold.
+        """One feature instead of many: the signed distance from the threshold.
 
         Parameters
         ----------

@@ -124,7 +124,8 @@ def figure3(table: pd.DataFrame) -> Figure:
             f"covariance {'known' if covariance == 'known' else 'estimated'}", size=SMALL_LETTERS
         )
     top[0].set_ylabel("accuracy")
-    bottom[0].set_ylabel("alpha (posterior: effective)")
+    effective = table["classifier"].eq("posterior").any()
+    bottom[0].set_ylabel("alpha (posterior: effective)" if effective else "alpha")
     if table["reference_accuracy"].notna().any():
         top[0].plot([], [], **PAPER, color=GREY, label="in the paper")
     legend_below(figure, top[0])

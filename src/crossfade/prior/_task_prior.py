@@ -128,7 +128,7 @@ class TaskPrior(Archived):
         What takes raw windows to the features of this prior, which a blend applies by itself; None
         where these are the raw ones.
     class_names : tuple of str or None
-        What people read in the place of the two classes, in their order.
+        What people read instead of the two classes, in their order.
     people : People or None
         Sums in which a person with several sessions counts once, for a release; None where every
         task is a person.
@@ -1125,7 +1125,7 @@ def parts_of_file(fields: dict[str, Any], n_features: int, n_tasks: int) -> dict
 
 
 def _check_class_names(names: Any, classes: tuple[Any, Any] | None) -> tuple[str, str] | None:
-    """What people read in the place of two classes."""
+    """What people read instead of two classes."""
     if names is None:
         return None
     known = tuple(names)

@@ -53,7 +53,7 @@ class Findings:
     that takes, and `statistics` how sure that is; `rivals` is None if no method has an accuracy;
     `tables` are `needed`, `summary`, `forecast`, `reliability`, `probabilities`, `comparison`,
     `labels_saved`, `participants`, `directions`, `left_out` and `failures`, and `crowd` and
-    `crowd_gain` where smaller crowds were tried; `class_names` is what people read in the place of
+    `crowd_gain` where smaller crowds were tried; `class_names` is what people read instead of
     labels, and `notes` what may mislead in the table.
     """
 

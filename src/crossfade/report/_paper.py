@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: What each recipe is called in a sentence.
-BY = {"printed": "by the text", "authors": "as its authors ran it", "": "either way"}
+BY = {"printed": "by the text", "authors": "as its authors ran it"}
 #: What each recipe is, and how it is known.
 _KNOWN = {
     "printed": "Formula by formula as the paper has it, slips included.",
@@ -47,12 +47,6 @@ class Shown(NamedTuple):
     drawings: Sequence[tuple[str, str, Figure]]
     seconds: float
     command: str
-
-    @property
-    def is_sketch(self) -> bool:
-        """Whether it is there to be drawn, without a number to compare."""
-        checks = self.exhibit.checks
-        return bool(checks) and not any(check.cells for check in checks)
 
 
 def write_paper(shown: Sequence[Shown], folder: Path, *, about: Mapping[str, object]) -> Path:
@@ -104,16 +98,19 @@ def _beside(folder: Path) -> dict[str, list[str]]:
 def headline(shown: Sequence[Shown]) -> str:
     """How many of the paper's figures are reproduced, and by which recipe."""
     figures = [one for one in shown if one.exhibit.name.startswith("Figure")]
-    sketches = [one for one in figures if one.is_sketch]
-    checked = [one.exhibit for one in figures if one.exhibit.checks and not one.is_sketch]
-    right = sum(bool(one.reproduced) for one in checked)
-    by_text = sum(one.status("printed") is True for one in checked)
+    sketches = [one for one in figures if one.exhibit.sketch]
+    checked = [one.exhibit for one in figures if one.exhibit.checks]
     lacking = len(figures) - len(checked) - len(sketches)
-    text = f"{right} of {len(checked)} figures with data are reproduced within the stated "
-    text += f"tolerance, as their authors ran them; {by_text} of them by the text alone, too."
+    ways = {"authors": "as their authors ran them", "printed": "by the text alone"}
+    counts = [
+        f"{sum(one.status(recipe) is True for one in checked)} {way}"
+        for recipe, way in ways.items()
+        if any(one.by(recipe) for one in checked)
+    ]
+    text = f"Of {len(checked)} figures with data these are reproduced within the stated tolerance: "
+    text += f"{', '.join(counts) or 'none'}."
     for one in sketches:
-        drawn = "drawn anew" if one.drawings else "not drawn for want of matplotlib"
-        text += f" {one.exhibit.name} is a sketch without numbers, {drawn}."
+        text += f" {one.exhibit.name} is a sketch without numbers, {_drawn(one)}."
     missing = [f"{lacking} figure{'s' * (lacking > 1)}"] if lacking else []
     missing += [f"panels of {one.name}" for one in checked if one.missing]
     if missing:
@@ -121,10 +118,14 @@ def headline(shown: Sequence[Shown]) -> str:
     return text
 
 
+def _drawn(sketch: Shown) -> str:
+    return "drawn anew" if sketch.drawings else "not drawn for want of matplotlib"
+
+
 def _exhibit(one: Shown) -> dict[str, Any]:
     exhibit = one.exhibit
+    # A sketch is of no recipe.
     groups = [_group(one, recipe) for recipe in ("authors", "printed", "")]
-    undrawn = one.is_sketch and not one.drawings
     # Both recipes are compared with the same numbers.
     compared = max(
         sum(cell.paper == cell.paper for check in exhibit.by(recipe) for cell in check.cells)
@@ -135,7 +136,9 @@ def _exhibit(one: Shown) -> dict[str, Any]:
         "name": exhibit.name,
         "title": exhibit.title,
         "missing": exhibit.missing,
-        "status": {recipe: None if undrawn else exhibit.status(recipe) for recipe in RECIPES},
+        "sketch": _drawn(one) if exhibit.sketch else "",
+        "lacks": _NOT_DRAWN if exhibit.sketch and not one.drawings else "",
+        "status": {recipe: exhibit.status(recipe) for recipe in RECIPES},
         "compared": compared or "",
         "counted": {recipe: _counted(exhibit.by(recipe)) for recipe in RECIPES},
         "groups": [group for group in groups if group["checks"] or group["figures"]],
@@ -145,7 +148,7 @@ def _exhibit(one: Shown) -> dict[str, Any]:
 
 
 def _counted(checks: Sequence[Check]) -> str:
-    return f"{sum(check.passed for check in checks)} of {len(checks)} hold"
+    return f"{sum(check.passed for check in checks)} of {len(checks)} hold" if checks else "–"
 
 
 def _group(one: Shown, recipe: str) -> dict[str, Any]:
@@ -159,14 +162,9 @@ def _group(one: Shown, recipe: str) -> dict[str, Any]:
         if whose == recipe
     ]
     checks = [_check(check) for check in one.exhibit.checks if check.recipe == recipe]
-    undrawn = one.is_sketch and not one.drawings
-    if undrawn:
-        checks = [
-            {**each, "passed": None, "tolerance": "", "reason": _NOT_DRAWN} for each in checks
-        ]
     return {
-        "by": BY[recipe],
-        "passed": all(each["passed"] for each in checks) if checks and not undrawn else None,
+        "by": BY.get(recipe, ""),
+        "passed": one.exhibit.status(recipe),
         "checks": checks,
         "figures": [{"svg": Markup(inline(each)), "text": each.text} for each in drawings],
     }

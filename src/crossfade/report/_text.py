@@ -159,5 +159,5 @@ def _in_markdown(text: str) -> str:
 
 
 def class_text(names: Mapping[Any, str], label: object) -> str:
-    """What people read in the place of a label: its name, the label if it is a word, "class 1"."""
+    """What people read instead of a label: its name, the label if it is a word, "class 1"."""
     return names.get(label) or (label if isinstance(label, str) else f"class {label}")

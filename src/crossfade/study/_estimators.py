@@ -34,7 +34,7 @@ class FitEach:
     crowd: str | None = None
 
     def __call__(self, sources: Sources, batch: Batch, rng: np.random.Generator) -> Predictions:
-        fitted = clone(self.estimator)
+        fitted = _cloned(self.estimator)
         seeds = {
             name: int(rng.integers(2**31))
             for name, value in sorted(fitted.get_params().items())
@@ -42,6 +42,16 @@ class FitEach:
         }
         fitted.set_params(**seeds)
         return fit_and_predict(fitted, batch, None if self.crowd is None else sources, self.crowd)
+
+
+def _cloned(estimator: Any) -> Any:
+    """A clone that masks the target's labels or not, as it was told: skada's steps forget it."""
+    made = clone(estimator)
+    if isinstance(estimator, Pipeline):
+        for (_, old), (_, new) in zip(estimator.steps, made.steps, strict=True):
+            if hasattr(old, "mask_target_labels"):
+                new.mask_target_labels = old.mask_target_labels
+    return made
 
 
 def fit_and_predict(
@@ -68,8 +78,10 @@ def refitted(found: Predictions, places: list[int], batch: Batch, rule: Any) -> 
     return found.patched(places, Predictions.joined(parts))
 
 
+#: What MOABB hands over beside the windows of the sources.
+_BESIDE = ("X_target_labeled", "y_target_labeled", "subjects")
 #: How an estimator may ask for the sources, the way it is served by first.
-CONVENTIONS = ("groups", "sample_domain", "X_target_labeled")
+_CONVENTIONS = ("groups", "sample_domain", *_BESIDE)
 
 
 def asks_for(estimator: Any) -> str | None:
@@ -81,8 +93,16 @@ def asks_for(estimator: Any) -> str | None:
     if getattr(last, "prior", None) is not None:
         return None
     with config_context(enable_metadata_routing=True):
-        wanted = get_routing_for_object(estimator).consumes("fit", CONVENTIONS)
-    return next((name for name in CONVENTIONS if name in wanted), None)
+        wanted = get_routing_for_object(estimator).consumes(
+            "fit", [*_CONVENTIONS, "X_target_unlabeled"]
+        )
+    if wanted == {"X_target_unlabeled"}:
+        raise ValueError(
+            "fit asks for X_target_unlabeled alone, and a study has no windows without labels to "
+            "hand over. Ask for subjects or X_target_labeled too, or leave the method out."
+        )
+    found = next((name for name in _CONVENTIONS if name in wanted), None)
+    return "moabb" if found in _BESIDE else found
 
 
 def _fit_with(estimator: Any, X: Array, y: NDArray[Any], sources: Sources, crowd: str) -> None:
@@ -90,8 +110,8 @@ def _fit_with(estimator: Any, X: Array, y: NDArray[Any], sources: Sources, crowd
     theirs, label, task = sources.in_windows
     names = sources.classes[label]
     person = np.unique(sources.groups[task], return_inverse=True)[1] + 1
-    if crowd == "X_target_labeled":
-        beside = {"X_target_labeled": X, "y_target_labeled": y, "subjects": person}
+    if crowd == "moabb":
+        beside = dict(zip(_BESIDE, (X, y, person), strict=True))
         wanted = get_routing_for_object(estimator).consumes("fit", beside)
         estimator.fit(theirs, names, **{name: beside[name] for name in wanted})
         return

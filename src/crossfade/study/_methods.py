@@ -352,7 +352,7 @@ _RECORDS = (
         run=riemann.run_tlcenter,
         family="variant",
         sees=Sees.LABELLED | Sees.WINDOWS,
-        colour="#b15928",
+        colour="#00a6d6",
         marker=">",
         text="Re-centring (TLCenter of pyRiemann), for tangent vectors: the covariances of each "
         "person are moved to have the identity as their mean, those of the target by the labelled "
@@ -370,7 +370,7 @@ _RECORDS = (
         run=skada.run_coral,
         family="variant",
         sees=Sees.LABELLED | Sees.UNLABELLED | Sees.WINDOWS,
-        colour="#1f9e89",
+        colour="#ff6f61",
         marker="s",
         text="Correlation alignment (skada): each person standardised, the sources given the "
         "covariance of the target's windows, the unlabelled ones among them, and logistic "

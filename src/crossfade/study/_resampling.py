@@ -89,7 +89,7 @@ def by_task(rows: pd.DataFrame | StudyResult) -> pd.DataFrame:
     ----------
     rows : DataFrame or StudyResult
         Rows of a study, or of several; a result is read a part at a time. The means themselves stay
-        as they are, so that all statistics take them in the place of rows.
+        as they are, so that all statistics take them instead of rows.
 
     Returns
     -------

@@ -17,7 +17,13 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.model_selection._split import GroupsConsumerMixin
 from sklearn.utils import indexable
 
-from crossfade._validate import as_labels, check_choice, check_integer, classes_of
+from crossfade._validate import (
+    as_labels,
+    check_choice,
+    check_integer,
+    classes_of,
+    refuse_nameless,
+)
 from crossfade.study._budgets import (
     Budget,
     check_budget,
@@ -270,6 +276,7 @@ class CalibrationSplit(GroupsConsumerMixin, BaseCrossValidator):
                 'params={"groups": ...} where metadata routing is on.'
             )
         indexable(X, y, groups)
+        refuse_nameless("groups", groups)
         labels, groups = as_labels(y), as_labels(groups)
         if labels.ndim != 1 or groups.ndim != 1:
             raise ValueError(

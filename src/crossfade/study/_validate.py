@@ -164,6 +164,11 @@ def _check_pair(method: object) -> Method:
     if not isinstance(method, tuple) or len(method) != 2 or not isinstance(method[0], str):
         raise ValueError(f"A method is a name or a (name, estimator) pair; got {method!r}.")
     name, estimator = method
+    if isinstance(estimator, str):
+        raise ValueError(
+            f"Method {name!r} is given as {estimator!r}, a name. The study's own methods have "
+            "theirs already: pass a list, such as methods=['posterior', ('mine', estimator)]."
+        )
     if name in METHODS:
         raise ValueError(f"{name!r} is one of the study's own methods. Name your estimator anew.")
     if isinstance(estimator, type) or not all(

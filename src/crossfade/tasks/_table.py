@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FORMATS = (".csv", ".parquet")
 #: Bytes of the largest table that is read at once.
 _LARGEST = 16 << 30
-#: What a CSV file may have in the place of a number that is missing.
+#: What a CSV file may have instead of a number that is missing.
 BLANK = ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"]
 
 

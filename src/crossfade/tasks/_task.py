@@ -110,7 +110,7 @@ class TaskSet(Sequence[Task]):
     tasks : iterable of Task
         The tasks.
     class_names : mapping of label to str, optional
-        What people read in the place of a label, as ``{0: "rest", 1: "arithmetic"}``. Labels stay
+        What people read instead of a label, as ``{0: "rest", 1: "arithmetic"}``. Labels stay
         as they are.
 
     Examples
@@ -294,7 +294,7 @@ class TaskSet(Sequence[Task]):
 
     @property
     def class_names(self) -> Mapping[Any, str]:
-        """What people read in the place of a label; labels without a name are their own."""
+        """What people read instead of a label; labels without a name are their own."""
         return self._class_names
 
     @property
