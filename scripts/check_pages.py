@@ -5,7 +5,8 @@
 - scripts, styles, fonts and pictures from a network: pages must be read where there is none;
 - mathematics that would have to be drawn by a script;
 - links to pages, files or places on a page that are not there;
-- pictures without a text that says what is to be seen.
+- pictures without a text that says what is to be seen;
+- tutorials of which a command has failed.
 """
 
 import re
@@ -31,6 +32,10 @@ NETWORK = re.compile(r"(?:https?:)?//", re.IGNORECASE)
 IN_STYLES = re.compile(r"(?:url\(|@import)\s*[\"']?((?:https?:)?//[^\"')\s]+)", re.IGNORECASE)
 #: How a script would find formulas.
 TEX = re.compile(r"\\\(|\\\[|mathjax|katex", re.IGNORECASE)
+
+#: What a tutorial has printed.
+PRINTED = re.compile('class="sphx-glr-script-out.*?</pre>', re.DOTALL)
+FAILURE = re.compile(r".*(?:Error|Refused|Traceback)\b.*")
 
 
 class Page(HTMLParser):
@@ -94,6 +99,9 @@ def faults(folder):
             yield f"{name} has mathematics that a script would have to draw"
         for address in page.mute:
             yield f"{name} shows {address} without a text (alt) for those who do not see it"
+        for printed in PRINTED.findall(path.read_text("utf-8")):
+            for line in FAILURE.findall(printed)[:1]:
+                yield f"{name} shows that it failed: {line}"
         for address in page.links:
             if re.match(r"[a-z]+:", address) or NETWORK.match(address):
                 continue

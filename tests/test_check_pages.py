@@ -59,6 +59,10 @@ def test_a_page_that_needs_nothing_but_itself_passes(faults):
         ('<a href="other.html#three">x</a>', "a place that is not on that page"),
         ('<a href="#three">x</a>', "a place that is not on that page"),
         ('<div class="math">\\[x\\]</div>', "a script would have to draw"),
+        (
+            '<div class="sphx-glr-script-out"><pre>$ crossfade\nError: No table.\n</pre></div>',
+            "failed: Error: No table.",
+        ),
     ],
 )
 def test_each_fault_is_found(faults, element, message):

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import sys
+from time import monotonic, sleep
 
 import pandas as pd
 import pytest
@@ -131,6 +132,10 @@ def test_a_client_may_be_given_and_stays_open(cluster, study, alone):
     with distributed.Client(cluster, set_as_default=False) as client:
         same(study.run(dask=client), alone)
         assert client.status == "running"
+        # What is let go of is forgotten by the client's own thread, soon after.
+        deadline = monotonic() + 30.0
+        while client.futures and monotonic() < deadline:
+            sleep(0.05)
         assert not client.futures
 
 

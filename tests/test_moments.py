@@ -330,7 +330,7 @@ def same_prior(one, other, atol=1e-9):
 @pytest.mark.parametrize("shrinkage", SHRINKAGES)
 def test_leaving_a_task_out_is_never_having_seen_it(tasks, shrinkage):
     moments = moments_of(tasks, shrinkage)
-    for place in range(len(tasks)):
+    for place in (0, len(tasks) // 2, len(tasks) - 1):
         rest = np.arange(len(tasks)) != place
         left = TaskPrior.from_moments(moments[rest], shrinkage, keep_directions=True)
         others = [task for task, kept in zip(tasks, rest, strict=True) if kept]

@@ -662,7 +662,7 @@ def test_the_lead_has_at_most_twenty_words(budgets):
     cases = product((0.55, 0.8, 0.999), (0.0, 0.4, 1.0), ((0.5, 0.001), (0.75123, 0.8), (1.0, 1.0)))
     for (high, lost, goal), name in zip(cases, reversed(NAMES), strict=False):
         own = {one: rng.uniform(0.5, high, 9) for one in budgets}
-        both = {name: own, "lda": {one: values - 0.1 for one, values in own.items()}}
+        both = {name: own, "lda": {one: rng.uniform(0.4, high, 9) for one in budgets}}
         rows = rows_of(both, n_labelled=windows)
         gone = (rows["method"] == name) & (rng.random(len(rows)) < lost)
         rows.loc[gone, SCORES] = np.nan
