@@ -684,6 +684,22 @@ def test_warnings_of_a_method_are_summed_up(make_tasks):
         assert len(caught) == 1
 
 
+class Compiles(Guess):
+    """Brings in a module that Python compiles now, and has a remark about."""
+
+    def fit(self, X, y):
+        compile(r"PATTERN = '\d'", "module.py", "exec")
+        return super().fit(X, y)
+
+
+def test_what_python_says_to_the_developers_of_a_method_is_not_about_a_split(make_tasks):
+    """Warnings are errors here; that one is a DeprecationWarning in 3.11, a SyntaxWarning later."""
+    result = CalibrationStudy(
+        make_tasks(3), methods=[("mine", Compiles())], budgets=[1], n_splits=2
+    ).run()
+    assert result.rows["accuracy"].notna().all()
+
+
 def test_convex_without_agreement_warns_and_takes_the_target_alone(make_tasks):
     tasks = make_tasks(5)
     turned = [

@@ -272,6 +272,9 @@ def _evaluate(
     pieces = [(first, min(first + size, n_splits)) for first in range(0, n_splits, size)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        # What is meant for developers, also of a module that is compiled now, is not about a split.
+        for kind in (DeprecationWarning, PendingDeprecationWarning, SyntaxWarning, ImportWarning):
+            warnings.simplefilter("ignore", kind)
         # Priors of a study have replays where somebody asked for forecasts.
         warnings.filterwarnings("ignore", "This prior holds .*replay", MissingPartWarning)
         while pieces:
