@@ -22,7 +22,7 @@ live: $(VENV)/.ready-live ## Calibrate a recorded person on a page in the browse
 	$(BIN)/crossfade live --demo $(ARGS)
 
 test: $(VENV)/.ready-test ## Run the tests; ARGS goes to pytest
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 lint: $(VENV)/.ready-lint ## Check format, style, types and docstrings
 	$(BIN)/ruff format --check .
