@@ -881,18 +881,6 @@ def numbers_of_prior_file(prior):
     return found | {f"blend {key}": value for key, value in fitted.items()}
 
 
-def text_of_prior(prior):
-    """What a prior says in words."""
-    found = {"repr": repr(prior), "classes": list(prior.classes or [])}
-    if isinstance(prior, TaskPrior):
-        found |= {"summary": prior.summary(), "about": dict(prior.about)}
-        found |= {"release": repr(prior.release), "scale_learnt": prior.scale_learnt}
-        found |= {"summarised": prior.summarised, "names": list(prior.feature_names or [])}
-    if not isinstance(prior, MulticlassPrior):
-        found["card"] = prior.card()
-    return found
-
-
 def numbers_of_model_file(path):
     """What a model from a file says of some fixed points."""
     rule = load_model(path)

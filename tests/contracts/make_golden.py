@@ -1,14 +1,11 @@
 """Write the files in ``golden/`` anew: ``python tests/contracts/make_golden.py [GROUP ...]``.
 
-Groups are ``numbers``, ``forecasts``, ``signatures``, ``help``, ``refusals``, ``commands`` and
-``files``; all of them if none is named. What changes must be meant to, and is committed with the
-change that caused it. Priors and models in ``golden/files`` are never written again, since old
-files must be read for ever: only those that are missing are made.
+Groups are ``numbers``, ``forecasts`` and ``files``; all of them if none is named. Change them only
+on purpose, in the commit that changes the numbers.
 """
 
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -75,51 +72,21 @@ def write_files(fits):
         if not (folder / name).exists():
             save(folder / name)
     cases = {}
-    words = {}
     for name, (kind, _) in fits.PRIOR_FILES.items():
         prior = kind.load(folder / name)
         cases[name] = lambda prior=prior: (fits.numbers_of_prior_file(prior), False)
-        words[name] = fits.text_of_prior(prior)
     for name in fits.MODEL_FILES:
         cases[name] = lambda name=name: (fits.numbers_of_model_file(folder / name), False)
     write_numbers("file_numbers", cases)
-    write_text("file_words", words)
-
-
-def write_refusals(surface):
-    """Types and messages of all refusals."""
-    found = {}
-    for area, cases in surface.REFUSALS.items():
-        for label in cases:
-            with tempfile.TemporaryDirectory() as folder:
-                refusal = surface.refusal_of(area, label, folder)
-            found[f"{area}: {label}"] = refusal | {"type": refusal["type"].__name__}
-    write_text("refusals", found)
-
-
-def write_commands(surface):
-    """What commands that are refused say."""
-    found = {}
-    for label in surface.COMMANDS:
-        with tempfile.TemporaryDirectory() as folder:
-            found[label] = surface.refused_command(label, folder)
-    write_text("commands", found)
 
 
 def main(groups):
     """Write the groups."""
     import golden_fits as fits
-    import golden_surface as surface
 
     writers = {
         "numbers": lambda: write_numbers("numbers", fits.number_cases()),
         "forecasts": lambda: write_numbers("forecasts", fits.forecast_cases()),
-        "signatures": lambda: write_text("signatures", surface.signatures()),
-        "help": lambda: write_text(
-            "help", {path: surface.help_of(path).split("\n") for path in surface.commands()}
-        ),
-        "refusals": lambda: write_refusals(surface),
-        "commands": lambda: write_commands(surface),
         "files": lambda: write_files(fits),
     }
     unknown = set(groups) - set(writers)

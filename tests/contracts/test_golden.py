@@ -1,13 +1,9 @@
-"""Is everything as it was? Numbers, forecasts and the public surface against golden files.
+"""Are the numbers as they were? Directions, alphas, accuracies and forecasts in golden files.
 
-Three groups, by how firmly they are frozen:
+Two groups, by how firmly they are frozen:
 
 - ``numbers`` stay for good: directions, thresholds, weights, sums of priors, scores of studies;
-- ``forecasts`` stay until a better one is meant to replace them: expected accuracies and
-  probabilities;
-- the surface: signatures, help texts, refusals, and files of priors and models that must still be
-  read. The type of a refusal may become a subclass. Its sentence may become a better one, and so
-  may a help text, but then the golden file changes in the same commit.
+- ``forecasts`` stay until a better one replaces them: expected accuracies and probabilities.
 
 ``python tests/contracts/make_golden.py GROUP`` renews a group.
 """
@@ -29,7 +25,7 @@ def _beside(name):
     return sys.modules[name]
 
 
-golden, fits, surface = map(_beside, ("make_golden", "golden_fits", "golden_surface"))
+golden, fits = map(_beside, ("make_golden", "golden_fits"))
 
 NUMBERS, FORECASTS = fits.number_cases(), fits.forecast_cases()
 FILES = golden.GOLDEN / "files"
@@ -46,8 +42,7 @@ def stored():
 
     def get(group):
         if group not in read:
-            texts = ("numbers", "forecasts", "file_numbers")
-            read[group] = (golden.read_numbers if group in texts else golden.read_text)(group)
+            read[group] = golden.read_numbers(group)
         return read[group]
 
     return get
@@ -126,46 +121,6 @@ def test_forecasts(family, stored):
     assert not faults, "\n".join(faults)
 
 
-# -- surface --------------------------------------------------------------------------------------
-
-
-def test_signatures(stored):
-    assert surface.signatures() == stored("signatures")
-
-
-@pytest.mark.parametrize("path", list(surface.commands()))
-def test_help(path, stored):
-    assert surface.help_of(path).split("\n") == stored("help")[path]
-
-
-def test_no_command_is_gone(stored):
-    assert list(surface.commands()) == list(stored("help"))
-
-
-@pytest.mark.parametrize("area", surface.REFUSALS)
-def test_refusals(area, stored, tmp_path):
-    faults = []
-    for place, label in enumerate(surface.REFUSALS[area]):
-        folder = tmp_path / f"{place}"
-        folder.mkdir()
-        expected = stored("refusals")[f"{area}: {label}"]
-        found = surface.refusal_of(area, label, folder)
-        kinds = [kind.__name__ for kind in found["type"].__mro__]
-        if expected["type"] not in kinds or found["message"] != expected["message"]:
-            faults.append(f"{label}: {kinds[0]}, {found['message']!r}; it was {expected}")
-    assert not faults, "\n".join(faults)
-
-
-def test_no_refusal_is_gone(stored):
-    asked = [f"{area}: {label}" for area, cases in surface.REFUSALS.items() for label in cases]
-    assert asked == list(stored("refusals"))
-
-
-@pytest.mark.parametrize("label", surface.COMMANDS)
-def test_refused_commands(label, stored, tmp_path):
-    assert surface.refused_command(label, tmp_path) == stored("commands")[label]
-
-
 # -- files ----------------------------------------------------------------------------------------
 
 
@@ -173,7 +128,6 @@ def test_refused_commands(label, stored, tmp_path):
 def test_prior_files_are_still_read(name, stored, tmp_path):
     kind, _ = fits.PRIOR_FILES[name]
     prior = kind.load(FILES / name)
-    assert fits.text_of_prior(prior) == stored("file_words")[name]
     assert_same(fits.numbers_of_prior_file(prior), stored("file_numbers")[name], 1e-9)
     prior.save(tmp_path / name)
     assert kind.load(tmp_path / name) == prior
@@ -185,16 +139,3 @@ def test_prior_files_are_still_read(name, stored, tmp_path):
 @pytest.mark.parametrize("name", fits.MODEL_FILES)
 def test_model_files_are_still_read(name, stored):
     assert_same(fits.numbers_of_model_file(FILES / name), stored("file_numbers")[name], 1e-12)
-
-
-@pytest.mark.parametrize("name", fits.MODEL_FILES)
-def test_models_are_saved_with_the_same_fields(name, tmp_path):
-    fits.MODEL_FILES[name](tmp_path / name)
-    old, new = (golden.json.loads((folder / name).read_text()) for folder in (FILES, tmp_path))
-    # Version 2 has the law of the forecast in the place of a slope, and version 3 more fields.
-    kept = [field for field in new if field in old or field == "calibration"]
-    assert kept == ["calibration" if field == "slope" else field for field in old]
-    assert set(new) - set(kept) <= {"coupling", "forecast", "recipe", "card"}
-    assert new["version"] == 3
-    for field in ("format", "blend", "classes", "feature_names", "n_labelled"):
-        assert new[field] == old[field], field
