@@ -35,7 +35,7 @@ def _prior(window: float, overlap: float, n_channels: int) -> Any:
     """Prior of ten people, log powers in three bands of the first channels."""
     from crossfade import Task, TaskPrior, TaskSet
     from crossfade.signals._online import OnlineFeatures
-    from crossfade.tasks._recipe import Recipe
+    from crossfade.tasks import Recipe
 
     names = tuple(f"C{place}" for place in range(_CHANNELS))
     recipe = Recipe(

@@ -4,7 +4,7 @@ import numpy as np
 
 from crossfade import Task, TaskPrior, TaskSet
 from crossfade.signals._online import OnlineFeatures
-from crossfade.tasks._recipe import Recipe
+from crossfade.tasks import Recipe
 
 RATE = 100.0
 CHANNELS = ("Fz", "Pz")

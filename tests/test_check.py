@@ -9,7 +9,7 @@ from scipy.signal import lfilter
 
 from crossfade import TaskSet, load_mental_math, read_eegmat
 from crossfade.exceptions import TableWarning
-from crossfade.tasks._check import check_frame
+from crossfade.tasks import check_frame
 
 RESERVED = ("task", "label", "group", "start")
 

@@ -18,7 +18,7 @@ from crossfade.study._sources import Sources
 from crossfade.study._splits import draw_splits
 from crossfade.study._validate import check_tasks
 from crossfade.study.statistics import by_task, summarise
-from crossfade.tasks._parquet import sealed
+from crossfade.tasks import sealed
 
 RNG = np.random.default_rng(0)
 

@@ -44,7 +44,7 @@ from crossfade.federation._masked import read_masked
 from crossfade.report import write_report
 from crossfade.report._findings import Findings
 from crossfade.study import CalibrationStudy, StudyResult
-from crossfade.tasks._parquet import frame_of_parquet, parquet_of
+from crossfade.tasks import frame_of_parquet, parquet_of
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -94,7 +94,7 @@ def test_a_large_study_is_loaded_and_reported_by_parts(by_parts, alone, tmp_path
 
 
 def test_rows_of_a_report_are_under_a_seal(by_parts, tmp_path):
-    from crossfade.tasks._parquet import frame_of_parquet, write_parquet
+    from crossfade.tasks import frame_of_parquet, write_parquet
 
     path = tmp_path / "rows.parquet"
     parts = [pd.DataFrame({"task": ["a", "b"], "x": [1.0, 2.0 + place]}) for place in range(3)]

@@ -36,7 +36,7 @@ from crossfade.prior._archive import pack, unpack
 from crossfade.study import StudyResult
 from crossfade.study._evaluate import Outcome
 from crossfade.study._store import Record, Store
-from crossfade.tasks._parquet import sealed
+from crossfade.tasks import sealed
 from tests.fuzz._hostile import pick, seldom
 
 D = 3

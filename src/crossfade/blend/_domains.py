@@ -19,7 +19,7 @@ from crossfade.fisher._linear import LinearRule
 from crossfade.prior._crowd import Prior
 from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._task_prior import TaskPrior
-from crossfade.tasks._task import Task
+from crossfade.tasks import Task
 
 Mask = NDArray[np.bool_]
 

@@ -35,7 +35,7 @@ from crossfade.prior._card import check_about, privacy_of, privacy_text
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.risk._error_rate import check_class_prior, log_odds
 from crossfade.risk._outlook import Outlook
-from crossfade.tasks._recipe import Recipe
+from crossfade.tasks import Recipe
 
 FORMAT = "crossfade-model"
 VERSION = 3

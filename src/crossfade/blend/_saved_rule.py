@@ -24,7 +24,7 @@ from crossfade.blend._coupling import couple_pairs
 from crossfade.fisher._linear import LinearRule
 from crossfade.prior._card import privacy_text, table_of
 from crossfade.risk._outlook import Outlook, tempered_odds
-from crossfade.tasks._recipe import Recipe
+from crossfade.tasks import Recipe
 
 #: How log odds become probabilities: one score for two classes; one for each class; one for each
 #: pair of classes; one for each class against the rest.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from crossfade.blend._classifier import BlendClassifier
     from crossfade.prior import TaskPrior
     from crossfade.study._budgets import Budget
-    from crossfade.tasks._columns import Table as Windows
+    from crossfade.tasks import Table as Windows
 
 #: Numbers of windows of each class for which `calibrate` forecasts the accuracy.
 _BUDGETS = (1, 2, 4, 8, 16, 32)
@@ -192,8 +192,7 @@ def _learn(
     import pandas as pd
 
     from crossfade.prior._compatibility import misfits, name_misfits
-    from crossfade.tasks._recipe import recipe_misfits
-    from crossfade.tasks._table import recipe_of
+    from crossfade.tasks import recipe_misfits, recipe_of
 
     if few is None:
         rule.start()
@@ -264,8 +263,7 @@ def predict(model: Path, new: Path, out: Path | None, mapping: Mapping[str, Any]
       crossfade predict model.json new.parquet -o labels.csv
     """
     from crossfade.blend import load_model
-    from crossfade.tasks._columns import Columns
-    from crossfade.tasks._table import check_format, open_table, write_frame
+    from crossfade.tasks import Columns, check_format, open_table, write_frame
 
     if is_stdout(out):
         out = None
@@ -398,8 +396,7 @@ def _predicted(rule: SavedRule, windows: Windows) -> pd.DataFrame:
     import pandas as pd
 
     from crossfade.prior._compatibility import name_misfits
-    from crossfade.tasks._recipe import recipe_misfits
-    from crossfade.tasks._table import numbers_of, recipe_of
+    from crossfade.tasks import numbers_of, recipe_misfits, recipe_of
 
     frame, features = windows.frame, list(windows.features)
     names = getattr(rule, "feature_names_in_", None)

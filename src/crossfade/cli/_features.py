@@ -376,7 +376,7 @@ def _run(out: Path, work: Callable[[Callable[[int, int], None]], Collected]) -> 
     """Show progress, write the table, say what was found, and exit with 1 if a file failed."""
     from rich.console import Console
 
-    from crossfade.tasks._table import write_frame
+    from crossfade.tasks import write_frame
 
     if not is_stdout(out):
         _check_out(out)
@@ -406,7 +406,7 @@ def _run(out: Path, work: Callable[[Callable[[int, int], None]], Collected]) -> 
 def _check_out(out: Path) -> None:
     """Refuse a table that could not be written, before hours of work."""
     from crossfade._files import check_writable
-    from crossfade.tasks._table import check_format
+    from crossfade.tasks import check_format
 
     _checked(lambda: check_format(out))
     if not out.parent.is_dir():
@@ -429,8 +429,7 @@ def _say_notes(errors: Console, found: Collected) -> None:
 
 
 def _summary(found: Collected, out: Path) -> str:
-    from crossfade.tasks._columns import RESERVED
-    from crossfade.tasks._task import names_of
+    from crossfade.tasks import RESERVED, names_of
 
     frame, called = found.frame, names_of(found.frame)
     names = [name for name in frame.columns if name not in RESERVED]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from crossfade.prior import TaskPrior
+    from crossfade.tasks import Table as Windows
     from crossfade.tasks import Task, TaskSet
-    from crossfade.tasks._columns import Table as Windows
 
 _SHOWN = 50
 
@@ -49,10 +49,7 @@ def show(file: Path, mapping: Mapping[str, Any]) -> None:
       crossfade tasks show ours.csv --task subject,session --group subject --label condition
     """
     from crossfade.exceptions import DroppedWindowsWarning
-    from crossfade.tasks import TaskSet
-    from crossfade.tasks._columns import Columns
-    from crossfade.tasks._table import open_table, recognised, split
-    from crossfade.tasks._task import names_of
+    from crossfade.tasks import Columns, TaskSet, names_of, open_table, recognised, split
 
     columns = Columns(**mapping)
     with plain_messages():
@@ -85,9 +82,7 @@ def check(ctx: click.Context, file: Path, mapping: Mapping[str, Any]) -> None:
     """
     import numpy as np
 
-    from crossfade.tasks._check import check_frame, listed
-    from crossfade.tasks._columns import Columns
-    from crossfade.tasks._table import open_table, split
+    from crossfade.tasks import Columns, check_frame, listed, open_table, split
 
     columns = Columns(**mapping)
     with plain_messages():

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 def read_windows(path: Path, mapping: Mapping[str, Any]) -> TaskSet:
     """Labelled windows; a table without a column `task` is one task, named after its file."""
-    from crossfade.tasks import TaskSet
-    from crossfade.tasks._columns import Columns
-    from crossfade.tasks._table import open_table, tasks_of
+    from crossfade.tasks import Columns, TaskSet, open_table, tasks_of
 
     columns = Columns(**mapping)
     table = open_table(path, columns)
@@ -33,8 +31,7 @@ def read_person(path: Path, mapping: Mapping[str, Any]) -> tuple[Task | None, pd
     import numpy as np
     import pandas as pd
 
-    from crossfade.tasks._columns import Columns
-    from crossfade.tasks._table import numbers_of, open_table, recognised, split
+    from crossfade.tasks import Columns, numbers_of, open_table, recognised, split
 
     columns = Columns(**mapping)
     table = recognised(open_table(path, columns), columns, 2, needed=())

@@ -11,9 +11,7 @@ from crossfade.signals._collect import Collected, collect
 from crossfade.signals._extract import KINDS, EEGFeatures
 from crossfade.signals._labels import FilenameLabels
 from crossfade.signals.eeg import BANDS
-from crossfade.tasks._recipe import Recipe
-from crossfade.tasks._table import with_names
-from crossfade.tasks._task import TaskSet, read_tasks
+from crossfade.tasks import Recipe, TaskSet, read_tasks, with_names
 
 #: Files ``_1`` are rest, files ``_2`` mental arithmetic.
 LABELS = FilenameLabels(r"(?P<task>Subject\d+)_(?P<label>[12])\.edf$", {"1": "0", "2": "1"})

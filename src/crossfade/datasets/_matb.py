@@ -18,8 +18,7 @@ from crossfade.signals._collect import Collected, process_files
 from crossfade.signals._mat import load_mat
 from crossfade.signals.eeg import BANDS, BandPower
 from crossfade.signals.windows import cut_windows
-from crossfade.tasks._table import with_names
-from crossfade.tasks._task import Task, TaskSet
+from crossfade.tasks import Task, TaskSet, with_names
 
 Array = NDArray[np.float64]
 

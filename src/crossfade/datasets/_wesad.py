@@ -18,12 +18,12 @@ from crossfade.signals._hamilton import find_beats
 from crossfade.signals._variability import FEWEST_FOR_SPECTRUM, HIGH, LOW
 from crossfade.signals.ecg import heart_features
 from crossfade.signals.windows import cut_windows
-from crossfade.tasks._table import with_names
+from crossfade.tasks import with_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from crossfade.tasks._task import TaskSet
+    from crossfade.tasks import TaskSet
 
 Array = NDArray[np.float64]
 

@@ -30,7 +30,7 @@ from crossfade.federation._layout import (
 from crossfade.prior._compatibility import name_misfits
 from crossfade.prior._parts import part_of_sum
 from crossfade.prior._task_prior import TaskPrior
-from crossfade.tasks._task import Task, TaskSet
+from crossfade.tasks import Task, TaskSet
 
 #: A masked file: how it begins, digest of the agreement, fingerprint of the site, signature, words.
 _DIGEST, _FINGERPRINT, _SIGNATURE = 32, 20, 64

@@ -30,8 +30,7 @@ from crossfade.live._journal import Journal
 from crossfade.live._records import LiveState, LiveWindow, Prediction, fields_of, window_of
 from crossfade.live._sums import Sums
 from crossfade.prior import MixturePrior, MulticlassPrior, TaskPrior
-from crossfade.tasks._recipe import Recipe
-from crossfade.tasks._task import Task
+from crossfade.tasks import Recipe, Task
 
 if TYPE_CHECKING:
     from crossfade.signals._online import RawWindows

@@ -11,7 +11,7 @@ from crossfade.blend._advice import Goal
 from crossfade.exceptions import PriorMismatchError
 from crossfade.live._journal import Journal
 from crossfade.prior import MixturePrior, MulticlassPrior, TaskPrior
-from crossfade.tasks._recipe import Recipe, recipe_misfits
+from crossfade.tasks import Recipe, recipe_misfits
 
 _FORMAT, _VERSION = "crossfade-session", 1
 SESSION, PRIOR, _JOURNAL = "session.json", "prior.npz", "windows.jsonl"

@@ -23,8 +23,7 @@ from crossfade.prior import MixturePrior, MulticlassPrior, TaskPrior
 from crossfade.prior._replay import FEW_PEOPLE
 from crossfade.signals._online import OnlineFeatures
 from crossfade.signals.recordings import open_recording
-from crossfade.tasks._recipe import Recipe
-from crossfade.tasks._task import Task
+from crossfade.tasks import Recipe, Task
 
 Array = NDArray[np.float64]
 

@@ -10,8 +10,7 @@ import numpy as np
 from crossfade._typing import Array
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._moments import ClassMoments
-from crossfade.tasks._recipe import Recipe, common_recipe, recipe_misfits
-from crossfade.tasks._task import Task
+from crossfade.tasks import Recipe, Task, common_recipe, recipe_misfits
 
 if TYPE_CHECKING:
     from crossfade.prior._task_prior import TaskPrior

@@ -26,7 +26,7 @@ from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._compatibility import typical_deviation
 from crossfade.prior._parts import People, shares_of
 from crossfade.prior._sessions import Sessions
-from crossfade.tasks._task import Task, TaskSet
+from crossfade.tasks import Task, TaskSet
 
 
 def learn_sums(

@@ -30,8 +30,7 @@ from crossfade.prior._transform import Transform, for_file
 from crossfade.prior._units import Units
 from crossfade.prior._vmf import corrected_concentration
 from crossfade.prior._vmf_mixture import choose_mixture, fit_mixture
-from crossfade.tasks._recipe import Recipe
-from crossfade.tasks._task import Task
+from crossfade.tasks import Recipe, Task
 
 if TYPE_CHECKING:
     from crossfade.fisher._discriminant import FisherDiscriminant

@@ -35,8 +35,7 @@ from crossfade.prior._task_prior import (
 )
 from crossfade.prior._transform import Transform, for_file
 from crossfade.prior._units import Units
-from crossfade.tasks._recipe import Recipe, common_recipe
-from crossfade.tasks._task import Task, TaskSet
+from crossfade.tasks import Recipe, Task, TaskSet, common_recipe
 
 Pair = tuple[Any, Any]
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from crossfade._typing import Array
 from crossfade._validate import check_covariance, check_finite, check_integer, check_spectrum
-from crossfade.tasks._task import Task
+from crossfade.tasks import Task
 
 Digests = NDArray[np.uint8]
 

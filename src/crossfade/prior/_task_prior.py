@@ -62,8 +62,7 @@ from crossfade.prior._sessions import Sessions
 from crossfade.prior._summary import sum_of_summary
 from crossfade.prior._transform import Transform, for_file
 from crossfade.prior._units import Units
-from crossfade.tasks._recipe import Recipe, common_recipe
-from crossfade.tasks._task import Task, TaskSet, check_class_names
+from crossfade.tasks import Recipe, Task, TaskSet, check_class_names, common_recipe
 
 #: More people than there are; sums of so many are exact.
 _MOST_TASKS = 10**12

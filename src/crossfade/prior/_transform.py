@@ -22,7 +22,7 @@ from sklearn.base import clone
 from crossfade._typing import Array
 from crossfade._validate import check_finite, check_names
 from crossfade.exceptions import MissingPartWarning, PriorMismatchError
-from crossfade.tasks._task import Task
+from crossfade.tasks import Task
 
 if TYPE_CHECKING:
     from crossfade.prior._task_prior import TaskPrior

@@ -28,7 +28,7 @@ from crossfade._typing import Array
 from crossfade.exceptions import UnitsWarning
 from crossfade.fisher._moments import ClassMoments
 from crossfade.prior._class_means import ClassMeans
-from crossfade.tasks._task import Task
+from crossfade.tasks import Task
 
 if TYPE_CHECKING:
     from crossfade.prior._crowd import Prior

@@ -12,8 +12,7 @@ from crossfade._files import write_whole
 from crossfade._validate import check_choice
 from crossfade.study import StudyResult
 from crossfade.study._published import published
-from crossfade.tasks import Task
-from crossfade.tasks._parquet import write_parquet
+from crossfade.tasks import Task, write_parquet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,9 +21,7 @@ import numpy as np
 from crossfade.signals._extract import Extract, Rows
 from crossfade.signals._labels import Segment, UnselectedLabelsError
 from crossfade.signals.recordings import SUFFIXES, Recording, open_recording
-from crossfade.tasks._columns import Columns, Table
-from crossfade.tasks._table import split, with_recipe
-from crossfade.tasks._task import TaskSet, names_of
+from crossfade.tasks import Columns, Table, TaskSet, names_of, split, with_recipe
 
 if TYPE_CHECKING:
     import pandas as pd

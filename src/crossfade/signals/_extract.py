@@ -35,7 +35,7 @@ from crossfade.signals.eeg import (
 )
 from crossfade.signals.recordings import Recording
 from crossfade.signals.windows import Windows, cut_windows
-from crossfade.tasks._recipe import Recipe
+from crossfade.tasks import Recipe
 
 Array = NDArray[np.float64]
 

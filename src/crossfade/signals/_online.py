@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from crossfade.signals._causal import Array, CausalCleaner, RunningTangent
 from crossfade.signals._extract import covariances_of, window_values
-from crossfade.tasks._recipe import Recipe
+from crossfade.tasks import Recipe
 
 
 class Window(NamedTuple):

@@ -15,7 +15,7 @@ from crossfade._validate import (
     check_number,
     check_spectrum,
 )
-from crossfade.tasks._task import Task, TaskSet
+from crossfade.tasks import Task, TaskSet
 
 
 def draw_directions(

@@ -30,7 +30,7 @@ from crossfade.study._splits import draw_splits, generator_for
 from crossfade.study._study import CalibrationStudy
 from crossfade.study._validate import check_budgets, check_sizes, check_tasks
 from crossfade.study.statistics import by_task
-from crossfade.tasks._task import Task, TaskSet
+from crossfade.tasks import Task, TaskSet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,7 +22,7 @@ from crossfade.study._methods import METHODS, PAPER
 from crossfade.study._paper_methods import GRID, as_printed
 from crossfade.study._sources import Participant, Sources
 from crossfade.study._validate import check_tasks
-from crossfade.tasks._task import Task, TaskSet
+from crossfade.tasks import Task, TaskSet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,7 +26,7 @@ from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._replay import Replay
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.study._splits import generator_for
-from crossfade.tasks._task import Task
+from crossfade.tasks import Task
 
 Array = NDArray[np.float64]
 _Learnt = TypeVar("_Learnt")

@@ -46,7 +46,7 @@ from crossfade.study._evaluate import (
 )
 from crossfade.study._methods import METHODS, Method, looks_at_sources
 from crossfade.study._sources import Participant
-from crossfade.tasks._parquet import sealed, unsealed
+from crossfade.tasks import sealed, unsealed
 
 #: What a record says that no row depends on.
 _ABOUT = ("window_seconds",)

@@ -29,7 +29,7 @@ from crossfade.study._validate import (
     check_tasks,
     check_zero,
 )
-from crossfade.tasks._task import Task, TaskSet
+from crossfade.tasks import Task, TaskSet
 
 if TYPE_CHECKING:
     from distributed import Client

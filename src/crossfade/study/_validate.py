@@ -17,8 +17,7 @@ from crossfade.study._budgets import Budget, check_budget, leaves_test_windows, 
 from crossfade.study._methods import METHODS, Method, by_role, own_method
 from crossfade.study._sources import Participant
 from crossfade.study._splits import NEXT_SESSION
-from crossfade.tasks._recipe import Recipe
-from crossfade.tasks._task import Task, TaskSet
+from crossfade.tasks import Recipe, Task, TaskSet
 
 
 def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]:

@@ -69,7 +69,7 @@ from crossfade.study._published import (
 )
 from crossfade.study._study import CalibrationStudy
 from crossfade.study.statistics import summarise
-from crossfade.tasks._task import TaskSet
+from crossfade.tasks import TaskSet
 
 if TYPE_CHECKING:
     import pandas as pd

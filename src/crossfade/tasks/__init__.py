@@ -2,16 +2,40 @@
 
 A task is one participant or one session: n windows of d features each, with a label for every
 window, in the order of time. In the paper's words it is a data set (X, y) drawn from a distribution
-of its own, and all tasks have the same features and the same two classes. Sessions of one person
-share a `group`, so that they never count as strangers to each other.
+of its own, and all tasks have the same features and the same classes. Sessions of one person share
+a `group`, so that they never count as strangers to each other.
 
 Tables with one row for each window become tasks by `read_tasks` and `TaskSet.from_frame`
 (``docs/task-table.md``). Features come from the room `signals`, or from anywhere else; a `Recipe`
 says how they were made, where that is known.
 """
 
+from crossfade.tasks._check import check_frame as check_frame
+from crossfade.tasks._check import listed as listed
+from crossfade.tasks._columns import RESERVED as RESERVED
+from crossfade.tasks._columns import Columns as Columns
+from crossfade.tasks._columns import Table as Table
+from crossfade.tasks._parquet import frame_of_parquet as frame_of_parquet
+from crossfade.tasks._parquet import parquet_of as parquet_of
+from crossfade.tasks._parquet import sealed as sealed
+from crossfade.tasks._parquet import unsealed as unsealed
+from crossfade.tasks._parquet import write_parquet as write_parquet
 from crossfade.tasks._recipe import Recipe
+from crossfade.tasks._recipe import common_recipe as common_recipe
+from crossfade.tasks._recipe import recipe_misfits as recipe_misfits
+from crossfade.tasks._table import check_format as check_format
+from crossfade.tasks._table import numbers_of as numbers_of
+from crossfade.tasks._table import open_table as open_table
+from crossfade.tasks._table import recipe_of as recipe_of
+from crossfade.tasks._table import recognised as recognised
+from crossfade.tasks._table import split as split
+from crossfade.tasks._table import tasks_of as tasks_of
+from crossfade.tasks._table import with_names as with_names
+from crossfade.tasks._table import with_recipe as with_recipe
+from crossfade.tasks._table import write_frame as write_frame
 from crossfade.tasks._task import Task, TaskSet, read_tasks
+from crossfade.tasks._task import check_class_names as check_class_names
+from crossfade.tasks._task import names_of as names_of
 
 __all__ = ["Recipe", "Task", "TaskSet", "read_tasks"]
 
