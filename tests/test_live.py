@@ -217,7 +217,7 @@ def test_a_label_of_the_last_window_costs_the_same_after_many(prior, newcomer, m
 def test_a_model_names_its_features(prior, newcomer, tmp_path):
     live = play(LiveCalibration(prior), newcomer, 2)
     model = live.model()
-    assert tuple(model.feature_names_in_) == prior.feature_names_in
+    assert tuple(model.feature_names_in_) == prior.feature_names
     save_model(model, tmp_path / "model.json")
     assert "'Fz_theta'" in load_model(tmp_path / "model.json").card()
     export_model(model, tmp_path / "model.h")

@@ -386,7 +386,7 @@ def test_lines_too_far_from_the_crowd_are_left_out(begin, prior):
         labels="lines", windows=False, publish=lambda one, at: published.append(one) or ""
     )
     tape.sfreq = None
-    near, far = np.zeros(prior.n_features_in), np.full(prior.n_features_in, 1e200)
+    near, far = np.zeros(prior.n_features), np.full(prior.n_features, 1e200)
     tape.events = [Row(near, "rest"), Row(far, "work"), Row(near, "work")]
     while tape.events:
         session.step()
@@ -565,7 +565,7 @@ def test_keys_label_windows_that_are_there(begin):
 def test_lines_of_features_bring_their_labels(begin, prior):
     session, tape = begin(labels="lines", windows=False)
     tape.sfreq = None
-    row = np.zeros(prior.n_features_in)
+    row = np.zeros(prior.n_features)
     tape.events = [Row(row, "rest"), Row(row, None), Row(row, "play"), Row(row, "1"), Note("Hm.")]
     while tape.events:
         session.step()
@@ -576,7 +576,7 @@ def test_lines_of_features_bring_their_labels(begin, prior):
 
 def test_a_line_without_a_label_does_not_inherit_the_last(begin, prior):
     session, tape = begin(labels="keys", windows=False)
-    row = np.zeros(prior.n_features_in)
+    row = np.zeros(prior.n_features)
     tape.events = [Row(row, "rest"), Row(row, None), Row(row, "1"), Row(row, None)]
     while tape.events:
         session.step()
@@ -589,7 +589,7 @@ def test_a_line_without_a_label_does_not_inherit_the_last(begin, prior):
 
 def test_cues_for_lines_leave_out_the_one_that_began_before(begin, prior):
     session, tape = begin(labels="cues", windows=False, per_cue=2)
-    row = np.zeros(prior.n_features_in)
+    row = np.zeros(prior.n_features)
     session.do({"do": "start"})
     session.step()
     for _ in range(3):

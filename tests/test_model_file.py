@@ -8,10 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
-from sklearn.preprocessing import StandardScaler
 
 from crossfade import (
     ConvexBlendClassifier,
@@ -123,19 +121,6 @@ def test_many_classes_predict_as_before(make_many, tmp_path, kind, n_classes):
         assert again.expected_accuracy_interval() == fitted.expected_accuracy_interval()
     counts = 0.0 if kind == "start" else 3.0
     assert again.n_labelled_ == (counts,) * len(fitted.classes_)
-
-
-@pytest.mark.parametrize("transform", [StandardScaler(), PCA(3)])
-@pytest.mark.parametrize("blend", [HierarchicalBlendClassifier, PosteriorBlendClassifier])
-def test_many_classes_of_transformed_features(make_many, tmp_path, blend, transform):
-    prior = MulticlassPrior.from_tasks(make_many(), transform=transform)
-    [few] = make_many(1, n_each=(4, 4, 4), first=50)
-    fitted = blend(prior)
-    fitted = fitted if isinstance(fitted, HierarchicalBlendClassifier) else MulticlassBlend(fitted)
-    save_model(fitted.fit(few.X, few.y), tmp_path / "m.json")
-    again = load_model(tmp_path / "m.json")
-    assert again.n_features_in_ == 4
-    np.testing.assert_allclose(again.predict_proba(few.X), fitted.predict_proba(few.X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("priors", [None, (0.9, 0.1)])

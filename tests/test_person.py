@@ -14,7 +14,6 @@ from crossfade import (
     Recipe,
     Task,
     TaskPrior,
-    TaskSet,
     load_model,
 )
 from crossfade.cli import main
@@ -317,17 +316,6 @@ def test_files_that_cannot_be_are_refused(tasks, prior, part, name, value, messa
     held[name] = value
     with pytest.raises((ValueError, TypeError), match=message):
         TaskPrior._of_file_fields(fields)
-
-
-def test_raw_windows_go_through_the_transform(tasks):
-    from sklearn.preprocessing import StandardScaler
-
-    crowd = TaskPrior.from_tasks(TaskSet(tasks[2:]), transform=StandardScaler(), replay=False)
-    person = crowd.for_person(tasks[0])
-    inside = replace(crowd, transform=None)
-    [moved] = crowd.transform.of_tasks([tasks[0]])
-    expected = inside.for_person(moved).class_means.person
-    assert person.class_means.person == expected
 
 
 # -- studies of next sessions ---------------------------------------------------------------------

@@ -290,7 +290,6 @@ def test_a_prior_holds_what_the_design_lists_and_nothing_else(make_tasks):
         "direction_noise",
         "class_means",
         "replay",
-        "transform",
         "class_names",
         "people",
         "parts",

@@ -222,9 +222,7 @@ def judge_prior(trial, crowd, folder=True):
         trial.check(right, f"scatter is {scatter}")
         psi = trial.call(crowd.standard_error, or_odd(trial.rng, "tangent", "authors", "printed"))
         trial.check(psi is None or np.isfinite(psi).all(), f"standard_error is {psi}")
-    bent = getattr(crowd, "transform", None) is not None and crowd.transform.affine is None
-    if folder and not bent:
-        # A transformer is like itself only, and no file holds one that is not affine.
+    if folder:
         path = trial.folder / "prior.npz"
         trial.call(crowd.save, path)
         trial.check(trial.must(type(crowd).load, path) == crowd, f"{text} is another one in a file")

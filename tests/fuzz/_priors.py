@@ -6,8 +6,6 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from sklearn.decomposition import PCA
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from crossfade import (
     FisherDiscriminant,
@@ -79,11 +77,6 @@ PRIORS = {
     "short tasks": lambda d: TaskPrior.from_tasks(people(d, 4, (1, 2))),
     "long tasks": lambda d: TaskPrior.from_tasks(people(d, 20, (20, 25))),
     "word tasks": lambda d: TaskPrior.from_tasks(people(d, names=("a", "b"))),
-    "scaled tasks": lambda d: TaskPrior.from_tasks(people(d), transform=StandardScaler()),
-    "turned tasks": lambda d: TaskPrior.from_tasks(people(d), transform=PCA(max(d - 1, 1))),
-    "bent tasks": lambda d: TaskPrior.from_tasks(
-        people(d), transform=FunctionTransformer(np.arcsinh), keep_directions=True
-    ),
     "isotropic tasks": lambda d: TaskPrior.from_tasks(people(d), isotropic=True),
     "no replay": lambda d: TaskPrior.from_tasks(people(d), replay=False),
     "no means": lambda d: TaskPrior.from_tasks(people(d)).without("class_means"),
@@ -106,9 +99,6 @@ PRIORS = {
 
 MANY = {
     "pairs": lambda d: MulticlassPrior.from_tasks(people(d, 6, (5, 5, 5)), keep_directions=True),
-    "scaled pairs": lambda d: MulticlassPrior.from_tasks(
-        people(d, 6, (5, 5, 5)), transform=StandardScaler()
-    ),
     "rests": lambda d: MulticlassPrior.from_tasks(
         people(d, 6, (5, 5, 5)), strategy="one-vs-rest", keep_directions=True
     ),

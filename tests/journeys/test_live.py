@@ -345,7 +345,7 @@ def page_of(address):
 def lines(prior, prior_file, tmp_path):
     """Options for lines of features, and a function that makes them."""
     options = ("--prior", str(prior_file), "--features", "-", "--folder", str(tmp_path / "session"))
-    header = ",".join([*prior.feature_names_in, "label"]) + "\n"
+    header = ",".join([*prior.feature_names, "label"]) + "\n"
 
     def make(n, labels=("rest", "work"), header=header):
         rows = []
@@ -465,7 +465,7 @@ def test_a_real_stream_drives_it_until_sigterm(prior, prior_file, tmp_path):
         assert process.wait(timeout=PATIENCE) == 0
         assert str(folder / "model.json") in process.stderr.read()
     model = load_model(folder / "model.json")
-    assert tuple(model.feature_names_in_) == prior.feature_names_in
+    assert tuple(model.feature_names_in_) == prior.feature_names
     offline = OnlineFeatures(RECIPE).push(signal_of("rest", 20.0, seed=50))
     rows = pd.DataFrame([one.features for one in offline], columns=model.feature_names_in_)
     assert (model.predict(rows) == 0).mean() > 0.8

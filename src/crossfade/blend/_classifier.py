@@ -141,7 +141,7 @@ class BlendClassifier(TakesCrowd):
         if unlabelled is not None:
             self._keep_unlabelled(unlabelled, prior)
         if len(labels):
-            rows = self._transformed(rows, prior)
+            self._refuse_other_rows(rows, prior)
             self._learn(rows, labels, weight, prior, may_wait=False)
         else:
             self._learn_unlabelled(prior)
@@ -204,7 +204,7 @@ class BlendClassifier(TakesCrowd):
             if hidden is not None:
                 self._keep_unlabelled(whole[hidden], prior)
             if len(labels):
-                rows = self._transformed(rows, prior)
+                self._refuse_other_rows(rows, prior)
                 self._learn(rows, labels, weight, prior, may_wait=True)
             else:
                 self._learn_unlabelled(prior)
@@ -233,7 +233,7 @@ class BlendClassifier(TakesCrowd):
             )
         self._check_parameters(prior)
         self._forget()
-        self.n_features_in_ = prior.n_features_in
+        self.n_features_in_ = prior.n_features
         self.__dict__.pop("feature_names_in_", None)
         self._fresh = True
         none: NDArray[Any] = np.array([])
@@ -241,14 +241,11 @@ class BlendClassifier(TakesCrowd):
         return self
 
     def _from_moments(self, moments: ClassMoments, unlabelled: Array | None = None) -> Self:
-        """Fit the rule to moments of the prior's classes, and to samples without a label (m, d).
-
-        Both of features that went through the prior's transform.
-        """
+        """Fit the rule to moments of the prior's classes, and to samples without a label (m, d)."""
         prior: Any = self._check_prior()
         self._check_parameters(prior)
         self._forget()
-        self.n_features_in_, self._fresh = prior.n_features_in, True
+        self.n_features_in_, self._fresh = prior.n_features, True
         self.__dict__.pop("feature_names_in_", None)
         if unlabelled is not None and len(unlabelled):
             self._unlabelled = unlabelled
@@ -295,29 +292,10 @@ class BlendClassifier(TakesCrowd):
 
     def _known_columns(self, X: ArrayLike) -> ArrayLike:
         prior = self.__dict__.get("prior_")
-        if getattr(prior, "feature_names_in", None) is None and "_fresh" in self.__dict__:
+        if getattr(prior, "feature_names", None) is None and "_fresh" in self.__dict__:
             # Neither a sample nor the prior has named any.
             return np.asarray(X, dtype=np.float64) if hasattr(X, "columns") else X
         return self._compared(X, prior)
-
-    def _raw_rule(self) -> tuple[Rule, Array, Array]:
-        """The rule, its midpoint and its scale, all of raw samples."""
-        rule = Rule(self.projection_, self.coef_, self.intercept_)
-        prior = self.prior_
-        if prior is None or prior.transform is None:
-            return rule, self.midpoint_, self._fit.scale
-        coef, intercept, midpoint, scale = prior.transform.before(
-            self.coef_[0], float(self.intercept_[0]), self.midpoint_, self._fit.scale
-        )
-        along = coef * scale
-        projection = along / np.linalg.norm(along)
-        return Rule(projection, coef[None, :], np.array([intercept])), midpoint, scale
-
-    def _scores(self, rows: Array) -> Array:
-        prior = self.prior_
-        if prior is not None and prior.transform is not None:
-            rows = prior.transform(rows)
-        return super()._scores(rows)
 
     def _second(self) -> float:
         """Probability of the second of two classes; more are equally likely."""
@@ -377,7 +355,7 @@ class BlendClassifier(TakesCrowd):
                 "Samples without a label say where the classes lie only with a prior that has "
                 "class means. Give one that TaskPrior.from_tasks made, or leave these samples out."
             )
-        rows = self._transformed(rows, prior)
+        self._refuse_other_rows(rows, prior)
         if "_unlabelled" in self.__dict__:
             rows = np.concatenate([self._unlabelled, rows])
         self._unlabelled = rows[-MOST_UNLABELLED:]

@@ -166,8 +166,7 @@ class ConvexBlendClassifier(BlendClassifier):
         Forecast for new samples, and its standard error. Priors replay blends at their defaults;
         with other settings the forecast is theory's alone.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        The rule in the user's units; those of the transformed features, if the prior has a
-        transform.
+        The rule in the user's units.
     classes_ : ndarray of shape (2,)
         Labels, sorted; the second is positive.
     prior_ : TaskPrior, MixturePrior or None

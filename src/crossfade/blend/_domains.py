@@ -320,12 +320,7 @@ def add_people(
     if many and prior is None and len(classes_of(rows.y)) > 2:
         return MulticlassPrior.from_tasks(sources)
     scale: Any = "auto" if prior is None else prior.feature_scale
-    ours = TaskPrior.from_tasks(
-        sources,
-        feature_scale=scale,
-        keep_directions=keep_directions,
-        transform=None if prior is None else prior.transform,
-    )
+    ours = TaskPrior.from_tasks(sources, feature_scale=scale, keep_directions=keep_directions)
     ours = _in_order(ours, prior, classes)
     return ours if prior is None else prior + ours
 

@@ -68,7 +68,6 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         The rule in the user's units; with K > 2 classes (K, n_features) and (K,), one score each,
         or one for each pair if the prior has no class means.
-        If the prior has a transform, its features are the transformed ones.
     projection_ : ndarray of shape (n_features,)
         Its unit direction, in scaled units.
     target_projection_, source_projection_ : ndarray of shape (n_features,) or None
@@ -177,8 +176,7 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
     def _scores(self, rows: Array) -> Array:
         if not isinstance(self._fit, PairsFit):
             return super()._scores(rows)
-        transform = self.prior_.transform
-        return self._fit.log_chances(rows if transform is None else transform(rows))
+        return self._fit.log_chances(rows)
 
     def _log_odds(self, scores: Array) -> Array:
         if isinstance(self._fit, PairsFit):

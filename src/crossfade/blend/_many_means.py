@@ -226,9 +226,8 @@ class ManyMeans:
                 "once. Call fit with all of them, or build the prior with class means."
             )
         warn_without_means("MulticlassPrior.from_tasks, from people who have all classes", 5)
-        # The samples went through the transform, and units are compared once.
-        bare = {pair: replace(one, transform=None) for pair, one in prior.priors.items()}
-        plain: Any = replace(prior, priors=bare)
+        # Units are compared once.
+        plain: Any = replace(prior)
         plain.__dict__["units"] = None
         rule = PosteriorBlendClassifier(
             plain, on_missing_class=self.on_missing_class, in_a_row=self.in_a_row

@@ -133,7 +133,7 @@ def load_model(path: str | os.PathLike[str]) -> SavedRule:
     -------
     SavedRule
         A classifier with `predict`, `predict_proba` and `decision_function`, whose predictions
-        equal those of the model that was saved: to the bit, unless its prior has a transform.
+        equal those of the model that was saved, to the bit.
     """
     content = read_whole(path, _LARGEST)
     try:
@@ -240,7 +240,7 @@ def _fields_of(model: Any) -> dict[str, Any]:
 
 def _feature_names(model: Any, prior: Any) -> Any:
     """Names of the features: those of the samples or, where these had none, of the prior's."""
-    crowd = None if prior is None else prior.feature_names_in
+    crowd = None if prior is None else prior.feature_names
     return getattr(model, "feature_names_in_", None if crowd is None else np.array(crowd))
 
 
@@ -262,32 +262,35 @@ def _of_one(model: Any) -> _Learnt:
         )
     fit, prior, counts = model._fit, model.prior_, model._moments.counts
     if isinstance(fit, PairsFit):
-        pairs = _of_pairs(fit.blend)
-        coef, intercept, scale = _raw(prior.transform, pairs.coef, pairs.intercept, pairs.scale)
-        return pairs._replace(coef=coef, intercept=intercept, scale=scale, prior=prior)
+        return _of_pairs(fit.blend)._replace(prior=prior)
     if isinstance(fit, ManyFit):
         calibration = Calibration.of_slope(float(fit.temperature), len(counts))
-        raw = _raw(prior.transform, model.coef_, model.intercept_, prior.feature_scale)
-        coef, intercept, scale = raw
         return _Learnt(
-            "softmax", coef, intercept, calibration, scale, counts, prior, fit.outlook, model.alpha_
+            "softmax",
+            model.coef_,
+            model.intercept_,
+            calibration,
+            prior.feature_scale,
+            counts,
+            prior,
+            fit.outlook,
+            model.alpha_,
         )
-    rule, midpoint, scale = model._raw_rule()
     mean, spread = fit.outlook.slope
     numbers = (mean, spread, fit.deviation, model._shift, -log_odds(model.class_prior_[1]))
     return _Learnt(
         "two",
-        rule.coef,
-        rule.intercept,
+        model.coef_,
+        model.intercept_,
         Calibration(*(np.array([float(one)]) for one in numbers)),
-        scale,
+        fit.scale,
         counts,
         prior,
         fit.outlook,
         model.alpha_,
         model.class_prior_,
-        rule.projection,
-        midpoint,
+        model.projection_,
+        model.midpoint_,
     )
 
 
@@ -298,34 +301,20 @@ def _of_pairs(model: MulticlassBlend) -> _Learnt:
         [rule] = pairs.rules.values()
         return _of_one(rule)._replace(counts=model._counts)
     rests = model.strategy == "one-vs-rest"
-    coef, intercept, scale = _raw(
-        model._transform, pairs.coef, pairs.intercept, pairs.fits[0].scale
-    )
-    zero = np.zeros(len(coef))
+    zero = np.zeros(len(pairs.coef))
     # All classes being equally likely, the rest is more so than the one class.
     offset = zero - np.log(n_classes - 1) if rests else zero
     return _Learnt(
         "rests" if rests else "pairs",
-        coef,
-        intercept,
+        pairs.coef,
+        pairs.intercept,
         Calibration(*pairs.outlook.slope, pairs.deviations, zero, offset),
-        scale,
+        pairs.fits[0].scale,
         model._counts,
         model.estimator.prior,
         None if rests else pairs.law(pairs.laws),
         float(np.mean([fit.blend.alpha for fit in pairs.fits])),
     )
-
-
-def _raw(transform: Any, coef: Array, intercept: Array, scale: Array) -> tuple[Array, Array, Array]:
-    """Coefficients (n_scores, d), intercepts and scale, as raw features have them."""
-    if transform is None:
-        return coef, intercept, scale
-    rows = [
-        transform.before(one, float(start), np.zeros(coef.shape[1]), scale)
-        for one, start in zip(coef, intercept, strict=True)
-    ]
-    return np.stack([row[0] for row in rows]), np.array([row[1] for row in rows]), rows[0][3]
 
 
 def _record(prior: Any) -> dict[str, Any]:

@@ -119,7 +119,6 @@ class MulticlassBlend(LabelledClassifier):
                 f"{type(self.estimator).__name__}."
             )
         prior: Any = self.estimator.prior
-        self._transform = getattr(prior, "transform", None)
         if weight is not None:
             counted = weight > 0.0
             rows, labels, weight = rows[counted], labels[counted], weight[counted]
@@ -137,7 +136,7 @@ class MulticlassBlend(LabelledClassifier):
         self.classes_ = present
         if prior is not None and len(present) < len(prior.classes):
             self.classes_ = np.array(prior.classes)
-        rows = self._transformed(rows, prior)
+        self._refuse_other_rows(rows, prior)
         place = np.searchsorted(self.classes_, present)
         parts = self._moments_of_classes(rows, place[label], weight)
         moments = reduce(ClassMoments.beside, parts)
@@ -266,7 +265,7 @@ class MulticlassBlend(LabelledClassifier):
     def _log_odds(self, X: ArrayLike) -> Array:
         self._check_fitted()
         rows = self._validated(self._compared(X, self.estimator.prior), order="C", reset=False)
-        return self._pairs.log_odds(rows if self._transform is None else self._transform(rows))
+        return self._pairs.log_odds(rows)
 
     def _couple(self, log_odds: Array) -> Array:
         if len(self.classes_) == 2:

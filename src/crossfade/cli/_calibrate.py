@@ -206,7 +206,7 @@ def _learn(
                 err=True,
             )
         features = [] if unlabelled is None else [str(name) for name in unlabelled.columns]
-        wrong = name_misfits(crowd.feature_names_in, crowd.n_features_in, features, "the prior")
+        wrong = name_misfits(crowd.feature_names, crowd.n_features, features, "the prior")
         if unlabelled is not None:
             wrong += recipe_misfits(recipe_of(unlabelled, str(few)), crowd.recipe)
     else:

@@ -307,7 +307,7 @@ def _source(
         # Unbuffered: a thread that waits in a buffer would hold its lock to the end.
         read = getattr(features, "raw", features).read
         name = str(getattr(features, "name", "<stdin>")).replace("<stdin>", "standard input")
-        return crowd, FeatureLines(name, read, crowd.feature_names_in, crowd.n_features_in), None
+        return crowd, FeatureLines(name, read, crowd.feature_names, crowd.n_features), None
     windows = windows_of(crowd)
     if replay is not None:
         classes = tuple(crowd.classes or ())

@@ -31,16 +31,12 @@ class Features(Protocol):
     """What every prior says of its features."""
 
     @property
-    def n_features_in(self) -> int:
-        """Number of features of the windows that it takes."""
+    def n_features(self) -> int:
+        """Number of features."""
 
     @property
-    def feature_names_in(self) -> tuple[str, ...] | None:
+    def feature_names(self) -> tuple[str, ...] | None:
         """Their names."""
-
-    @property
-    def transform(self) -> Any:
-        """What takes windows to the features of the prior, if anything."""
 
     @property
     def feature_scale(self) -> Array:
@@ -127,7 +123,7 @@ class LabelledClassifier(ClassifierMixin, BaseEstimator):
 
     def _compared(self, X: ArrayLike, prior: Any) -> ArrayLike:
         """X, or the array of a frame whose columns are the prior's where no sample named any."""
-        columns, known = getattr(X, "columns", None), getattr(prior, "feature_names_in", None)
+        columns, known = getattr(X, "columns", None), getattr(prior, "feature_names", None)
         if columns is None or known is None or "feature_names_in_" in self.__dict__:
             return X
         names = [str(name) for name in columns]
@@ -135,28 +131,26 @@ class LabelledClassifier(ClassifierMixin, BaseEstimator):
             raise PriorMismatchError(
                 f"The features of X are not those of the prior: {names[:5]}, and the prior has "
                 f"{list(known)[:5]}. Reorder or rename the columns, for instance with "
-                "X[list(prior.feature_names_in)]."
+                "X[list(prior.feature_names)]."
             )
         return np.asarray(X, dtype=np.float64)
 
-    def _transformed(self, rows: Array, prior: Features | None) -> Array:
-        """Samples in the features of the prior; from here on nobody sees raw ones."""
+    def _refuse_other_rows(self, rows: Array, prior: Features | None) -> None:
+        """Refuse samples (n, d) of other features, or far outside the prior's units."""
         if prior is None:
-            return rows
+            return
         self._refuse_other_features(prior, rows.shape[1])
-        rows = rows if prior.transform is None else prior.transform(rows)
         refuse_units(np.abs(rows).max(0, initial=0.0), prior.feature_scale)
-        return rows
 
     def _refuse_other_features(self, prior: Features | None, n_features: int) -> None:
         if prior is None:
             return
-        known = prior.feature_names_in
-        if prior.n_features_in != n_features:
+        known = prior.feature_names
+        if prior.n_features != n_features:
             called = "" if known is None else f", {', '.join(map(repr, known[:5]))}"
             called += ", ..." if known is not None and len(known) > 5 else ""
             raise PriorMismatchError(
-                f"X has {n_features} features, but the prior has {prior.n_features_in}{called}. "
+                f"X has {n_features} features, but the prior has {prior.n_features}{called}. "
                 "Use the features that the prior was built with."
             )
         names = getattr(self, "feature_names_in_", None)
@@ -168,7 +162,7 @@ class LabelledClassifier(ClassifierMixin, BaseEstimator):
         raise PriorMismatchError(
             f"The features of X are not those of the prior: {different[0]!r} stands where the "
             f"prior has {different[1]!r}. Reorder or rename the columns, for instance with "
-            "X[list(prior.feature_names_in)]."
+            "X[list(prior.feature_names)]."
         )
 
 

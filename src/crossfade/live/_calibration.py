@@ -271,9 +271,9 @@ class LiveCalibration:
         rule = self._ready()
         copy: Any = object.__new__(type(rule))
         copy.__dict__.update(rule.__dict__)
-        if self.prior.feature_names_in is not None:
+        if self.prior.feature_names is not None:
             # As after a fit to a data frame: a card and a device name them, in their order.
-            copy.feature_names_in_ = np.array(self.prior.feature_names_in, dtype=object)
+            copy.feature_names_in_ = np.array(self.prior.feature_names, dtype=object)
             copy.__dict__.pop("_fresh", None)
         made: HierarchicalBlendClassifier | PosteriorBlendClassifier = copy
         return made
@@ -422,9 +422,9 @@ class LiveCalibration:
             from crossfade.signals._online import RawWindows
 
             stream, found = (stream or RawWindows(self.recipe)).then(found, start)
-        if found.shape != (self.prior.n_features_in,):
+        if found.shape != (self.prior.n_features,):
             raise PriorMismatchError(
-                f"A window must have the prior's {self.prior.n_features_in} features; got an array "
+                f"A window must have the prior's {self.prior.n_features} features; got an array "
                 f"of shape {found.shape}."
             )
         if usable and not np.isfinite(found).all():
@@ -502,6 +502,6 @@ def earlier_task(folder: str | os.PathLike[str]) -> Task:
         np.array([one.features for one in used]),
         np.array([one.label for one in used]),
         name=Path(folder).name or None,
-        feature_names=live.prior.feature_names_in,
+        feature_names=live.prior.feature_names,
         recipe=live.recipe,
     )

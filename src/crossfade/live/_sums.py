@@ -96,8 +96,7 @@ class Sums:
 
     def _in_prior(self, windows: Sequence[LiveWindow]) -> Array:
         """Features (n, d) of windows as the prior has them."""
-        rows = np.stack([np.asarray(one.features) for one in windows])
-        return rows if self.prior.transform is None else np.asarray(self.prior.transform(rows))
+        return np.stack([np.asarray(one.features) for one in windows])
 
     def rule(self) -> tuple[Any, tuple[str, ...]]:
         """The rule, None where there is none yet, and what was said of it."""

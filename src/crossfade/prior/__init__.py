@@ -18,7 +18,6 @@ classifier; Psi says how well mu is known (10), and the scatter T how people dif
 `_archive`, `_card`    files, and cards that say what is in them
 `_compatibility`       does a prior suit windows, or another prior?
 `_units`               can windows be in the units of a prior?
-`_transform`           a transformer that was fitted on the crowd, and goes with the prior
 `_vmf`                 concentrations and densities
 ====================== =============================================================================
 

@@ -81,11 +81,7 @@ class Archived(ABC):
         TaskPrior, MixturePrior or MulticlassPrior
             The prior, equal to the one that was saved.
         """
-        from crossfade.prior._transform import say_left_out
-
-        prior = _read(path, cls)
-        say_left_out(prior)
-        return prior
+        return _read(path, cls)
 
 
 P = TypeVar("P", bound=Archived)

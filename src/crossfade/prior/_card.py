@@ -88,7 +88,6 @@ def data_of(prior: TaskPrior) -> dict[str, Any]:
             **({} if prior.sessions is None else {"how sessions of one person differ": True}),
             **({} if person is None else {"the class means of one person": True}),
         },
-        **({} if prior.transform is None else {"transform": _transform_text(prior)}),
         **({} if prior.recipe is None else {"recipe": str(prior.recipe)}),
         **({} if prior.parts is None else {"n_digests": len(prior.parts)}),
         **({"may_overlap": True} if prior.may_overlap else {}),
@@ -170,7 +169,7 @@ def text_of(data: dict[str, Any]) -> str:
         "date": data["date"] or "not said",
         "units": data["units"] or "not said",
         "scale": data["scale"],
-        **{name: data[name] for name in ("recipe", "transform") if name in data},
+        **({"recipe": data["recipe"]} if "recipe" in data else {}),
         "holds": ", ".join(part for part in holds if holds[part]),
         "left out": ", ".join(part for part in holds if not holds[part]) or "nothing",
         "privacy": privacy_text(data["privacy"]) + _digests_text(data),
@@ -222,15 +221,6 @@ def field_faults(stored: bytes, computed: dict[str, Any]) -> list[str]:
     if not differ:
         return ["The card in JSON is not written as Crossfade writes it."]
     return [f"The card's {key!r} is not what the numbers say." for key in differ]
-
-
-def _transform_text(prior: TaskPrior) -> str:
-    kept = prior.transform
-    assert kept is not None
-    names = "" if kept.feature_names is None else f": {', '.join(kept.feature_names[:_LISTED])}"
-    more = ", ..." if kept.feature_names is not None and kept.n_features > _LISTED else ""
-    whose = "fitted on these tasks" if kept.learnt else "given beforehand"
-    return f"{kept.called}, {whose}, of {_many(kept.n_features, 'raw feature')}{names}{more}"
 
 
 def _origin_of_scale(prior: TaskPrior) -> str:
@@ -358,10 +348,6 @@ def describe(prior: TaskPrior) -> str:
     ]
     if prior.recipe is not None:
         lines.append(f"  recipe         {prior.recipe}")
-    if prior.transform is not None:
-        lines.append(f"  transform      {_transform_text(prior)}")
-    elif "transform" in prior.about:
-        lines.append(f"  transform      {prior.about['transform']}")
     person = None if prior.class_means is None else prior.class_means.person
     if person is not None:
         lines.append(f"  for one person {_earlier(person)}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def misfits(prior: TaskPrior, tasks: Sequence[Task]) -> list[str]:
     """Reasons why a prior and windows do not belong together."""
-    wrong = name_misfits(prior.feature_names_in, prior.n_features_in, _names(tasks[0]), "the prior")
+    wrong = name_misfits(prior.feature_names, prior.n_features, _names(tasks[0]), "the prior")
     recipe = common_recipe([task.recipe for task in tasks])
     wrong += recipe_misfits(recipe, prior.recipe)
     found = np.unique(np.concatenate([task.classes for task in tasks])).tolist()
@@ -111,12 +111,6 @@ def check_same_space(mine: TaskPrior, theirs: TaskPrior) -> None:
             "Priors of different feature scales cannot be merged: directions would be in "
             "different units. Build both with the same feature_scale, or `prior build --scale "
             "FILE`."
-        )
-    if mine.transform != theirs.transform:
-        raise PriorMismatchError(
-            "Priors of different transforms cannot be merged: directions would be of different "
-            "features. Build the second with that of the first: TaskPrior.from_tasks(tasks, "
-            "feature_scale=first.feature_scale, transform=first.transform)."
         )
     refuse_recipes(mine.recipe, theirs.recipe)
     for name in ("feature_names", "classes", "class_names"):

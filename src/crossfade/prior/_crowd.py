@@ -291,18 +291,6 @@ class Prior(Protocol):
         """What features are divided by before anything else."""
 
     @property
-    def transform(self) -> Any:
-        """What takes raw windows to these features (`Transform`), if anything."""
-
-    @property
-    def n_features_in(self) -> int:
-        """Number of features of the windows that a blend takes."""
-
-    @property
-    def feature_names_in(self) -> tuple[str, ...] | None:
-        """Names of the features of the windows that a blend takes."""
-
-    @property
     def units(self) -> Any:
         """What the prior knows of units (`Units`), if anything."""
 

@@ -26,7 +26,6 @@ from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._crowd import Crowd
 from crossfade.prior._replay import Replay
 from crossfade.prior._task_prior import TaskPrior, frozen
-from crossfade.prior._transform import Transform, for_file
 from crossfade.prior._units import Units
 from crossfade.prior._vmf import corrected_concentration
 from crossfade.prior._vmf_mixture import choose_mixture, fit_mixture
@@ -177,7 +176,6 @@ class MixturePrior(Archived):
         n_components: int | None = None,
         *,
         isotropic: bool = False,
-        transform: Any = None,
         random_state: RandomState = 0,
     ) -> Self:
         """Prior from tasks: one discriminant each, in common units.
@@ -192,8 +190,6 @@ class MixturePrior(Archived):
             Number of components, see :meth:`from_projections`.
         isotropic : bool, default=False
             Keep the sums of the directions only.
-        transform : transformer, Transform or None, default=None
-            As in :meth:`TaskPrior.from_tasks`.
         random_state : int, Generator or None, default=0
             Seed of the starting points and of the bootstrap.
 
@@ -203,12 +199,7 @@ class MixturePrior(Archived):
             The prior; it holds no row of anybody's data.
         """
         known = TaskPrior.from_tasks(
-            tasks,
-            discriminant,
-            feature_scale,
-            isotropic=isotropic,
-            keep_directions=True,
-            transform=transform,
+            tasks, discriminant, feature_scale, isotropic=isotropic, keep_directions=True
         )
         return cls.from_prior(known, n_components, random_state=random_state)
 
@@ -375,21 +366,6 @@ class MixturePrior(Archived):
         return self.pooled.about
 
     @property
-    def transform(self) -> Transform | None:
-        """What takes raw windows to the features of the prior."""
-        return self.pooled.transform
-
-    @property
-    def n_features_in(self) -> int:
-        """Number of features of the windows that a blend takes."""
-        return self.pooled.n_features_in
-
-    @property
-    def feature_names_in(self) -> tuple[str, ...] | None:
-        """Names of the features of the windows that a blend takes."""
-        return self.pooled.feature_names_in
-
-    @property
     def units(self) -> Units | None:
         """What the prior knows of the units of its features, if anything."""
         return self.pooled.units
@@ -494,11 +470,8 @@ class MixturePrior(Archived):
 
     def _file_fields(self) -> dict[str, Any]:
         """What a file holds of the prior."""
-        pooled = for_file(self.pooled, stacklevel=5)
-        if pooled is not self.pooled:
-            return replace(self, pooled=pooled)._file_fields()
         sums = {name: getattr(self, name) for name in _SUMS}
-        return {"pooled": pooled._file_fields()} | sums | cards_of(self)
+        return {"pooled": self.pooled._file_fields()} | sums | cards_of(self)
 
     @classmethod
     def _of_file_fields(cls, fields: dict[str, Any]) -> Self:

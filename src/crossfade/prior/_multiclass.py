@@ -33,7 +33,6 @@ from crossfade.prior._task_prior import (
     part_fields,
     parts_of_file,
 )
-from crossfade.prior._transform import Transform, for_file
 from crossfade.prior._units import Units
 from crossfade.tasks import Recipe, Task, TaskSet, common_recipe
 
@@ -122,11 +121,6 @@ class MulticlassPrior(Archived):
                     f"The pair {pair} has other features than the others: {prior.feature_names} "
                     f"and {first.feature_names}. Build all from the same ones."
                 )
-            if prior.transform != first.transform:
-                raise ValueError(
-                    f"The pair {pair} has another transform than the others. Build all with the "
-                    "same one."
-                )
         means = self.class_means
         if means is not None and (means.n_classes, means.n_features) != (
             len(classes),
@@ -149,7 +143,6 @@ class MulticlassPrior(Archived):
         class_means: bool = True,
         replay: bool = True,
         centred: str | None = "auto",
-        transform: Any = None,
     ) -> Self:
         """Prior from tasks of many classes: one discriminant for each task and pair.
 
@@ -169,7 +162,7 @@ class MulticlassPrior(Archived):
             Keep the sums of the directions only.
         keep_directions : bool, default=False
             Keep the direction of every single task too, see :meth:`TaskPrior.from_projections`.
-        class_means, replay, centred, transform : optional
+        class_means, replay, centred : optional
             As in :meth:`TaskPrior.from_tasks`; `replay` for every pair of classes, and for the
             hierarchical blend of all.
 
@@ -198,10 +191,6 @@ class MulticlassPrior(Archived):
                 )
         digests = digests_of_tasks(sources)
         recipe = sources.recipe
-        kept = None
-        if transform is not None:
-            kept = Transform.fit(transform, sources)
-            sources = TaskSet(kept.of_tasks(sources))
         scale = resolve_scale(feature_scale, np.shape(sources[0].X)[1])
         if scale is None and len(classes) > 2:
             scale = spread_of(sources)
@@ -236,11 +225,7 @@ class MulticlassPrior(Archived):
                     groups=[sources[place].group for place in places],
                     called=[repr(sources[place]) for place in places].__getitem__,
                 )
-                fields |= {
-                    "scale_learnt": isinstance(feature_scale, str),
-                    "transform": kept,
-                    "recipe": recipe,
-                }
+                fields |= {"scale_learnt": isinstance(feature_scale, str), "recipe": recipe}
                 played = (
                     (ALL_VERBS if two else PAIR_VERBS) if replay and pair[0] is not None else ()
                 )
@@ -421,24 +406,9 @@ class MulticlassPrior(Archived):
         return self._any.feature_scale
 
     @property
-    def transform(self) -> Transform | None:
-        """What takes raw windows to the features of the prior."""
-        return self._any.transform
-
-    @property
     def recipe(self) -> Recipe | None:
         """How the features were made; None where that is not known of every pair."""
         return common_recipe([one.recipe for one in self.priors.values()])
-
-    @property
-    def n_features_in(self) -> int:
-        """Number of features of the windows that a blend takes."""
-        return self._any.n_features_in
-
-    @property
-    def feature_names_in(self) -> tuple[str, ...] | None:
-        """Names of the features of the windows that a blend takes."""
-        return self._any.feature_names_in
 
     @cached_property
     def units(self) -> Units | None:
@@ -472,14 +442,6 @@ class MulticlassPrior(Archived):
 
     def _file_fields(self) -> dict[str, Any]:
         """What a file holds of the prior."""
-        first = for_file(self._any, stacklevel=5)
-        if first is not self._any:
-            said = {"transform": first.about["transform"]}
-            priors = {
-                pair: replace(one, transform=None, about={**one.about, **said})
-                for pair, one in self.priors.items()
-            }
-            return replace(self, priors=priors)._file_fields()
         return {
             "strategy": self.strategy,
             "classes": self.classes,

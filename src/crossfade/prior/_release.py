@@ -40,8 +40,7 @@ class Release:
     noise : float
         Standard deviation of the normal noise in every coordinate of the sums.
     scale_covered : bool
-        Whether, as its owner states, neither the feature scale nor a transform was learnt from the
-        same people.
+        Whether, as its owner states, the feature scale was not learnt from the same people.
     assumed_disjoint : bool or None
         Whether it rests on its owner's word that nobody was counted twice, since the prior was
         merged from parts whose tasks could not be compared; None where an older file does not say.
@@ -111,7 +110,7 @@ def check_flag(name: str, value: object) -> None:
 def check_release(release: object, learnt: bool) -> Release | None:
     """How a prior was released, from a mapping too, as files hold it; None for exact sums.
 
-    `learnt` says whether scale or transform come from the same tasks.
+    `learnt` says whether the feature scale comes from the same tasks.
     """
     if isinstance(release, Mapping):
         release = Release(**release)
@@ -166,14 +165,6 @@ def released_fields(
             UserWarning,
             stacklevel=3,
         )
-    if prior.transform is not None and prior.transform.learnt:
-        warnings.warn(
-            "The transform of this prior was fitted to its own tasks and is published as it is: "
-            "the guarantee covers the directions, not the transform. Build it with that of a prior "
-            "of other people, from_tasks(tasks, transform=other.transform).",
-            UserWarning,
-            stacklevel=3,
-        )
     exact = [people.direction_sum, *([] if people.outer_sum is None else [people.outer_sum])]
     added = noisy([*exact, *([] if means is None else in_units(means))], noise)
     outer = None if people.outer_sum is None else added[1]
@@ -182,12 +173,12 @@ def released_fields(
         means = repaired_means(means, added[len(exact) :], noise, CROWD_DOF)
     public = ("feature_scale", "classes", "feature_names", "about", "scale_learnt")
     return {
-        **{name: getattr(prior, name) for name in (*public, "class_names", "transform", "recipe")},
+        **{name: getattr(prior, name) for name in (*public, "class_names", "recipe")},
         "n_tasks": people.n_people,
         "direction_sum": direction_sum,
         "outer_sum": outer_sum,
         "class_means": means,
-        "release": Release(epsilon, delta, noise, not prior._learns_units, prior.may_overlap),
+        "release": Release(epsilon, delta, noise, not prior.scale_learnt, prior.may_overlap),
     }
 
 

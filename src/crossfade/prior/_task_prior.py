@@ -60,7 +60,6 @@ from crossfade.prior._release import (
 from crossfade.prior._replay import Replay
 from crossfade.prior._sessions import Sessions
 from crossfade.prior._summary import sum_of_summary
-from crossfade.prior._transform import Transform, for_file
 from crossfade.prior._units import Units
 from crossfade.tasks import Recipe, Task, TaskSet, check_class_names, common_recipe
 
@@ -123,9 +122,6 @@ class TaskPrior(Archived):
     replay : mapping of str to Replay, or None
         For each blend what its forecasts were worth when every source played the newcomer to the
         others: it makes the forecast for one person true.
-    transform : Transform or None
-        What takes raw windows to the features of this prior, which a blend applies by itself; None
-        where these are the raw ones.
     class_names : tuple of str or None
         What people read instead of the two classes, in their order.
     people : People or None
@@ -184,7 +180,6 @@ class TaskPrior(Archived):
     summarised: bool = False
     class_means: ClassMeans | None = None
     replay: Mapping[str, Replay] | None = None
-    transform: Transform | None = None
     class_names: tuple[str, str] | None = None
     people: People | None = None
     #: Who its tasks are is no number of the prior.
@@ -203,14 +198,9 @@ class TaskPrior(Archived):
         object.__setattr__(self, "feature_names", check_names(self.feature_names, n_features))
         object.__setattr__(self, "about", check_about(self.about))
         check_flag("scale_learnt", self.scale_learnt)
-        if self.transform is not None and not isinstance(self.transform, Transform):
-            raise TypeError(
-                f"transform must be that of another prior, or None; got {self.transform!r}. "
-                "TaskPrior.from_tasks fits one."
-            )
         if self.recipe is not None and not isinstance(self.recipe, Recipe):
             raise TypeError(f"recipe must be a Recipe or None; got {type(self.recipe).__name__}.")
-        object.__setattr__(self, "release", check_release(self.release, self._learns_units))
+        object.__setattr__(self, "release", check_release(self.release, self.scale_learnt))
         check_flag("summarised", self.summarised)
         check_flag("may_overlap", self.may_overlap)
         for name, shape, optional in (
@@ -316,7 +306,6 @@ class TaskPrior(Archived):
         replay: bool = True,
         centred: str | None = "auto",
         clip: float | None = None,
-        transform: Any = None,
     ) -> Self:
         """Prior from tasks: one discriminant each, in common units.
 
@@ -350,10 +339,6 @@ class TaskPrior(Archived):
             Largest length of anybody's class means, in units of the feature scale: what is longer
             is shortened, so that :meth:`released` can protect class means too. Choose it
             beforehand, not from these tasks. Sessions of one group then count as one person.
-        transform : transformer, Transform or None, default=None
-            A scikit-learn transformer, of which a copy is fitted to the windows of all tasks
-            together and kept with the prior: a blend takes raw windows and applies it. Or that of
-            another prior, ``other.transform``, as it is, so that both can be merged.
 
         Returns
         -------
@@ -365,10 +350,6 @@ class TaskPrior(Archived):
         names = check_sources(sources)
         recipe = common_recipe([task.recipe for task in sources])
         windows = digests_of_tasks(sources)
-        kept = None
-        if transform is not None:
-            kept = Transform.fit(transform, sources)
-            sources, names = kept.of_tasks(sources), kept.names_out
         classes = sources[0].classes
         samples = [
             (np.asarray(task.X), (np.asarray(task.y) == classes[1]).astype(np.intp))
@@ -390,7 +371,7 @@ class TaskPrior(Archived):
             called=lambda place: repr(sources[place]),
         )
         played = ALL_VERBS if replay else ()
-        fields |= {"transform": kept, "recipe": recipe}
+        fields["recipe"] = recipe
         if isinstance(tasks, TaskSet) and tasks.class_names:
             fields["class_names"] = tuple(
                 tasks.class_names.get(label, str(label)) for label in classes.tolist()
@@ -636,8 +617,6 @@ class TaskPrior(Archived):
             directions=joined(self.directions, other.directions),
             class_means=means,
             replay=records if means is not None else _of_directions(records),
-            # The same map, and learnt from people of the merged prior if of either's.
-            transform=max(self.transform, other.transform, key=_is_learnt),
             people=None
             if self.people is None and other.people is None
             else self._by_person + other._by_person,
@@ -691,8 +670,6 @@ class TaskPrior(Archived):
             wrong = misfits(self, [task])
             if wrong:
                 raise PriorMismatchError(f"{task!r} does not fit the prior. {' '.join(wrong)}")
-        if self.transform is not None:
-            tasks = self.transform.of_tasks(tasks)
         classes = tasks[0].classes if self.classes is None else np.array(self.classes)
         moments = [
             ClassMoments.of(np.asarray(task.X), np.searchsorted(classes, task.y), n_classes=2)
@@ -784,21 +761,6 @@ class TaskPrior(Archived):
     def n_features(self) -> int:
         """Number of features."""
         return self.direction_sum.size
-
-    @cached_property
-    def n_features_in(self) -> int:
-        """Number of features of the windows that a blend takes: before the transform, if any."""
-        return self.n_features if self.transform is None else self.transform.n_features
-
-    @cached_property
-    def feature_names_in(self) -> tuple[str, ...] | None:
-        """Names of the features of the windows that a blend takes."""
-        return self.feature_names if self.transform is None else self.transform.feature_names
-
-    @property
-    def _learns_units(self) -> bool:
-        """Whether the feature scale or the transform was learnt from these tasks."""
-        return self.scale_learnt or _is_learnt(self.transform)
 
     @cached_property
     def units(self) -> Units | None:
@@ -1034,17 +996,13 @@ class TaskPrior(Archived):
 
     def _file_fields(self) -> dict[str, Any]:
         """What a file holds of the prior."""
-        prior = for_file(self, stacklevel=5)
-        if prior is not self:
-            return prior._file_fields()
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         release = None if self.release is None else asdict(self.release)
-        kept = None if self.transform is None else self.transform.fields()
         people = None if self.people is None else self.people.fields()
         said = {"about": dict(self.about), "release": release}
         recipe = None if self.recipe is None else self.recipe.to_dict()
         sessions = None if self.sessions is None else self.sessions.fields()
-        parts = said | {"transform": kept, "people": people, "recipe": recipe}
+        parts = said | {"people": people, "recipe": recipe}
         parts |= {"sessions": sessions}
         overlap = {"may_overlap": self.may_overlap or None}
         return fields | parts | overlap | part_fields(self) | cards_of(self)
@@ -1057,14 +1015,10 @@ class TaskPrior(Archived):
         known: dict[str, Any] = {name: fields.get(name) for name in cls.__dataclass_fields__}
         known["may_overlap"] = False if known["may_overlap"] is None else known["may_overlap"]
         needed = {name: fields[name] for name in ("direction_sum", "feature_scale")}
-        names, n_features = fields.get("feature_names"), np.size(fields["direction_sum"])
-        kept = Transform.of_file(
-            fields.get("transform"), n_features, check_names(names, n_features)
-        )
         said = fields.get("recipe")
         recipe = None if said is None else Recipe.from_dict(said)
         parts = {"class_means": None, "replay": None, "people": None, "sessions": None}
-        prior = cls(**known | needed | parts | {"transform": kept, "recipe": recipe})
+        prior = cls(**known | needed | parts | {"recipe": recipe})
         for name in ("outer_sum", "within_covariance"):
             matrix = getattr(prior, name)
             if matrix is not None:
@@ -1132,10 +1086,6 @@ def _check_class_names(names: Any, classes: tuple[Any, Any] | None) -> tuple[str
         raise ValueError(f"class_names must be the names of the two classes; got {names!r}.")
     check_class_names(dict(zip(classes, known, strict=True)))
     return known
-
-
-def _is_learnt(transform: Transform | None) -> bool:
-    return transform is not None and transform.learnt
 
 
 def _of_directions(records: Mapping[str, Replay] | None) -> dict[str, Replay] | None:

@@ -265,8 +265,6 @@ def unit_misfits(prior: TaskPrior, tasks: Sequence[Task]) -> list[str]:
     units = prior.units
     if units is None:
         return []
-    if prior.transform is not None:
-        tasks = prior.transform.of_tasks(tasks)
     d = prior.n_features
     names = tasks[0].feature_names or [f"feature {place}" for place in range(d)]
     return units.misfits(_typical(tasks), names)
@@ -298,15 +296,10 @@ def _typical(tasks: Sequence[Task]) -> ClassMoments:
 def warn_of_units(prior: Prior, reasons: Sequence[str], stacklevel: int) -> None:
     """Say that windows cannot be in the units of a prior, and what to do."""
     more = f" And {len(reasons) - _NAMED} features more." if len(reasons) > _NAMED else ""
-    remedy = (
-        "Leave them as they were in the tasks of the prior; if they are to be scaled first, build "
-        "it with TaskPrior.from_tasks(tasks, transform=pipeline)."
-    )
-    if prior.transform is not None:
-        remedy = "The prior's own transform is applied to them: give them as they are before it."
     warnings.warn(
-        f"These windows are not in the units of the prior. {remedy} {' '.join(reasons[:_NAMED])}"
-        f"{more} The crowd's directions and means say nothing about them, nor do forecasts.",
+        "These windows are not in the units of the prior. Use the units of its tasks; a scaler "
+        "must be fitted to those tasks, and applied to both. "
+        f"{' '.join(reasons[:_NAMED])}{more} The crowd says nothing about them, nor do forecasts.",
         UnitsWarning,
         stacklevel=stacklevel,
     )
