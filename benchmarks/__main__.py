@@ -77,7 +77,6 @@ def main():
         "returning": live.run_returning,
         "memory": memory.run,
         "mixture": sharing.run_mixture,
-        "federation": sharing.run_federation,
         "page": live_page.run,
     }
     arguments = _arguments(benchmarks)

@@ -1,12 +1,8 @@
-"""Mixtures of many directions, and a secure sum of five sites."""
+"""Mixtures of many directions."""
 
-import tempfile
 from collections.abc import Iterator
-from functools import reduce
 from itertools import product
-from operator import add
-from pathlib import Path
-from time import perf_counter, process_time
+from time import perf_counter
 
 import numpy as np
 
@@ -68,50 +64,3 @@ def _number_of_components(progress: Progress) -> Iterator[Row]:
         ]
         missed += cf.MixturePrior.from_projections(np.concatenate(parts)).n_components == 1
     yield at_most("of 84 mixtures of two or three components, taken for one crowd", missed, 6)
-
-
-def run_federation(progress: Progress) -> Iterator[Row]:
-    """Rows of the table: five sites, 36 tasks, from keys to the prior; no process but this one."""
-    import crossfade as cf
-    from crossfade import federation
-    from crossfade.federation import _primitives  # noqa: F401 - loading it is not measured
-
-    tasks = cf.load_mental_math()
-    names = "abcde"
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        scale, agreement = place / "scale.csv", place / "agreement.json"
-        numbers = cf.TaskPrior.from_tasks(tasks).feature_scale
-        federation.write_scale(scale, tasks.feature_names, numbers)
-        start = process_time()
-        for name in names:
-            federation.make_key(place / name)
-        federation.agree([place / f"{name}.pub" for name in names], scale, [0, 1], agreement)
-        own = []
-        for site, name in enumerate(names):
-            files = place / f"{name}.key", place / f"{name}.masked"
-            own.append(federation.mask(tasks[site::5], agreement, *files))
-            progress((site + 1) / 6)
-        files = [place / f"{name}.masked" for name in names]
-        prior = federation.sum_masked(files, agreement)
-        seconds = process_time() - start
-    yield at_most("secure sum of five sites, 36 tasks: CPU of all steps", seconds, 0.5, " s")
-    pooled = cf.TaskPrior.from_tasks(tasks, feature_scale=numbers)
-    off = _apart(prior, reduce(add, own), ("class_means", "replay"))
-    off = max(off, _apart(prior, pooled, ()))
-    name = "the same: all parts against the sites' priors added up, direct sums against the pooled"
-    yield at_most(name, off, 1e-6)
-
-
-def _apart(one, other, parts):
-    """Largest difference between the numbers of two priors."""
-    names = ("direction_sum", "outer_sum", "within_covariance", "half_gap", "autocorrelation")
-    pairs = [(getattr(one, name), getattr(other, name)) for name in names]
-    if "class_means" in parts:
-        mine, theirs = one.class_means.fields(), other.class_means.fields()
-        pairs += [(mine[name], theirs[name]) for name in mine if mine[name] is not None]
-    if "replay" in parts:
-        pairs += [(one.replay[verb].sums, other.replay[verb].sums) for verb in other.replay]
-    return max(
-        float(np.abs(np.subtract(mine, theirs, dtype=np.float64)).max()) for mine, theirs in pairs
-    )

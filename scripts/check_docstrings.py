@@ -19,7 +19,6 @@ ROOMS = (
     "crossfade.prior",
     "crossfade.risk",
     "crossfade.blend",
-    "crossfade.federation",
     "crossfade.datasets",
     "crossfade.simulate",
     "crossfade.study",

@@ -25,14 +25,6 @@ def one_thread():
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def own_state(tmp_path_factory):
-    """Keys of a secure sum that were used are not written down in the user's own folder."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        yield
-
-
 def draw_target(n_features=4, n_each=(8, 8), seed=0, gap=1.0):
     """Samples of two normal classes with labels 0 and 1, in features of unlike size."""
     rng = np.random.default_rng([seed, n_features, *n_each])

@@ -144,7 +144,6 @@ class Reader:
             (tools / name).chmod(0o755)
         (tools / "activate").touch()
         os.environ.update(PLACE, PATH=f"{tools}{os.pathsep}{os.environ['PATH']}")
-        os.environ["XDG_STATE_HOME"] = str(folder / ".venv")
 
     def python(self, block: Block, error: str) -> str | None:
         """Run Python; say what is wrong."""

@@ -33,14 +33,12 @@ from crossfade import (
     Task,
     TaskPrior,
     TaskSet,
-    federation,
     load_model,
     read_tasks,
     save_model,
 )
 from crossfade import _files as files
 from crossfade.cli import main
-from crossfade.federation._masked import read_masked
 from crossfade.report import write_report
 from crossfade.report._findings import Findings
 from crossfade.study import CalibrationStudy, StudyResult
@@ -172,32 +170,6 @@ def a_ledger(folder):
     return folder / "ledger.json", lambda path: (Ledger(path).releases, Ledger(path).budget)
 
 
-def an_agreement(folder):
-    pytest.importorskip("cryptography")
-    for name in "xyz":
-        federation.make_key(folder / name)
-    federation.write_scale(folder / "scale.csv", list("abc"), [1.0, 1.0, 1.0])
-    federation.agree(
-        [folder / f"{name}.pub" for name in "xyz"],
-        folder / "scale.csv",
-        classes=["rest", "math"],
-        out=folder / "agreement",
-    )
-    return folder / "agreement", lambda path: federation.Agreement.load(path).digest
-
-
-def a_masked_file(folder):
-    agreement, _ = an_agreement(folder)
-    agreed = federation.Agreement.load(agreement)
-    federation.mask(draw_tasks(8), agreement=agreement, key=folder / "x.key", out=folder / "masked")
-
-    def read(path):
-        site, words = read_masked(path, agreed)
-        return site.name, words.tolist()
-
-    return folder / "masked", read
-
-
 KINDS = {
     "table": a_table,
     "shard": a_shard,
@@ -210,8 +182,6 @@ KINDS = {
     "session": a_session("session.json"),
     "journal": a_session("windows.jsonl"),
     "ledger": a_ledger,
-    "agreement": an_agreement,
-    "masked": a_masked_file,
 }
 
 
@@ -648,7 +618,6 @@ def test_commands_write_to_files_only(words, kind, tmp_path, monkeypatch):
         pytest.skip("making a device takes a permission")
     before = os.stat("node")
     os.symlink("node", "link")
-    # Of a federation the round could not be repeated.
     with pytest.raises(FileExistsError, match=f"node is {kind}, and is not replaced by a file"):
         files.check_writable(Path("node"))
     for name in ("node", "link"):

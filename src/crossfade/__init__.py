@@ -120,7 +120,6 @@ _ROOMS = {
     ),
     "study": ("CalibrationSplit", "CalibrationStudy"),
     "simulate": (),
-    "federation": (),
     "signals": (),
     "plots": (),
     "report": (),

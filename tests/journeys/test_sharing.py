@@ -366,7 +366,7 @@ def test_check_lists_what_does_not_fit(run, built):
     refused(run("prior", "check", "a.npz", "bad.csv"), "Check its units")
     result = run("calibrate", "--prior", "a.npz", "bad.csv", "-o", "m.json")
     assert result.exit_code == 0
-    assert "not in the units of the prior. Leave them as they were in the tasks" in result.stderr
+    assert "not in the units of the prior" in result.stderr
     assert "Feature 'Fz_theta' varies" in result.stderr
     few[few["label"] == 0].to_csv("bad.csv", index=False)
     refused(run("prior", "check", "a.npz", "bad.csv"), "There is no window of class 1")

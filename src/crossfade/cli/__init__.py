@@ -19,7 +19,6 @@ _COMMANDS = {
     "predict": ("_calibrate", "Label new windows with a calibrated model."),
     "live": ("_live", "Calibrate a new person from a running stream, on a page."),
     "export": ("_export", "Write a model for a device, or print its card."),
-    "federate": ("_federate", "Build one prior from many sites by a secure sum."),
     "study": ("_study", "Find how many labelled windows a new person needs."),
     "reproduce": ("_reproduce", "Compare the paper's figures with ours."),
     "simulate": ("_simulate", "Run the paper's simulations, and two of our own."),

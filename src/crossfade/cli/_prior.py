@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crossfade._files import check_writable, refuse_same_file
+from crossfade._validate import check_scale
 from crossfade.cli._options import FILE, OUT, TABLE, table_options
 from crossfade.cli._output import is_stdout, plain_messages, say, write_out
 from crossfade.cli._windows import read_windows
@@ -319,13 +320,26 @@ def _scale_of(scale: str, names: tuple[str, ...]) -> str | NDArray[np.float64] |
         other = _load(path)
         wanted, values = other.feature_names, other.feature_scale
     else:
-        from crossfade.federation import read_scale
-
-        wanted, values = read_scale(path)
+        wanted, values = _scale_table(path)
     wrong = name_misfits(wanted, values.size, names, str(path))
     if wrong:
         raise ValueError(" ".join(wrong))
     return values
+
+
+def _scale_table(path: Path) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Names of the features, and what each is divided by, from a CSV table."""
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(path, dtype=str)
+        # float() reads every digit: priors of two sites add up only if their scales are equal.
+        scale = check_scale([float(number) for number in table["scale"]], len(table))
+        return tuple(table["feature"]), scale
+    except (KeyError, ValueError) as reason:
+        raise ValueError(
+            f"{path} must be a CSV table with the columns feature and scale; found: {reason}."
+        ) from reason
 
 
 def _some(names: list[str | None]) -> str:

@@ -147,12 +147,6 @@ def parts_of(directions: Array, windows: Digests | None = None) -> Digests | Non
     return together(rows) if len(rows) else None
 
 
-def part_of_sum(*content: bytes) -> Digests:
-    """One digest (1, 32), of a sum whose tasks nobody knows."""
-    known = _of_bytes([blake2b(b"".join(content), digest_size=SIZE).digest()])
-    return np.hstack([known, np.zeros_like(known)])
-
-
 def names_of(parts: Digests) -> list[list[str]]:
     """Digests of each task in hexadecimal, without those that are not known."""
     return [[one.tobytes().hex() for half in _HALVES if (one := row[half]).any()] for row in parts]
