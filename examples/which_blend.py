@@ -57,7 +57,6 @@ def rules(prior, mixture):
         "convex": cf.ConvexBlendClassifier(prior),
         "posterior": cf.PosteriorBlendClassifier(prior),
         "posterior, mixture": cf.PosteriorBlendClassifier(mixture),
-        "convex, per task": cf.ConvexBlendClassifier(prior, weights="per-task"),
         "hierarchical": cf.HierarchicalBlendClassifier(prior),
     }
 
@@ -77,7 +76,7 @@ def simulate(rng, means, concentration, apart, likeness):
         for direction in directions(rng, means, concentration, N_SOURCES):
             middle = SPREAD * rng.normal(size=N_FEATURES)
             tasks.append(cf.Task(*windows(rng, direction, middle, N_WINDOWS, likeness)))
-        prior = cf.TaskPrior.from_tasks(tasks, keep_directions=True, replay=False)
+        prior = cf.TaskPrior.from_tasks(tasks, replay=False)
         mixture = cf.MixturePrior.from_tasks(tasks)
         own = means if apart is None else [apart]
         for direction in directions(rng, own, concentration, N_NEWCOMERS):

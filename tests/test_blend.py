@@ -19,7 +19,7 @@ from crossfade import (
     choose_alpha,
     conditional_risk,
 )
-from crossfade.blend import convex, mixture, per_task, posterior
+from crossfade.blend import convex, mixture, posterior
 from crossfade.exceptions import (
     CancellingSourcesWarning,
     NoDirectionError,
@@ -194,25 +194,20 @@ def test_strength_grows_only_for_a_target_that_is_far_from_the_crowd(make_prior)
 
 
 VERBS = {
-    "convex": lambda person, crowds, W: convex(person, crowds[0]),
-    "convex, unequal classes": lambda person, crowds, W: convex(
+    "convex": lambda person, crowds: convex(person, crowds[0]),
+    "convex, unequal classes": lambda person, crowds: convex(
         person, crowds[0], class_prior=0.2, psi="authors"
     ),
-    "convex, from a grid": lambda person, crowds, W: convex(
+    "convex, from a grid": lambda person, crowds: convex(
         person, crowds[0], alphas=np.linspace(0.0, 1.0, 5)
     ),
-    "convex, given": lambda person, crowds, W: convex(person, crowds[0], alpha=0.3),
-    "posterior": lambda person, crowds, W: posterior(person, crowds[0]),
-    "posterior, risk": lambda person, crowds, W: posterior(person, crowds[0], "risk"),
-    "posterior, given": lambda person, crowds, W: posterior(person, crowds[0], 3.0),
-    "posterior, person alone": lambda person, crowds, W: posterior(person, crowds[0], np.inf),
-    "mixture": lambda person, crowds, W: mixture(person, crowds),
-    "mixture, risk": lambda person, crowds, W: mixture(person, crowds, "risk"),
-    "per task": lambda person, crowds, W: per_task(person, W),
-    "per task, from a grid": lambda person, crowds, W: per_task(
-        person, W, alphas=np.linspace(0.0, 1.0, 5)
-    ),
-    "per task, given": lambda person, crowds, W: per_task(person, W, 0.3),
+    "convex, given": lambda person, crowds: convex(person, crowds[0], alpha=0.3),
+    "posterior": lambda person, crowds: posterior(person, crowds[0]),
+    "posterior, risk": lambda person, crowds: posterior(person, crowds[0], "risk"),
+    "posterior, given": lambda person, crowds: posterior(person, crowds[0], 3.0),
+    "posterior, person alone": lambda person, crowds: posterior(person, crowds[0], np.inf),
+    "mixture": lambda person, crowds: mixture(person, crowds),
+    "mixture, risk": lambda person, crowds: mixture(person, crowds, "risk"),
 }
 
 
@@ -253,10 +248,10 @@ def test_a_batch_of_people_is_its_members(
     W = make_directions(30, n_features)
     sideways = np.roll(make_directions(12, n_features, seed=1), 1, axis=1)
     crowds = [crowd_from(part, isotropic=isotropic) for part in (W, sideways)]
-    together = VERBS[verb](person_of(X, y), crowds, W)
+    together = VERBS[verb](person_of(X, y), crowds)
     assert together.omega.shape == (5, n_features)
     for place, rows in enumerate(X):
-        assert_member(together, place, VERBS[verb](person_of(rows, y), crowds, W))
+        assert_member(together, place, VERBS[verb](person_of(rows, y), crowds))
 
 
 @pytest.mark.parametrize("verb", [name for name in VERBS if name[:3] in ("con", "pos")])
@@ -270,9 +265,9 @@ def test_a_batch_of_people_may_have_a_crowd_each(
     # Directions of the second crowd cancel.
     drawn[1] = np.concatenate([drawn[1], -drawn[1]])
     crowds = [crowd_from(W, isotropic=isotropic) for W in drawn]
-    together = VERBS[verb](person_of(X, y), [Crowd.stack(crowds)], None)
+    together = VERBS[verb](person_of(X, y), [Crowd.stack(crowds)])
     for place, rows in enumerate(X):
-        alone = VERBS[verb](person_of(rows, y), [crowds[place]], None)
+        alone = VERBS[verb](person_of(rows, y), [crowds[place]])
         assert_member(together, place, alone)
 
 

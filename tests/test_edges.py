@@ -89,10 +89,10 @@ def test_a_prior_of_other_labels_between_calls(make_target, make_prior):
 def rule(request, make_many):
     """The rule of one pair of three classes, and the person's windows."""
     tasks = make_many(n_tasks=8)
-    prior = MulticlassPrior.from_tasks(tasks[1:], keep_directions=True)
+    prior = MulticlassPrior.from_tasks(tasks[1:])
     blend = PosteriorBlendClassifier(prior)
     if request.param == "one by one":
-        blend = ConvexBlendClassifier(prior, weights="per-task")
+        blend = ConvexBlendClassifier.paper(prior, random_state=0)
     X, y = np.asarray(tasks[0].X), np.asarray(tasks[0].y)
     return MulticlassBlend(blend).fit(X, y).rules_["class 0", "class 1"], X, y
 

@@ -433,12 +433,6 @@ def test_sources_by_domain_are_not_added_to_a_mixture(mixture, make_target):
         PosteriorBlendClassifier(mixture).fit(X, y, sample_domain=domain)
 
 
-def test_weights_per_task_need_directions(mixture, make_target):
-    X, y = make_target()
-    with pytest.raises(ValueError, match="holds sums only"):
-        ConvexBlendClassifier(mixture, weights="per-task").fit(X, y)
-
-
 def test_pooled_must_be_an_exact_task_prior(mixture):
     sums = mixture.counts, mixture.direction_sums, mixture.outer_sums
     with pytest.raises(TypeError, match="pooled must be a TaskPrior; got str"):

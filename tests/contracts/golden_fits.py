@@ -316,9 +316,7 @@ def _is_loose(estimator):
         return estimator.strength == "risk"
     if isinstance(estimator, ConvexBlendClassifier):
         chosen = estimator.alpha is None and estimator.alphas is None
-        return estimator.weights == "per-task" or (
-            chosen and estimator.prior is not None and estimator.method == "deterministic"
-        )
+        return chosen and estimator.prior is not None and estimator.method == "deterministic"
     return False
 
 
@@ -481,14 +479,6 @@ def _convex_fits():
     yield "paper fine", _paper(step=0.05, n_draws=40, sign="plus", psi="tangent"), {}
     yield "paper printed", _paper(psi="printed"), {"n": (20, 15)}
     yield "paper n=4", _paper(), {"n": (2, 2)}
-    own = {"weights": "per-task"}
-    yield "per-task", _convex("tasks kept", **own), {}
-    yield "per-task unit", _convex("unit kept", **own), {}
-    yield "per-task d=12", _convex("tasks d=12 kept", **own), {"d": 12}
-    yield "per-task alpha", _convex("tasks kept", alpha=0.4, **own), {}
-    yield "per-task grid", _convex("tasks kept", alphas=[0.0, 0.25, 0.5, 1.0], **own), {}
-    yield "per-task class_prior", _convex("tasks kept", class_prior=(0.3, 0.7), **own), {}
-    yield "per-task none", _convex("none", **own), {}
 
 
 def _posterior_fits():
@@ -575,7 +565,6 @@ def _fits():
     for family, make in (("convex", _convex), ("posterior", _posterior)):
         yield f"{family}: domains", partial(_domains, make("none"))
         yield f"{family}: domains and prior", partial(_domains, make("tasks scaled"))
-    yield "convex: domains per-task", partial(_domains, _convex("none", weights="per-task"))
     yield "fisher: weights of zero", partial(_weights_of_zero, FisherDiscriminant)
     yield "posterior: weights of zero", partial(_weights_of_zero, _posterior(strength=1.0))
 
@@ -604,8 +593,8 @@ def numbers_of_fit(fit):
             for key, value in numbers_of_fit(Fit(rule, fit.X)).items()
             if key in ("projection_", "coef_", "intercept_", "alpha_", "strength_", "midpoint_")
         }
-    names = ["projection_", "coef_", "intercept_", "alpha_", "midpoint_", "strength_", "penalty_"]
-    names += ["component_weights_", "source_weights_", "alphas_", "risks_"]
+    names = ["projection_", "coef_", "intercept_", "alpha_", "midpoint_", "strength_"]
+    names += ["component_weights_", "alphas_", "risks_"]
     names += ["target_projection_", "source_projection_", "half_gap_", "feature_scale_", "means_"]
     names += ["shrinkage_"]
     found = {name: getattr(estimator, name, None) for name in names}
@@ -633,7 +622,7 @@ def forecasts_of_fit(label, fit):
         found["intercept_"] = estimator.intercept_
     kind = label.partition(": ")[2]
     blend = isinstance(estimator, ConvexBlendClassifier | PosteriorBlendClassifier)
-    if blend and "only" not in kind and "sample" not in kind and estimator.weights == "average":
+    if blend and "only" not in kind and "sample" not in kind:
         prior = estimator.prior_
         if isinstance(prior, TaskPrior):
             with warnings.catch_warnings():
@@ -763,10 +752,10 @@ FUNCTIONS = {
 TWO_CLASS = (
     *("target", "average-source", "paper", "oracle", "random-alpha", "target-shrunk", "convex"),
     *("posterior", "posterior-unlabelled", "lda", "lda-pooled", "mixture", "convex-mixture"),
-    *("per-task", "pairwise", "one-vs-rest"),
+    *("pairwise", "one-vs-rest"),
 )
 #: Those that minimise over a continuous weight.
-MINIMISED = ("convex", "convex-mixture", "per-task")
+MINIMISED = ("convex", "convex-mixture")
 SEEDED = {"random_state": 0}
 STUDIES = {
     "two classes": lambda: CalibrationStudy(

@@ -71,10 +71,7 @@ def convex(rng, crowd, odd=True):
         made = {"step": step, "n_draws": n_draws, "sign": sign, "random_state": 0}
         return lambda: ConvexBlendClassifier.paper(crowd, **made)
     grids = ([0.0, 1.0], [0.5], np.linspace(0, 1, 11), [1.0, 0.0, 0.3], [], [np.nan], [2.0], "a")
-    single = getattr(getattr(crowd, "_any", crowd), "directions", None) is not None
-    single = bool(seldom(rng, 2 if single or crowd is None else 20))
     made = {
-        "weights": or_odd(rng, "per-task" if single else "average", one_in=40),
         "alpha": or_odd(rng, *[None] * 6, 0.0, 1.0, 0.3, one_in=15 if odd else 10**9),
         "alphas": pick(rng, grids) if odd and seldom(rng, 6) else None,
         "shrinkage": hostile.shrinkage(rng) if odd else "oas",
@@ -164,7 +161,7 @@ def judge(trial, rule, X):
     for name in ("alpha_", "member_", "shrinkage_"):
         if name in rule.__dict__:
             probability(trial, rule.__dict__[name], name)
-    for name in ("component_weights_", "source_weights_", "class_prior_"):
+    for name in ("component_weights_", "class_prior_"):
         shares = rule.__dict__.get(name)
         if shares is not None and len(shares):
             probability(trial, shares, name)

@@ -22,7 +22,6 @@ from crossfade.study._sources import Sources
 ESTIMATORS = {
     "mixture": lambda prior: PosteriorBlendClassifier(MixturePrior.from_prior(prior)),
     "convex-mixture": lambda prior: ConvexBlendClassifier(MixturePrior.from_prior(prior)),
-    "per-task": lambda prior: ConvexBlendClassifier(prior, weights="per-task"),
     "hierarchical": HierarchicalBlendClassifier,
     "hierarchical-unlabelled": HierarchicalBlendClassifier,
     "posterior-unlabelled": PosteriorBlendClassifier,

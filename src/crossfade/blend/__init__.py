@@ -1,4 +1,4 @@
-"""Person and crowd in, a rule out: five verbs, and the estimators that speak them.
+"""Person and crowd in, a rule out: four verbs, and the estimators that speak them.
 
 A person's direction omega (room `fisher`) is right on average and noisy; the crowd's mu (room
 `prior`) is nearly free of noise and wrong for this person. Blends lie between them:
@@ -8,7 +8,6 @@ convex       alpha omega + (1 - alpha) mu, with the alpha of least expected risk
 posterior    m + T (T + Sigma_omega)^-1 (omega - m): a matrix instead of alpha, since the crowd
              agrees on some directions and differs on others
 mixture      the same with crowds of several kinds, each weighted by the evidence of omega
-per_task     one weight for each source, for those who may share single directions
 hierarchical the posterior of the class means, from no label on, with a crowd that knows them
 ============ =======================================================================================
 
@@ -25,7 +24,6 @@ from crossfade.blend._labels import LabelForecast, forecast_labels
 from crossfade.blend._mixture import meet, mixture
 from crossfade.blend._model_file import load_model, save_model
 from crossfade.blend._multiclass import MulticlassBlend
-from crossfade.blend._per_task import per_task
 from crossfade.blend._posterior import PosteriorBlendClassifier, posterior
 from crossfade.blend._saved_rule import SavedRule
 from crossfade.blend._verb import Blend
@@ -45,7 +43,6 @@ __all__ = [
     "load_model",
     "meet",
     "mixture",
-    "per_task",
     "posterior",
     "save_model",
 ]

@@ -1,7 +1,7 @@
 """What the estimators of two classes share: from labelled windows and a prior to a rule.
 
 The moments of the labelled windows give the person's direction (room `fisher`), a verb blends it
-with the crowd's (`_convex`, `_posterior`, `_mixture`, `_per_task`), and the forecast frees the gap
+with the crowd's (`_convex`, `_posterior`, `_mixture`), and the forecast frees the gap
 along the blend of its optimism (room `risk`): from there on it is a linear rule.
 """
 
@@ -53,8 +53,6 @@ class BlendClassifier(TakesCrowd):
     """What the blends share."""
 
     prior: Prior | None
-    #: Only one of the blends has another kind to choose.
-    weights: str = "average"
     shrinkage: str | float | None
     on_missing_class: str
     classes: Any

@@ -18,7 +18,6 @@ from crossfade._typing import Array, RandomState
 from crossfade._validate import check_alphas, check_choice, check_number, grid_of
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._mixture import meet
-from crossfade.blend._per_task import per_task
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import CancellingSourcesWarning
 from crossfade.fisher._direction import NOISE_FORMS, Direction
@@ -26,8 +25,6 @@ from crossfade.prior._crowd import PSI_FORMS, Crowd, Prior, refuse_other
 from crossfade.risk._choose import least_risk
 from crossfade.risk._error_rate import METHODS
 from crossfade.risk._law import BlendLaw
-
-WEIGHTS = ("average", "per-task")
 
 
 def convex(
@@ -107,11 +104,6 @@ class ConvexBlendClassifier(BlendClassifier):
     ----------
     prior : TaskPrior, MixturePrior or None, default=None
         What the crowd knows; None is plain shrinkage-Fisher with ``alpha_ == 1.0``.
-    weights : {"average", "per-task"}, default="average"
-        How sources are averaged: all alike, as in the paper, or each with a weight of its own, by
-        how well it suits the target (equations 36 and 37). The second needs a prior with
-        ``keep_directions=True``; it has its own expected risk, so that `psi`, `noise` and `method`
-        stay at their defaults.
     alpha : float or None, default=None
         Weight of the target, 1 for the person alone and 0 for the crowd alone; None chooses the
         one of least expected risk.
@@ -135,8 +127,7 @@ class ConvexBlendClassifier(BlendClassifier):
         The target's labels in the order of the prior's classes, if they have other names.
     class_prior : pair of floats or None, default=None
         Probabilities of the two classes among new samples, in the order of `classes_`; None is
-        equal. Others move the threshold, the forecast and, but with ``weights="per-task"``, the
-        choice of alpha.
+        equal. Others move the threshold, the forecast and the choice of alpha.
     in_a_row : bool, default=True
         Whether the labelled samples of a class follow each other in time, as in a calibration;
         False for samples from all over a session.
@@ -149,10 +140,6 @@ class ConvexBlendClassifier(BlendClassifier):
         Weight of the target.
     alphas_, risks_ : ndarray of shape (n_alphas,)
         The curve that was minimised; one alpha and NaN where there was nothing to choose.
-    source_weights_ : ndarray of shape (n_tasks,)
-        With ``weights="per-task"``, weights of the sources among themselves; they sum to one.
-    penalty_ : float
-        With ``weights="per-task"``, penalty on unequal weights; infinity where all are alike.
     component_weights_ : ndarray of shape (n_components,) or None
         With a `MixturePrior`, how likely the target is to belong to each component.
     projection_, target_projection_, source_projection_ : ndarray of shape (n_features,)
@@ -203,7 +190,6 @@ class ConvexBlendClassifier(BlendClassifier):
         self,
         prior: Prior | None = None,
         *,
-        weights: str = "average",
         alpha: float | None = None,
         alphas: ArrayLike | None = None,
         shrinkage: str | float | None = "oas",
@@ -218,7 +204,6 @@ class ConvexBlendClassifier(BlendClassifier):
         random_state: RandomState = None,
     ) -> None:
         self.prior = prior
-        self.weights = weights
         self.alpha = alpha
         self.alphas = alphas
         self.shrinkage = shrinkage
@@ -289,38 +274,17 @@ class ConvexBlendClassifier(BlendClassifier):
         check_choice("psi", self.psi, PSI_FORMS)
         check_choice("noise", self.noise, NOISE_FORMS)
         check_choice("method", self.method, METHODS)
-        check_choice("weights", self.weights, WEIGHTS)
-        if self.weights == "per-task":
-            self._check_per_task(prior)
-
-    def _check_per_task(self, prior: Prior | None) -> None:
-        if (self.psi, self.noise, self.method) != ("tangent", "unit", "deterministic"):
-            raise ValueError(
-                "weights='per-task' has an expected risk of its own; got "
-                f"psi={self.psi!r}, noise={self.noise!r}, method={self.method!r}. Leave these "
-                "three at their defaults, or use weights='average'."
-            )
-        if prior is not None and getattr(prior, "directions", None) is None:
-            raise ValueError(
-                "weights='per-task' needs the direction of every single source, and this prior "
-                "holds sums only. Build it with keep_directions=True if you may share them, or "
-                "use weights='average'."
-            )
 
     def _noise_form(self) -> str:
         return self.noise
 
     def _played(self, prior: Prior | None) -> str | None:
-        usual = ("tangent", "unit", "deterministic", "average", "oas")
-        mine = (self.psi, self.noise, self.method, self.weights, self.shrinkage)
+        usual = ("tangent", "unit", "deterministic", "oas")
+        mine = (self.psi, self.noise, self.method, self.shrinkage)
         free = self.alpha is None and self.alphas is None
         return "convex" if free and mine == usual else None
 
     def _blend(self, person: Direction, prior: Prior) -> Blend:
-        if self.weights == "per-task":
-            alphas = None if self.alphas is None else check_alphas(self.alphas)
-            directions = np.asarray(getattr(prior, "directions", None))
-            return per_task(person, directions, self.alpha, alphas)
         crowd, weights = prior.crowd, None
         if len(prior.crowds) > 1:
             crowd, weights = meet(person, prior.crowds)
@@ -332,10 +296,10 @@ class ConvexBlendClassifier(BlendClassifier):
         return self._blend_with(person, crowd)._replace(weights=weights)
 
     def _batched(self, crowd: Crowd | None) -> bool:
-        forms = (self.weights, self.noise, self.method)
+        forms = (self.noise, self.method)
         # Directions that cancel are warned of, or refused, one by one.
         agree = crowd is None or not crowd.cancels.any()
-        return forms == ("average", "unit", "deterministic") and agree
+        return forms == ("unit", "deterministic") and agree
 
     def _blend_with(self, person: Direction, crowd: Crowd) -> Blend:
         return convex(
@@ -354,14 +318,8 @@ class ConvexBlendClassifier(BlendClassifier):
         choice = blend.choice
         self.alphas_ = np.array([self.alpha_]) if choice is None else choice.alphas
         self.risks_ = np.array([np.nan]) if choice is None else choice.risks
-        if self.weights != "per-task":
-            if blend.weights is not None:
-                self.component_weights_ = blend.weights
-            return
-        n_tasks = 0 if self.prior_ is None else self.prior_.n_tasks
-        equal = np.full(n_tasks, 1.0 / max(n_tasks, 1))
-        self.source_weights_ = equal if blend.weights is None else blend.weights
-        self.penalty_ = np.inf if blend.penalty is None else float(blend.penalty)
+        if blend.weights is not None:
+            self.component_weights_ = blend.weights
 
 
 def _warn_of_cancelling(prior: Prior, crowd: Crowd) -> None:

@@ -46,7 +46,6 @@ class TakesCrowd(LinearRule):
     #: Whether it has a rule for more than two classes.
     _many: ClassVar[bool] = False
     classes: Any
-    weights: str
     _both_classes: Callable[[NDArray[Any], Any], Any]
 
     # Routed in pipelines and searches without touching scikit-learn's global setting.
@@ -192,7 +191,6 @@ class TakesCrowd(LinearRule):
             called=called,
             classes=self.classes,
             feature_names=getattr(self, "feature_names_in_", None),
-            keep_directions=self.weights == "per-task",
             many=self._many,
         )
         if called == "subjects":
@@ -297,7 +295,6 @@ def add_people(
     called: str,
     classes: Any,
     feature_names: Any,
-    keep_directions: bool,
     many: bool,
 ) -> Any:
     """The prior together with the people whose samples these are; `names` says whose.
@@ -320,7 +317,7 @@ def add_people(
     if many and prior is None and len(classes_of(rows.y)) > 2:
         return MulticlassPrior.from_tasks(sources)
     scale: Any = "auto" if prior is None else prior.feature_scale
-    ours = TaskPrior.from_tasks(sources, feature_scale=scale, keep_directions=keep_directions)
+    ours = TaskPrior.from_tasks(sources, feature_scale=scale)
     ours = _in_order(ours, prior, classes)
     return ours if prior is None else prior + ours
 

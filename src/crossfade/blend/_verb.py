@@ -22,13 +22,11 @@ class Blend(NamedTuple):
     strength : ndarray of shape (...) or None
         How far the crowd's scatter was widened.
     weights : ndarray of shape (..., n) or None
-        Responsibilities of several crowds, or weights of single sources.
+        Responsibilities of several crowds.
     source : ndarray of shape (..., n_features) or None
         Mean of the crowd that this person met, where it depends on the person.
     choice : AlphaChoice or None
         The curve of the risk, where alpha was chosen by it.
-    penalty : ndarray of shape (...) or None
-        Penalty on unequal weights of sources.
     """
 
     omega: Array
@@ -38,4 +36,3 @@ class Blend(NamedTuple):
     weights: Array | None = None
     source: Array | None = None
     choice: AlphaChoice | None = None
-    penalty: Array | None = None

@@ -265,8 +265,8 @@ class TaskPrior(Archived):
         isotropic : bool, default=False
             Keep the sum of the directions only: for many features, and for those who share less.
         keep_directions : bool, default=False
-            Keep the single directions too, for ``ConvexBlendClassifier(weights="per-task")``. Who
-            has the prior or its file then has the direction of every single task.
+            Keep the single directions too. Who has the prior or its file then has the direction of
+            every single task.
         feature_scale : array-like of shape (n_features,) or None, default=None
             Units of the directions: features are divided by this. None is the caller's units.
         classes : pair of labels or None, default=None

@@ -22,7 +22,6 @@ from crossfade.blend import (
     hierarchical,
     meet,
     mixture,
-    per_task,
     posterior,
 )
 from crossfade.blend._advice import Goal, enough, gains_ahead
@@ -321,13 +320,6 @@ def run_convex_mixture(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     own = batch.describe_for(prior.pooled)
     crowd, _ = meet(own, prior.crowds)
     return _blended(batch, own, convex(own, crowd), ConvexBlendClassifier(prior))
-
-
-def run_per_task(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    prior = sources.prior
-    own = batch.describe_for(prior)
-    rule = ConvexBlendClassifier(prior, weights="per-task")
-    return _blended(batch, own, per_task(own, np.asarray(prior.directions)), rule)
 
 
 def run_private(sources: Sources, batch: Batch, rng: Rng) -> Predictions:

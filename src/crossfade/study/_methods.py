@@ -403,17 +403,6 @@ _RECORDS = (
         text="The convex blend with such a mixture.",
     ),
     Method(
-        name="per-task",
-        label="Per-task blend",
-        run=blends.run_per_task,
-        family="variant",
-        sees=_DIRECTIONS,
-        colour="#b3446c",
-        marker="3",
-        text="A convex blend of the own direction with every single source, each with a weight of "
-        "its own; sources have to share their directions for it.",
-    ),
-    Method(
         name="private",
         label="Private posterior",
         run=blends.run_private,
