@@ -72,8 +72,7 @@ def read_wesad(
     Parameters
     ----------
     folder : str or path-like
-        Where ``S2/S2.pkl`` and the others are, at any depth. The pickles are read without running
-        anything that they hold, and in the memory of one ECG.
+        Where ``S2/S2.pkl`` and the others are, at any depth. Nothing in the pickles is run.
     missing : {"drop", "error"}, default="drop"
         What to do with windows of which a feature cannot be computed.
     n_jobs : int, default=1
@@ -139,8 +138,8 @@ def _find_pickles(folder: Path) -> list[Path]:
 def _read_participant(path: Path, recipe: str) -> pd.DataFrame:
     import pandas as pd
 
-    read = load_arrays(path, {"ECG": ("signal", "chest", "ECG"), "label": ("label",)})
-    ecg, label = read["ECG"].ravel(), read["label"].ravel()
+    ecg, label = load_arrays(path, ("signal", "chest", "ECG"), ("label",))
+    ecg, label = ecg.ravel(), label.ravel()
     if ecg.size != label.size:
         raise ValueError(f"It has {ecg.size} samples of the ECG, but {label.size} labels.")
     ecg, label = ecg[::EVERY].astype(np.float64), label[::EVERY]
