@@ -363,7 +363,7 @@ def test_rivals_of_other_packages_in_a_study_of_three_classes(tangent):
 def test_a_method_whose_package_is_missing_says_what_to_install(name, make_tasks, monkeypatch):
     package, extra = METHODS[name].package
     monkeypatch.setattr(
-        "crossfade.signals._check.find_spec", lambda wanted: None if wanted == package else object()
+        "crossfade._validate.find_spec", lambda wanted: None if wanted == package else object()
     )
     message = f"Method '{name}' needs {package}. Install crossfade[{extra}]."
     with pytest.raises(ImportError, match=re.escape(message)):

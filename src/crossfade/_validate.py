@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -331,3 +332,9 @@ def refuse_nameless(called: str, names: Any) -> None:
             f"{n_missing} of {len(every)} values of {called} are missing. Say whose each row is, "
             "or leave these rows out."
         )
+
+
+def check_extra(package: str, extra: str, what: str) -> None:
+    """Refuse what needs a package that is not installed, and name the extra that brings it."""
+    if find_spec(package) is None:
+        raise ImportError(f"{what} needs {package}. Install crossfade[{extra}].")

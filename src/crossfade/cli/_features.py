@@ -14,7 +14,7 @@ from crossfade.cli._output import is_stdout, progress, say, write_out
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from crossfade.signals._collect import Collected, Label
+    from crossfade.signals import Collected, Label
 
 _FILES = click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
@@ -223,7 +223,7 @@ def eeg(
           --class T1=left --class T2=right --window 4 --features tangent
       crossfade features eeg rec/ -o tasks.csv --label-from csv --labels labels.csv
     """
-    from crossfade.signals._extract import EEGFeatures
+    from crossfade.signals import EEGFeatures
 
     extract = _checked(
         lambda: EEGFeatures(
@@ -279,7 +279,7 @@ def ecg(
       crossfade features ecg lab/ -o live.parquet --causal --label-from annotations \\
           --class rest --class stress
     """
-    from crossfade.signals._extract import ECGFeatures
+    from crossfade.signals import ECGFeatures
 
     extract = _checked(
         lambda: ECGFeatures(
@@ -297,8 +297,7 @@ def _collect(
     sfreq: float | None,
     jobs: int,
 ) -> None:
-    from crossfade.signals._collect import collect, find_recordings
-    from crossfade.signals._labels import TableLabels
+    from crossfade.signals import TableLabels, collect, find_recordings
 
     paths = _checked(lambda: find_recordings(files))
     label = _checked(lambda: _label(paths, **labelled))
@@ -327,7 +326,7 @@ def _label(
     labels: Path | None,
     classes: tuple[str, ...],
 ) -> Label:
-    from crossfade.signals._labels import AnnotationLabels, FilenameLabels, TableLabels, matched
+    from crossfade.signals import AnnotationLabels, FilenameLabels, TableLabels, matched
 
     pairs = [text.partition("=") for text in classes]
     counted = {found: name or found for found, _, name in pairs} or None

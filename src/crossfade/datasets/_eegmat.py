@@ -7,10 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from crossfade.signals._collect import Collected, collect
-from crossfade.signals._extract import KINDS, EEGFeatures
-from crossfade.signals._labels import FilenameLabels
-from crossfade.signals.eeg import BANDS
+from crossfade.signals import BANDS, KINDS, Collected, EEGFeatures, FilenameLabels, collect
 from crossfade.tasks import Recipe, TaskSet, read_tasks, with_names
 
 #: Files ``_1`` are rest, files ``_2`` mental arithmetic.

@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 from crossfade._typing import RandomState
 from crossfade._validate import as_generator, check_integer
 from crossfade.datasets._recipes import check_recipe
-from crossfade.signals._collect import Collected, process_files
-from crossfade.signals._mat import load_mat
-from crossfade.signals.eeg import BANDS, BandPower
-from crossfade.signals.windows import cut_windows
+from crossfade.signals import BANDS, BandPower, Collected, cut_windows, load_mat, process_files
 from crossfade.tasks import Task, TaskSet, with_names
 
 Array = NDArray[np.float64]

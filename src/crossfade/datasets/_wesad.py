@@ -13,11 +13,16 @@ from numpy.typing import NDArray
 
 from crossfade.datasets._recipes import check_recipe
 from crossfade.datasets._safe_pickle import load_arrays
-from crossfade.signals._collect import Collected, process_files
-from crossfade.signals._hamilton import find_beats
-from crossfade.signals._variability import FEWEST_FOR_SPECTRUM, HIGH, LOW
-from crossfade.signals.ecg import heart_features
-from crossfade.signals.windows import cut_windows
+from crossfade.signals import (
+    FEWEST_FOR_SPECTRUM,
+    HIGH,
+    LOW,
+    Collected,
+    cut_windows,
+    find_beats,
+    heart_features,
+    process_files,
+)
 from crossfade.tasks import with_names
 
 if TYPE_CHECKING:

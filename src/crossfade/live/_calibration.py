@@ -33,7 +33,7 @@ from crossfade.prior import MixturePrior, MulticlassPrior, TaskPrior
 from crossfade.tasks import Recipe, Task
 
 if TYPE_CHECKING:
-    from crossfade.signals._online import RawWindows
+    from crossfade.signals import RawWindows
 
 #: Probability of the interval of a state.
 _LEVEL = 0.9
@@ -419,7 +419,7 @@ class LiveCalibration:
                     " Pass a recipe, or a list of features."
                 )
             # Signals load when they are used.
-            from crossfade.signals._online import RawWindows
+            from crossfade.signals import RawWindows
 
             stream, found = (stream or RawWindows(self.recipe)).then(found, start)
         if found.shape != (self.prior.n_features,):

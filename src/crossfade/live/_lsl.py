@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crossfade.live._streams import WAIT, Array, Back, Chunk, Event, Lost, Marker, Note
-from crossfade.signals.recordings import plain_name
+from crossfade.signals import plain_name
 
 #: Seconds by which time stamps may be off without being called a gap, or a jump of the clock.
 _JITTER = 0.1

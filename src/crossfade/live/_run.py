@@ -21,8 +21,7 @@ from crossfade.live._session import Session
 from crossfade.live._streams import Rehearsal, Replay, Stream, Windows
 from crossfade.prior import MixturePrior, MulticlassPrior, TaskPrior
 from crossfade.prior._replay import FEW_PEOPLE
-from crossfade.signals._online import OnlineFeatures
-from crossfade.signals.recordings import open_recording
+from crossfade.signals import OnlineFeatures, open_recording
 from crossfade.tasks import Recipe, Task
 
 Array = NDArray[np.float64]

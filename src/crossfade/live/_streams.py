@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._files import json_of
-from crossfade.signals.recordings import Annotation
+from crossfade.signals import Annotation
 
 Array = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ theirs, labelled or not (``cs_mode="train_and_target_labeled_20p"``). Blends ask
 Pipeline, however, transforms X alone unless it is told otherwise, as :func:`make_pipeline` does.
 """
 
-from crossfade.signals._check import check_extra
+from crossfade._validate import check_extra
 
 check_extra("moabb", "moabb", "crossfade.moabb")
 

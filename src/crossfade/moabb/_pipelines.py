@@ -12,7 +12,7 @@ from crossfade.blend import (
     HierarchicalBlendClassifier,
     PosteriorBlendClassifier,
 )
-from crossfade.signals.eeg import BandPower
+from crossfade.signals import BandPower
 
 
 def make_pipeline(*steps: Any) -> Pipeline:

@@ -1,9 +1,8 @@
-"""Arguments of this room, checked where they come in: sampling rates, bands, windows, packages."""
+"""Arguments of this room, checked where they come in: sampling rates, bands, windows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 
 import numpy as np
 
@@ -36,9 +35,3 @@ def check_bands(bands: Bands, sfreq: float) -> Bands:
                 f"above {sfreq / 2.0:g} Hz."
             )
     return bands
-
-
-def check_extra(package: str, extra: str, what: str) -> None:
-    """Refuse what needs a package that is not installed, and name the extra that brings it."""
-    if find_spec(package) is None:
-        raise ImportError(f"{what} needs {package}. Install crossfade[{extra}].")

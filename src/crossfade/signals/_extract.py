@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade._validate import check_choice
+from crossfade._validate import check_choice, check_extra
 from crossfade.signals._causal import N_REFERENCE, CausalCleaner, RunningTangent
-from crossfade.signals._check import Bands, check_bands, check_extra
+from crossfade.signals._check import Bands, check_bands
 from crossfade.signals._hamilton import BAND, MIN_SFREQ, check_ecg_rate, find_beats
 from crossfade.signals._labels import Segment
 from crossfade.signals._variability import check_features, features_of_windows

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from crossfade._validate import check_finite
-from crossfade.signals._check import Bands, check_bands, check_extra, check_rate
+from crossfade._validate import check_extra, check_finite
+from crossfade.signals._check import Bands, check_bands, check_rate
 
 __all__ = [
     "BANDS",

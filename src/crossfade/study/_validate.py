@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade._validate import check_integer
+from crossfade._validate import check_extra, check_integer
 from crossfade.fisher._moments import ClassMoments
-from crossfade.signals._check import check_extra
 from crossfade.study._budgets import Budget, check_budget, leaves_test_windows, shows_all_classes
 from crossfade.study._methods import METHODS, Method, by_role, own_method
 from crossfade.study._sources import Participant
