@@ -11,6 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Progress, Row, at_most, medians
+from benchmarks.rivals import Coral
 from crossfade import load_mental_math
 from crossfade.study import CalibrationStudy
 from crossfade.study._methods import METHODS
@@ -32,15 +33,14 @@ def run(progress: Progress) -> Iterator[Row]:
 
 def _methods(progress: Progress) -> Iterator[Row]:
     tasks = load_mental_math()
-    names = [name for name, one in METHODS.items() if one.features in (None, tasks.recipe.kind)]
-    for place, name in enumerate(names):
-        study = CalibrationStudy(
-            tasks, methods=[name], n_splits=_N_SPLITS.get(name, 100), random_state=0
-        )
+    methods = {name: name for name in METHODS} | {"coral": ("coral", Coral())}
+    for place, (name, method) in enumerate(methods.items()):
+        n_splits = _N_SPLITS.get(name, 100)
+        study = CalibrationStudy(tasks, methods=[method], n_splits=n_splits, random_state=0)
         start = perf_counter()
         n_rows = len(study.run().rows)
         yield _cost(f"Mental Math, one split: {name}", perf_counter() - start, n_rows)
-        progress((place + 1) / len(names))
+        progress((place + 1) / len(methods))
 
 
 def _many_sources(progress: Progress) -> Iterator[Row]:

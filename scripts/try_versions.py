@@ -22,7 +22,7 @@ HOME = ROOT / ".versions"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 #: What a study with its report needs: other extras follow their own pace.
 EXTRAS = ("plots", "tables")
-#: What is installed with the lowest versions; skada and MOABB need newer ones.
+#: What is installed with the lowest versions; MOABB needs newer ones.
 BESIDE_LOWEST, TOO_NEW = "bench", "src/crossfade/moabb"
 
 

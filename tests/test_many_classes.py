@@ -327,7 +327,7 @@ def test_a_method_for_two_classes_is_refused(make_many, method):
     message = (
         f"Method '{method}' is for two classes, and the tasks have 3. Keep the windows of two, or "
         "take 'hierarchical', 'live', 'pairwise', 'one-vs-rest', 'lda', 'lda-pooled', "
-        "'lda-calibrated', 'mdwm', 'tlcenter', 'coral'; an estim"
+        "'lda-calibrated'; an estim"
     )
     with pytest.raises(ValueError, match=message):
         study_of(make_many(3), ["lda", method])

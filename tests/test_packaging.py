@@ -109,7 +109,7 @@ def test_pages_name_extras_that_exist():
         lists += re.findall(r"\bextras?(?:\]\(install\.md#extras\))? `([a-z]+)`", text)
         lists += re.findall(r"\bextras\S* `[a-z]+` and `([a-z]+)`", text)
         named |= {name for one in lists for name in one.split(",")}
-    assert {"plots", "skada", "tables", "dask"} <= named
+    assert {"plots", "tables", "dask"} <= named
     assert named <= set(PROJECT["optional-dependencies"])
 
 

@@ -1,30 +1,20 @@
-"""Rivals of a study: those of scikit-learn, of pyRiemann and of skada, against the packages."""
+"""Rivals of a study: those of scikit-learn, and other packages' estimators as methods."""
 
 import importlib
-import re
-import subprocess
-import sys
-import tomllib
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from click.testing import CliRunner
-from scipy.linalg import inv, sqrtm
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.covariance import LedoitWolf
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from crossfade import Task, TaskPrior, TaskSet, load_mental_math
-from crossfade.cli import main
+from benchmarks.rivals import Coral, Mdwm, TlCenter
+from crossfade import Task, TaskPrior, TaskSet
 from crossfade.study import CalibrationStudy
 from crossfade.study._batch import Batch
 from crossfade.study._methods import METHODS
@@ -35,7 +25,6 @@ from crossfade.study.statistics import by_task, summarise
 from crossfade.tasks import Recipe
 
 RNG = np.random.default_rng(0)
-OF_OTHERS = [name for name, one in METHODS.items() if one.package is not None]
 
 
 def world(tasks, n_each, n_splits=4):
@@ -179,19 +168,7 @@ def test_pooled_lda_stands_at_the_crowds_middle_while_a_class_has_no_label(make_
         np.testing.assert_array_equal(found.predicted[place], rule.predict(centred))
 
 
-def test_who_asks_for_pooled_is_told_what_to_take(make_tasks):
-    with pytest.raises(
-        ValueError, match=r"no method 'pooled' any more\. .*'lda-pooled', which cent"
-    ):
-        CalibrationStudy(make_tasks(3), methods=["pooled"], budgets=[2])
-    # The name is free for an estimator of one's own.
-    rows = CalibrationStudy(
-        make_tasks(3), methods={"pooled": Together()}, budgets=[2], n_splits=1, random_state=0
-    )
-    assert set(rows.run().rows["method"]) == {"pooled"}
-
-
-# -- pyRiemann's ----------------------------------------------------------------------------------
+# -- other packages' ------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -210,172 +187,21 @@ def tangent():
             power[np.arange(len(label)), label, 0] = 1.6
             windows = mixing @ (power * rng.standard_normal((len(label), 3, 60)))
             vectors = eeg.tangent_vectors(eeg.window_covariances(windows))
-            names = np.array([f"c/{place}" for place in range(n_classes)])
-            tasks.append(Task(vectors, names[label], f"site/p{person}", recipe=recipe))
+            tasks.append(Task(vectors, label, f"site/p{person}", recipe=recipe))
         return TaskSet(tasks)
 
     needs("pyriemann")
     return make
 
 
-def encoded(tasks, batch, place):
-    """Matrices of the sources, then the target's labelled ones; labels as pyRiemann has them."""
-    transfer = needs("pyriemann.transfer")
-    X, label, domain = [], [], []
-    for number, task in enumerate(tasks[1:], start=1):
-        X.append(as_matrices(task.X))
-        label.append(np.searchsorted(batch.classes, task.y))
-        domain.append(np.full(len(task.y), f"person {number}"))
-    X.append(as_matrices(batch.X[batch.splits.labelled[place]]))
-    label.append(batch.splits.label)
-    domain.append(np.full(batch.splits.label.size, "target"))
-    X = np.concatenate(X)
-    return X, transfer.encode_domains(X, np.concatenate(label), np.concatenate(domain))[1]
-
-
-def as_matrices(vectors):
-    return needs("pyriemann.utils.tangentspace").untangent_space(np.asarray(vectors), np.eye(3))
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_mdwm_is_that_of_pyriemann(tangent, n_classes):
-    tasks = tangent(n_classes)
-    batch, sources = world(tasks, 2)
-    found = METHODS["mdwm"].run(sources, batch, RNG)
-    for place, test in enumerate(batch.splits.test):
-        X, y = encoded(tasks, batch, place)
-        rule = needs("pyriemann.transfer").MDWM(0.5, "target").fit(X, y)
-        new = as_matrices(batch.X[test])
-        np.testing.assert_array_equal(found.predicted[place].astype(str), rule.predict(new))
-        distances = rule.transform(new) ** 2
-        # pyRiemann stops when a mean moves by less than 1e-8.
-        wanted = distances[:, :1] - distances[:, 1:]
-        if n_classes == 2:
-            np.testing.assert_allclose(found.scores[place], wanted, atol=1e-5)
-        columns = slice(1, None) if n_classes == 2 else slice(None)
-        chances = np.exp(-distances) / np.exp(-distances).sum(1, keepdims=True)
-        np.testing.assert_allclose(found.probability[place], chances[:, columns], atol=1e-5)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_tlcenter_is_that_of_pyriemann(tangent, n_classes):
-    tasks = tangent(n_classes)
-    batch, sources = world(tasks, 2)
-    found = METHODS["tlcenter"].run(sources, batch, RNG)
-    transfer = needs("pyriemann.transfer")
-    space = needs("pyriemann.tangentspace").TangentSpace(metric="riemann")
-    equal = [1 / n_classes] * n_classes
-    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=equal)
-    for place, test in enumerate(batch.splits.test):
-        pipeline = make_pipeline(
-            transfer.TLCenter("target"), transfer.TLClassifier("target", make_pipeline(space, lda))
-        )
-        pipeline.fit(*encoded(tasks, batch, place))
-        new = as_matrices(batch.X[test])
-        np.testing.assert_array_equal(found.predicted[place].astype(str), pipeline.predict(new))
-        columns = slice(1, None) if n_classes == 2 else slice(None)
-        np.testing.assert_allclose(
-            found.probability[place], pipeline.predict_proba(new)[:, columns], atol=1e-4
-        )
-
-
-@pytest.mark.parametrize("name", ["mdwm", "tlcenter"])
-def test_methods_for_tangent_vectors_refuse_other_features(name, make_tasks, tangent):
-    needs("pyriemann")
-    with pytest.raises(ValueError, match=f"Method '{name}' is for the features tangent, and those"):
-        CalibrationStudy(load_mental_math(), methods=[name])
-    message = "the tasks do not say how theirs were made. A table in Parquet does, one in csv cann"
-    with pytest.raises(ValueError, match=message):
-        CalibrationStudy(make_tasks(3, n_features=3), methods=[name])
-    rows = CalibrationStudy(tangent(), methods=[name], budgets=[2], n_splits=3, random_state=0)
-    assert rows.run().rows["balanced_accuracy"].mean() > 0.75
-
-
-# -- skada's --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n_each", [(4, 2), (0, 0)])
-def test_coral_is_that_of_skada(make_tasks, n_each):
-    needs("skada")
+@pytest.mark.parametrize("rival", [Mdwm(), TlCenter(), Coral()])
+def test_estimators_of_other_packages_are_methods_of_a_study(tangent, rival):
+    needs("skada" if isinstance(rival, Coral) else "pyriemann")
     before = sklearn.get_config()
-    tasks = make_tasks(5)
-    batch, sources = world(tasks, n_each, n_splits=2)
-    found = METHODS["coral"].run(sources, batch, RNG)
-    assert sklearn.get_config() == before
-    # Step by step, with nothing of skada: each person standardised, the sources recoloured.
-    theirs = np.concatenate([StandardScaler().fit_transform(task.X) for task in tasks[1:]])
-    for place, (labelled, test) in enumerate(
-        zip(batch.splits.labelled, batch.splits.test, strict=True)
-    ):
-        seen = StandardScaler().fit_transform(batch.X[np.r_[labelled, test]])
-        whiten = inv(sqrtm(LedoitWolf().fit(theirs).covariance_))
-        colour = sqrtm(LedoitWolf().fit(seen).covariance_)
-        sources_now = (theirs - theirs.mean(0)) @ whiten @ colour
-        X = np.concatenate([sources_now, (seen - seen.mean(0))[: len(labelled)]])
-        y = np.concatenate([*(task.y for task in tasks[1:]), batch.splits.label])
-        rule = LogisticRegression(max_iter=1000, class_weight="balanced").fit(X, y)
-        new = (seen - seen.mean(0))[len(labelled) :]
-        np.testing.assert_array_equal(found.predicted[place], rule.predict(new))
-        np.testing.assert_allclose(
-            found.probability[place], rule.predict_proba(new)[:, 1:], atol=1e-3
-        )
-
-
-def test_a_study_with_coral_leaves_the_settings_of_scikit_learn_alone():
-    needs("skada")
-    code = """
-import sklearn
-import crossfade as cf
-before = sklearn.get_config()
-study = cf.CalibrationStudy(cf.load_mental_math()[:3], methods=["coral"], budgets=[2], n_splits=1)
-assert study.run().rows["accuracy"].notna().all()
-import sys
-assert "skada" in sys.modules
-assert sklearn.get_config() == before
-assert not before["enable_metadata_routing"]
-"""
-    # In a process of its own, where nobody has imported skada before.
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-# -- all of them in a study -----------------------------------------------------------------------
-
-
-def test_rivals_of_other_packages_in_a_study_of_three_classes(tangent):
-    needs("skada")
     study = CalibrationStudy(
-        tangent(3), methods=OF_OTHERS, budgets=[0, 2], n_splits=2, random_state=0
+        tangent(3), methods={"rival": rival}, budgets=[2], n_splits=2, random_state=0
     )
     rows = study.run().rows
-    others = study.run(n_jobs=2).rows
-    pd.testing.assert_frame_equal(rows.drop(columns="seconds"), others.drop(columns="seconds"))
-    assert rows.groupby("method")["budget"].unique().map(list).to_dict() == {
-        "coral": [0.0, 2.0],
-        "mdwm": [2.0],
-        "tlcenter": [2.0],
-    }
+    assert sklearn.get_config() == before
     assert rows[["balanced_accuracy", "roc_auc", "brier", "log_loss"]].notna().all(axis=None)
-    assert (rows.groupby("method")["balanced_accuracy"].mean() > 0.5).all()
-
-
-@pytest.mark.parametrize("name", OF_OTHERS)
-def test_a_method_whose_package_is_missing_says_what_to_install(name, make_tasks, monkeypatch):
-    package, extra = METHODS[name].package
-    monkeypatch.setattr(
-        "crossfade._validate.find_spec", lambda wanted: None if wanted == package else object()
-    )
-    message = f"Method '{name}' needs {package}. Install crossfade[{extra}]."
-    with pytest.raises(ImportError, match=re.escape(message)):
-        CalibrationStudy(make_tasks(3), methods=[name])
-    table = "src/crossfade/datasets/data/mental_math.csv"
-    result = CliRunner().invoke(main, ["study", table, "--methods", name])
-    assert result.exit_code != 0
-    assert message in " ".join((result.output + str(result.exception)).split())
-
-
-def test_extras_of_methods_exist():
-    text = (Path(__file__).parents[1] / "pyproject.toml").read_text()
-    extras = tomllib.loads(text)["project"]["optional-dependencies"]
-    for package, extra in {METHODS[name].package for name in OF_OTHERS}:
-        assert any(one.startswith(package) for one in extras[extra])
+    assert rows["balanced_accuracy"].mean() > 0.5

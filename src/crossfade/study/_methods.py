@@ -17,9 +17,7 @@ import numpy as np
 
 from crossfade.study import _blend_methods as blends
 from crossfade.study import _paper_methods as paper
-from crossfade.study import _riemann as riemann
 from crossfade.study import _rivals as rivals
-from crossfade.study import _skada as skada
 from crossfade.study._batch import Batch, Predictions
 from crossfade.study._estimators import FitEach, asks_for
 from crossfade.study._sources import Sources
@@ -54,8 +52,7 @@ class Method:
     compared with the first of the role "rival", by `rank`; a "bound" is not for comparison. `many`
     says whether it can tell more than two classes apart, `zero` whether it can predict before each
     class has a labelled window, and `fewest` the windows of each that it needs otherwise; with
-    fewer it has no rows. `features` is the kind of features that it is for, None for any, and
-    `package` what has to be installed, with the extra that brings it.
+    fewer it has no rows.
     """
 
     name: str
@@ -71,8 +68,6 @@ class Method:
     many: bool = False
     zero: bool = False
     fewest: int = 1
-    features: str | None = None
-    package: tuple[str, str] | None = None
 
     @property
     def spoken(self) -> str:
@@ -328,58 +323,6 @@ _RECORDS = (
         rank=7,
         many=True,
         fewest=4,
-    ),
-    Method(
-        name="mdwm",
-        label="pyRiemann's MDWM",
-        run=riemann.run_mdwm,
-        family="variant",
-        sees=Sees.LABELLED | Sees.WINDOWS,
-        colour="#6a51a3",
-        marker="<",
-        text="Minimum distance to weighted mean (pyRiemann), for tangent vectors: a window is of "
-        "the class whose mean covariance is the nearest; the means lie halfway between those of "
-        "the sources' windows and those of the labelled ones.",
-        role="rival",
-        rank=8,
-        many=True,
-        features="tangent",
-        package=("pyriemann", "riemann"),
-    ),
-    Method(
-        name="tlcenter",
-        label="pyRiemann's TLCenter",
-        run=riemann.run_tlcenter,
-        family="variant",
-        sees=Sees.LABELLED | Sees.WINDOWS,
-        colour="#00a6d6",
-        marker=">",
-        text="Re-centring (TLCenter of pyRiemann), for tangent vectors: the covariances of each "
-        "person are moved to have the identity as their mean, those of the target by the labelled "
-        "windows; then scikit-learn's linear discriminant analysis of all of them in the tangent "
-        "space.",
-        role="rival",
-        rank=8,
-        many=True,
-        features="tangent",
-        package=("pyriemann", "riemann"),
-    ),
-    Method(
-        name="coral",
-        label="skada's CORAL",
-        run=skada.run_coral,
-        family="variant",
-        sees=Sees.LABELLED | Sees.UNLABELLED | Sees.WINDOWS,
-        colour="#ff6f61",
-        marker="s",
-        text="Correlation alignment (skada): each person standardised, the sources given the "
-        "covariance of the target's windows, the unlabelled ones among them, and logistic "
-        "regression of the sources' and the labelled windows.",
-        role="rival",
-        rank=8,
-        many=True,
-        zero=True,
-        package=("skada", "skada"),
     ),
     Method(
         name="mixture",

@@ -1,8 +1,7 @@
 """Rivals: what one would take otherwise.
 
 scikit-learn's discriminant of the person's windows, of everybody's, and with calibrated
-probabilities; logistic regression that is fine-tuned from the crowd's. Those of other packages are
-in `_riemann` and `_skada`.
+probabilities; logistic regression that is fine-tuned from the crowd's.
 """
 
 from __future__ import annotations

@@ -55,12 +55,10 @@ class CalibrationStudy:
         Others: "lda" (scikit-learn's, with automatic shrinkage), "lda-calibrated" (the same with a
         temperature for its probabilities), "lda-pooled" (the same, of the sources' windows, each
         person centred), "logistic-tuned" (logistic regression of the sources, then of the labelled
-        windows), "coral" (skada's, which looks at the test windows without their labels), "mdwm"
-        and "tlcenter" (pyRiemann's, for tangent vectors), and "oracle-honest" (alpha chosen on
-        every second test window, evaluated on the others). For more than two classes there are
-        "hierarchical", "live", those with "lda" in their name, those of skada and pyRiemann, and
-        "pairwise" and "one-vs-rest", the posterior blend of all pairs of classes or of each against
-        the rest.
+        windows), and "oracle-honest" (alpha chosen on every second test window, evaluated on the
+        others). For more than two classes there are "hierarchical", "live", those with "lda" in
+        their name, and "pairwise" and "one-vs-rest", the posterior blend of all pairs of classes or
+        of each against the rest.
         An estimator of scikit-learn, given with a name of your own, is fitted to the labelled
         windows, and to those of the sources if it asks for them by `groups`, `sample_domain` or
         `X_target_labeled`.
@@ -149,7 +147,7 @@ class CalibrationStudy:
         n_splits = check_integer("n_splits", n_splits, 1, MOST_SPLITS)
         kind = check_choice("splits", splits, (*KINDS, NEXT_SESSION))
         self._plan = Plan(
-            methods=check_methods(methods, len(self._classes), tasks.recipe),
+            methods=check_methods(methods, len(self._classes)),
             budgets=check_budgets(budgets, len(self._classes)),
             n_splits=1 if kind == "chronological" else n_splits,
             kind=kind,

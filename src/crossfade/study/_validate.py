@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade._validate import check_extra, check_integer
+from crossfade._validate import check_integer
 from crossfade.fisher._moments import ClassMoments
 from crossfade.study._budgets import Budget, check_budget, leaves_test_windows, shows_all_classes
 from crossfade.study._methods import METHODS, Method, by_role, own_method
 from crossfade.study._sources import Participant
 from crossfade.study._splits import NEXT_SESSION
-from crossfade.tasks import Recipe, Task, TaskSet
+from crossfade.tasks import Task, TaskSet
 
 
 def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]:
@@ -93,17 +93,8 @@ def _differ(one: Participant) -> bool:
     return all(bool(moments.gap(*pair).any()) for pair in combinations(present, 2))
 
 
-#: Methods that there were, and what to take instead.
-_GONE = {
-    "pooled": "It put the windows of all people together as if they were one person's. Take "
-    "'lda-pooled', which centres each person."
-}
-
-
-def check_methods(
-    methods: object, n_classes: int = 2, recipe: Recipe | None = None
-) -> dict[str, Method]:
-    """Methods by name, in the order given; they must suit the tasks and find their packages."""
+def check_methods(methods: object, n_classes: int = 2) -> dict[str, Method]:
+    """Methods by name, in the order given; they must suit the number of classes."""
     known = [one for role in ("new", "rival") for one in by_role(role) if one.many]
     names = list(METHODS) if n_classes == 2 else [one.name for one in known]
     words = ", ".join(repr(name) for name in names)
@@ -117,8 +108,6 @@ def check_methods(
     found: dict[str, Method] = {}
     for method in methods:
         if isinstance(method, str):
-            if method in _GONE:
-                raise ValueError(f"There is no method {method!r} any more. {_GONE[method]}")
             if method not in names:
                 what = f"There is no method {method!r}. There are"
                 if method in METHODS:
@@ -131,7 +120,6 @@ def check_methods(
                     "pair."
                 )
             made = METHODS[method]
-            _check_needs(made, recipe)
         elif isinstance(method, Method):
             made = method
         else:
@@ -140,22 +128,6 @@ def check_methods(
             raise ValueError(f"Method {made.name!r} is given twice. Name each once.")
         found[made.name] = made
     return found
-
-
-def _check_needs(method: Method, recipe: Recipe | None) -> None:
-    """Refuse a method whose package is missing, or that is for other features."""
-    if method.package is not None:
-        check_extra(*method.package, f"Method {method.name!r}")
-    if method.features is None or (recipe is not None and recipe.kind == method.features):
-        return
-    found = "the tasks do not say how theirs were made. A table in Parquet does, one in csv cannot"
-    if recipe is not None:
-        found = f"those of the tasks are {recipe.kind}"
-    raise ValueError(
-        f"Method {method.name!r} is for the features {method.features}, and {found}. Make them "
-        f"with crossfade features ... --features {method.features} -o tasks.parquet, or leave the "
-        "method out."
-    )
 
 
 def _check_pair(method: object) -> Method:
