@@ -195,12 +195,7 @@ def test_strength_grows_only_for_a_target_that_is_far_from_the_crowd(make_prior)
 
 VERBS = {
     "convex": lambda person, crowds: convex(person, crowds[0]),
-    "convex, unequal classes": lambda person, crowds: convex(
-        person, crowds[0], class_prior=0.2, psi="authors"
-    ),
-    "convex, from a grid": lambda person, crowds: convex(
-        person, crowds[0], alphas=np.linspace(0.0, 1.0, 5)
-    ),
+    "convex, unequal classes": lambda person, crowds: convex(person, crowds[0], class_prior=0.2),
     "convex, given": lambda person, crowds: convex(person, crowds[0], alpha=0.3),
     "posterior": lambda person, crowds: posterior(person, crowds[0]),
     "posterior, risk": lambda person, crowds: posterior(person, crowds[0], "risk"),
@@ -274,13 +269,11 @@ def test_a_batch_of_people_may_have_a_crowd_each(
 # -- the choice of alpha --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("psi", ["tangent", "authors", "printed"])
-@pytest.mark.parametrize("alphas", [None, np.linspace(0.0, 1.0, 11)])
 @pytest.mark.parametrize("n_features", [4, 25])
-def test_convex_chooses_what_choose_alpha_does(make_target, make_prior, psi, alphas, n_features):
+def test_convex_chooses_what_choose_alpha_does(make_target, make_prior, n_features):
     X, y = make_target(n_features, gap=0.5)
     prior = make_prior(n_features=n_features)
-    clf = ConvexBlendClassifier(prior, alphas=alphas, psi=psi).fit(X, y)
+    clf = ConvexBlendClassifier(prior).fit(X, y)
     plain = FisherDiscriminant(feature_scale=prior.feature_scale).fit(X, y)
     choice = choose_alpha(
         prior,
@@ -288,8 +281,6 @@ def test_convex_chooses_what_choose_alpha_does(make_target, make_prior, psi, alp
         covariance=plain.covariance_,
         n_samples=(8, 8),
         shrinkage=plain.shrinkage_,
-        psi=psi,
-        alphas=alphas,
     )
     assert clf.alpha_ == pytest.approx(choice.alpha, abs=1e-4)
     np.testing.assert_allclose(clf.risks_, choice.risks, atol=1e-6)
@@ -298,22 +289,20 @@ def test_convex_chooses_what_choose_alpha_does(make_target, make_prior, psi, alp
 
 
 def test_papers_algorithm_has_its_parameters():
-    clf = ConvexBlendClassifier.paper(step=0.25, n_draws=7, sign="plus", psi="printed")
-    np.testing.assert_allclose(clf.alphas, [0.0, 0.25, 0.5, 0.75, 1.0])
-    assert (clf.n_draws, clf.noise, clf.psi) == (7, "plus", "printed")
-    assert (clf.shrinkage, clf.method) == (None, "monte_carlo")
+    clf = ConvexBlendClassifier.paper(recipe="printed", n_draws=7, random_state=1)
+    assert (clf.recipe, clf.n_draws, clf.random_state, clf.shrinkage) == ("printed", 7, 1, None)
     default = ConvexBlendClassifier.paper()
-    np.testing.assert_allclose(default.alphas, np.arange(11) / 10)
-    assert (default.n_draws, default.noise, default.psi) == (100, "minus", "authors")
+    assert (default.recipe, default.n_draws) == ("authors", 100)
 
 
-@pytest.mark.parametrize("sign", ["minus", "plus"])
-def test_papers_algorithm_is_a_plain_loop(make_target, make_prior, sign):
+@pytest.mark.parametrize("recipe", ["authors", "printed"])
+def test_papers_algorithm_is_a_plain_loop(make_target, make_prior, recipe):
     # Steps of point 14 of the reference: scale to a half gap of one, pseudo-inverse, unit
     # direction with the covariance left as it is, and averages over draws at each alpha.
     X, y = make_target(3, (10, 10))
     prior = make_prior(20, 3)
-    clf = ConvexBlendClassifier.paper(prior, sign=sign, n_draws=20_000, random_state=0).fit(X, y)
+    clf = ConvexBlendClassifier.paper(prior, recipe=recipe, n_draws=20_000, random_state=0)
+    clf.fit(X, y)
     means = np.array([X[y == k].mean(0) for k in (0, 1)])
     size = np.linalg.norm(means[1] - means[0]) / 2
     nu = (means[1] - means[0]) / 2 / size
@@ -321,9 +310,8 @@ def test_papers_algorithm_is_a_plain_loop(make_target, make_prior, sign):
     sigma = rows.T @ rows / 18
     raw = np.linalg.solve(sigma, nu)
     own = raw / np.linalg.norm(raw)
-    signed = {"minus": -1.0, "plus": 1.0}[sign] * np.outer(raw, raw)
-    noise = ((1 + nu @ raw) * np.linalg.inv(sigma) + signed) / 20
-    psi = prior.standard_error("authors")
+    noise = ((1 + nu @ raw) * np.linalg.inv(sigma) - np.outer(raw, raw)) / 20
+    psi = prior.standard_error(recipe)
     rng = np.random.default_rng(1)
     for alpha, risk in zip(clf.alphas_, clf.risks_, strict=True):
         draws = rng.multivariate_normal(
@@ -816,11 +804,7 @@ def test_refuses_what_is_no_prior(make_target, make_directions, blend):
     [
         ({"alpha": 1.5}, "alpha must be a number from 0 to 1; got 1.5"),
         ({"alpha": "auto"}, "alpha must be a number from 0 to 1; got 'auto'"),
-        ({"alphas": [0.0, 2.0]}, "alphas must lie from 0"),
-        ({"alphas": []}, "alphas must lie from 0"),
-        ({"psi": "right"}, "psi must be one of 'tangent', 'authors', 'printed'; got 'right'"),
-        ({"noise": "sign"}, "noise must be one of 'unit', 'minus', 'plus'; got 'sign'"),
-        ({"method": "exact"}, "method must be one of 'deterministic', 'monte_carlo'"),
+        ({"recipe": "right"}, "recipe must be one of 'exact', 'authors', 'printed'; got 'right'"),
         ({"shrinkage": "auto"}, "shrinkage must be a number from 0 to 1, or one of 'oas'"),
         ({"on_missing_class": "crowd"}, "on_missing_class must be one of 'auto', 'error', 'prior'"),
         ({"classes": (0, 1, 2)}, r"classes must be two different labels; got \(0, 1, 2\)"),
@@ -835,7 +819,7 @@ def test_convex_refuses_parameters(make_target, make_prior, parameters, message,
 
 
 def test_convex_refuses_too_few_draws(make_target, make_prior):
-    clf = ConvexBlendClassifier(make_prior(), method="monte_carlo", n_draws=1)
+    clf = ConvexBlendClassifier.paper(make_prior(), n_draws=1)
     with pytest.raises(ValueError, match="n_draws must be a whole number of at least 2; got 1"):
         clf.fit(*make_target())
 
@@ -846,19 +830,6 @@ def test_posterior_refuses_strengths(make_target, strength):
         ValueError, match="strength must be a number of at least 0, or one of 'auto', 'risk'"
     ):
         PosteriorBlendClassifier(strength=strength).fit(*make_target())
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"step": 0.0}, "step must be a number from 0.0001 to 1; got 0.0"),
-        ({"step": 2.0}, "step must be a number from 0.0001 to 1"),
-        ({"sign": "unit"}, "sign must be one of 'minus', 'plus'; got 'unit'"),
-    ],
-)
-def test_paper_refuses_parameters(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        ConvexBlendClassifier.paper(**parameters)
 
 
 def test_no_warning_where_none_is_due(make_target, make_prior, blend):

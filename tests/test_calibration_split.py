@@ -220,7 +220,9 @@ def test_a_search_needs_routing_to_hand_on_the_groups(table, blend):
     for routed, expected in ((True, scores), (False, pooled)):
         # Without routing scikit-learn keeps the groups for the splitter: a trap the page names.
         with config_context(enable_metadata_routing=routed):
-            search = GridSearchCV(blend(), {"in_a_row": [True, False]}, cv=split, refit=False)
+            search = GridSearchCV(
+                blend(), {"on_missing_class": ["auto", "error"]}, cv=split, refit=False
+            )
             search.fit(X, y, groups=groups)
         assert search.cv_results_["mean_test_score"][0] == pytest.approx(expected.mean())
 

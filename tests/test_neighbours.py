@@ -28,8 +28,8 @@ def tasks(make_run):
     return [Task(one, label, f"p{place}") for place, one in enumerate(rows)]
 
 
-@pytest.mark.parametrize("blend", BLENDS)
-def test_samples_from_all_over_a_session_are_taken_for_independent(tasks, blend):
+def test_samples_from_all_over_a_session_are_taken_for_independent(tasks):
+    blend = PosteriorBlendClassifier
     prior = TaskPrior.from_tasks(tasks[1:], replay=False)
     few = np.r_[0:4, 30:34]
     X, y = tasks[0].X[few], tasks[0].y[few]

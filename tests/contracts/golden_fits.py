@@ -315,8 +315,8 @@ def _is_loose(estimator):
     if isinstance(estimator, PosteriorBlendClassifier):
         return estimator.strength == "risk"
     if isinstance(estimator, ConvexBlendClassifier):
-        chosen = estimator.alpha is None and estimator.alphas is None
-        return chosen and estimator.prior is not None and estimator.method == "deterministic"
+        chosen = estimator.alpha is None and estimator.recipe == "exact"
+        return chosen and estimator.prior is not None
     return False
 
 
@@ -441,7 +441,6 @@ def _common_fits(blend):
     for shrinkage in ("ledoit_wolf", 0.3, None):
         yield f"shrinkage {shrinkage}", blend(shrinkage=shrinkage), {}
     yield "plain d=12", blend("tasks d=12", shrinkage=None), {"d": 12, "n": (4, 4)}
-    yield "scattered", blend(in_a_row=False), {}
     yield "class_prior", blend(class_prior=(0.7, 0.3)), {}
     yield "mixture class_prior", blend("mixture", class_prior=(0.2, 0.8)), {}
     yield "weighted", blend(), {"weighted": True}
@@ -467,21 +466,13 @@ def _convex_fits():
     yield "mixture alpha 0.3", _convex("mixture", alpha=0.3), {}
     yield "alpha d=12", _convex("tasks d=12", alpha=0.5), {"d": 12, "n": (4, 4)}
     yield "alpha d=300", _convex("tasks d=300", alpha=0.5), {"d": 300, "n": (4, 4)}
-    yield "grid", _convex(alphas=np.linspace(0.0, 1.0, 11)), {}
-    yield "grid d=30", _convex("tasks d=30", alphas=[0.0, 0.2, 0.5, 1.0]), {"d": 30, "n": (3, 3)}
-    for psi in ("authors", "printed"):
-        yield f"psi {psi}", _convex(psi=psi), {}
-    for noise in ("minus", "plus"):
-        yield f"noise {noise}", _convex("tasks raw", noise=noise, shrinkage=None), {"n": (12, 12)}
-        yield f"noise {noise} grid", _convex(noise=noise, alphas=[0.0, 0.5, 0.9]), {}
-    yield "monte_carlo", _convex(method="monte_carlo", n_draws=50, random_state=3), {}
     yield "paper", _paper(), {}
-    yield "paper fine", _paper(step=0.05, n_draws=40, sign="plus", psi="tangent"), {}
-    yield "paper printed", _paper(psi="printed"), {"n": (20, 15)}
+    yield "paper printed", _paper(recipe="printed"), {"n": (20, 15)}
     yield "paper n=4", _paper(), {"n": (2, 2)}
 
 
 def _posterior_fits():
+    yield "scattered", _posterior(in_a_row=False), {}
     for strength in ("risk", 1.0, 0.0, 0.3, np.inf):
         for name in ("tasks", "unit isotropic", "mixture", "released"):
             yield f"strength {strength} {name}", _posterior(name, strength=strength), {}

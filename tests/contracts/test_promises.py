@@ -325,10 +325,10 @@ def test_parameters_can_be_read_and_set(estimator):
 
 
 def test_constructors_store_their_arguments_untouched(make_prior):
-    alphas, classes = [0.0, 1.0], ["b", "a"]
-    clf = ConvexBlendClassifier("nonsense", alphas=alphas, classes=classes, shrinkage="wrong")
+    recipe, classes = ["exact"], ["b", "a"]
+    clf = ConvexBlendClassifier("nonsense", recipe=recipe, classes=classes, shrinkage="wrong")
     assert clf.prior == "nonsense"
-    assert clf.alphas is alphas
+    assert clf.recipe is recipe
     assert clf.classes is classes
     assert clf.shrinkage == "wrong"
 

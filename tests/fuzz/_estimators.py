@@ -66,25 +66,21 @@ def fisher(rng, d):
 def convex(rng, crowd, odd=True):
     """A convex blend."""
     if odd and seldom(rng, 6):
-        step, n_draws = or_odd(rng, 0.1, 0.25, 1.0, 0.3), or_odd(rng, 2, 20, 100)
-        sign = or_odd(rng, "minus", "plus", one_in=20)
-        made = {"step": step, "n_draws": n_draws, "sign": sign, "random_state": 0}
+        recipe = or_odd(rng, "authors", "printed", one_in=20)
+        made = {"recipe": recipe, "n_draws": or_odd(rng, 2, 20, 100), "random_state": 0}
         return lambda: ConvexBlendClassifier.paper(crowd, **made)
-    grids = ([0.0, 1.0], [0.5], np.linspace(0, 1, 11), [1.0, 0.0, 0.3], [], [np.nan], [2.0], "a")
     made = {
         "alpha": or_odd(rng, *[None] * 6, 0.0, 1.0, 0.3, one_in=15 if odd else 10**9),
-        "alphas": pick(rng, grids) if odd and seldom(rng, 6) else None,
         "shrinkage": hostile.shrinkage(rng) if odd else "oas",
     }
     if odd and seldom(rng, 4):
         made |= {
-            "psi": or_odd(rng, "tangent", "authors", "printed"),
-            "noise": or_odd(rng, "unit", "minus", "plus"),
-            "method": or_odd(rng, "deterministic", "monte_carlo"),
+            "recipe": or_odd(rng, "exact", "authors", "printed"),
             "n_draws": or_odd(rng, 2, 50),
             "random_state": or_odd(rng, 0, 7),
         }
     made |= _common(rng, odd)
+    made.pop("in_a_row", None)
     return lambda: ConvexBlendClassifier(crowd, **made)
 
 
@@ -161,7 +157,7 @@ def judge(trial, rule, X):
     for name in ("alpha_", "member_", "shrinkage_"):
         if name in rule.__dict__:
             probability(trial, rule.__dict__[name], name)
-    for name in ("component_weights_", "class_prior_"):
+    for name in ("component_weights_", "source_weights_", "class_prior_"):
         shares = rule.__dict__.get(name)
         if shares is not None and len(shares):
             probability(trial, shares, name)

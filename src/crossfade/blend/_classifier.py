@@ -56,7 +56,8 @@ class BlendClassifier(TakesCrowd):
     shrinkage: str | float | None
     on_missing_class: str
     classes: Any
-    in_a_row: bool
+    #: The convex blend has no such parameter.
+    in_a_row: bool = True
     class_prior: ArrayLike | None
     alpha_: float
     class_prior_: Array

@@ -15,16 +15,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crossfade._typing import Array, RandomState
-from crossfade._validate import check_alphas, check_choice, check_number, grid_of
+from crossfade._validate import check_choice, check_number
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._mixture import meet
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import CancellingSourcesWarning
-from crossfade.fisher._direction import NOISE_FORMS, Direction
-from crossfade.prior._crowd import PSI_FORMS, Crowd, Prior, refuse_other
-from crossfade.risk._choose import least_risk
-from crossfade.risk._error_rate import METHODS
+from crossfade.fisher._direction import Direction
+from crossfade.prior._crowd import Crowd, Prior, refuse_other
+from crossfade.risk._choose import AlphaChoice, least_risk
 from crossfade.risk._law import BlendLaw
+
+#: Ways to choose alpha: our own, and Algorithm 1 as its authors ran it or as the paper prints it.
+RECIPES = ("exact", "authors", "printed")
+#: The alphas that Algorithm 1 tries.
+PAPER_GRID = np.linspace(0.0, 1.0, 11)
 
 
 def convex(
@@ -32,10 +36,8 @@ def convex(
     crowd: Crowd,
     *,
     alpha: Array | float | None = None,
-    alphas: ArrayLike | None = None,
     class_prior: Array | float = 0.5,
-    psi: str = "tangent",
-    method: str = "deterministic",
+    recipe: str = "exact",
     n_draws: int = 100,
     random_state: RandomState = None,
 ) -> Blend:
@@ -44,23 +46,20 @@ def convex(
     Parameters
     ----------
     person : Direction
-        What labelled windows say, of one person or of a batch.
+        What labelled windows say, of one person or of a batch. The paper's recipes want its
+        covariance in the form "minus".
     crowd : Crowd
         What the prior says; a batch of people may have one each.
     alpha : float, ndarray of shape (...) or None, default=None
         Weight of the person; None for the one of least expected risk.
-    alphas : array-like of shape (n_alphas,) or None, default=None
-        The grid to choose from; None for the continuous minimum.
     class_prior : float or ndarray of shape (...), default=0.5
         Probability of the second class.
-    psi : {"tangent", "authors", "printed"}, default="tangent"
-        Which covariance of the mean direction.
-    method : {"deterministic", "monte_carlo"}, default="deterministic"
-        How the expected risk is computed; the paper draws.
+    recipe : {"exact", "authors", "printed"}, default="exact"
+        How alpha is chosen, see :class:`crossfade.ConvexBlendClassifier`.
     n_draws : int, default=100
-        Draws of "monte_carlo" for each alpha.
+        Draws of Algorithm 1 at each alpha.
     random_state : int, Generator or None, default=None
-        Random generator of "monte_carlo".
+        Seed of the draws.
 
     Returns
     -------
@@ -79,15 +78,18 @@ def convex(
     """
     if not isinstance(crowd, Crowd):
         refuse_other(crowd)
-    choice = None
-    if alpha is None:
-        cancels = crowd.cancels if method == "deterministic" else np.zeros(())
-        if cancels.all():
+    choice: AlphaChoice | None = None
+    if alpha is None and recipe == "exact":
+        if crowd.cancels.all():
             alpha = 1.0
         else:
-            law = BlendLaw(person, crowd.mean_direction, crowd.psi(psi), class_prior)
-            choice = least_risk(law, alphas, method, n_draws, random_state)
-            alpha = np.where(cancels, 1.0, choice.alpha)
+            law = BlendLaw(person, crowd.mean_direction, crowd.psi(), class_prior)
+            choice = least_risk(law)
+            alpha = np.where(crowd.cancels, 1.0, choice.alpha)
+    elif alpha is None:
+        law = BlendLaw(person, crowd.mean_direction, crowd.psi(recipe), class_prior)
+        choice = least_risk(law, PAPER_GRID, "monte_carlo", n_draws, random_state)
+        alpha = choice.alpha
     a = np.broadcast_to(np.asarray(alpha, np.float64), person.length.shape)
     omega = a[..., None] * person.omega + (1.0 - a)[..., None] * crowd.mean_direction
     dof = a * person.rank + (1.0 - a) * crowd.sway
@@ -107,19 +109,15 @@ class ConvexBlendClassifier(BlendClassifier):
     alpha : float or None, default=None
         Weight of the target, 1 for the person alone and 0 for the crowd alone; None chooses the
         one of least expected risk.
-    alphas : array-like of shape (n_alphas,) or None, default=None
-        Grid to choose from; None for the continuous minimum.
+    recipe : {"exact", "authors", "printed"}, default="exact"
+        How alpha is chosen. "exact" minimises the expected risk over all alphas, without draws.
+        The other two are the paper's Algorithm 1: it draws directions at each alpha of 0, 0.1,
+        ..., 1, with the covariances that its authors used or those that the paper prints. See
+        :meth:`paper`.
     shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
         Shrinkage of the target's covariance, see :class:`FisherDiscriminant`.
-    psi : {"tangent", "authors", "printed"}, default="tangent"
-        Covariance of the crowd's mean direction, see :meth:`TaskPrior.standard_error`.
-    noise : {"unit", "minus", "plus"}, default="unit"
-        Covariance of the target's direction: equation 5, or the paper's formula with its printed
-        sign or the right one.
-    method : {"deterministic", "monte_carlo"}, default="deterministic"
-        How the expected risk is computed, see :func:`expected_risk`.
     n_draws : int, default=100
-        Draws of "monte_carlo" for each alpha.
+        Draws of Algorithm 1 at each alpha.
     on_missing_class : {"auto", "error", "prior"}, default="auto"
         What to do if not every class has a labelled sample: "error" refuses, "prior" uses the
         crowd's direction and means, and "auto" does so where the prior has them.
@@ -128,11 +126,8 @@ class ConvexBlendClassifier(BlendClassifier):
     class_prior : pair of floats or None, default=None
         Probabilities of the two classes among new samples, in the order of `classes_`; None is
         equal. Others move the threshold, the forecast and the choice of alpha.
-    in_a_row : bool, default=True
-        Whether the labelled samples of a class follow each other in time, as in a calibration;
-        False for samples from all over a session.
     random_state : int, Generator or None, default=None
-        Seed of "monte_carlo".
+        Seed of Algorithm 1.
 
     Attributes
     ----------
@@ -191,30 +186,22 @@ class ConvexBlendClassifier(BlendClassifier):
         prior: Prior | None = None,
         *,
         alpha: float | None = None,
-        alphas: ArrayLike | None = None,
+        recipe: str = "exact",
         shrinkage: str | float | None = "oas",
-        psi: str = "tangent",
-        noise: str = "unit",
-        method: str = "deterministic",
         n_draws: int = 100,
         on_missing_class: str = "auto",
         classes: Any = None,
         class_prior: ArrayLike | None = None,
-        in_a_row: bool = True,
         random_state: RandomState = None,
     ) -> None:
         self.prior = prior
         self.alpha = alpha
-        self.alphas = alphas
+        self.recipe = recipe
         self.shrinkage = shrinkage
-        self.psi = psi
-        self.noise = noise
-        self.method = method
         self.n_draws = n_draws
         self.on_missing_class = on_missing_class
         self.classes = classes
         self.class_prior = class_prior
-        self.in_a_row = in_a_row
         self.random_state = random_state
 
     @classmethod
@@ -222,30 +209,25 @@ class ConvexBlendClassifier(BlendClassifier):
         cls,
         prior: Prior | None = None,
         *,
-        step: float = 0.1,
+        recipe: str = "authors",
         n_draws: int = 100,
-        sign: str = "minus",
-        psi: str = "authors",
         random_state: RandomState = None,
     ) -> Self:
-        """Algorithm 1 as the paper's authors ran it, for checking the paper line by line.
+        """Algorithm 1 of the paper, to check the paper line by line.
 
-        Pseudo-inverse of the plain covariance, grid of alphas, Monte Carlo at each, the raw formula
-        for the covariance of the target's direction. For their numbers the prior must be theirs
-        too: ``TaskPrior.from_tasks(tasks, FisherDiscriminant(shrinkage=None), None)``.
+        It takes the pseudo-inverse of the plain covariance, and at each alpha of its grid averages
+        the risk over draws. To get the paper's numbers, make the prior in the same way:
+        ``TaskPrior.from_tasks(tasks, FisherDiscriminant(shrinkage=None), None)``.
 
         Parameters
         ----------
         prior : TaskPrior or None, default=None
             What the crowd knows, in raw units.
-        step : float, default=0.1
-            Step h of the grid of alphas.
+        recipe : {"authors", "printed"}, default="authors"
+            Whether the crowd's mean direction varies as in the authors' runs or as the paper
+            prints it. The two differ in Psi only, see :meth:`TaskPrior.standard_error`.
         n_draws : int, default=100
             Draws B at each alpha.
-        sign : {"minus", "plus"}, default="minus"
-            Sign in the covariance of the target's direction: as printed, or the right one.
-        psi : {"authors", "printed", "tangent"}, default="authors"
-            Covariance of the crowd's mean direction: as run, as printed, or the right one.
         random_state : int, Generator or None, default=None
             Seed of the draws.
 
@@ -254,41 +236,25 @@ class ConvexBlendClassifier(BlendClassifier):
         ConvexBlendClassifier
             An estimator that is not fitted yet.
         """
-        check_choice("sign", sign, ("minus", "plus"))
-        return cls(
-            prior,
-            alphas=grid_of(step),
-            shrinkage=None,
-            psi=psi,
-            noise=sign,
-            method="monte_carlo",
-            n_draws=n_draws,
-            random_state=random_state,
-        )
+        return cls(prior, recipe=recipe, shrinkage=None, n_draws=n_draws, random_state=random_state)
 
     def _check_own_parameters(self, prior: Prior | None) -> None:
         if self.alpha is not None:
             check_number("alpha", self.alpha, 0.0, 1.0)
-        if self.alphas is not None:
-            check_alphas(self.alphas)
-        check_choice("psi", self.psi, PSI_FORMS)
-        check_choice("noise", self.noise, NOISE_FORMS)
-        check_choice("method", self.method, METHODS)
+        check_choice("recipe", self.recipe, RECIPES)
 
     def _noise_form(self) -> str:
-        return self.noise
+        return "unit" if self.recipe == "exact" else "minus"
 
     def _played(self, prior: Prior | None) -> str | None:
-        usual = ("tangent", "unit", "deterministic", "oas")
-        mine = (self.psi, self.noise, self.method, self.shrinkage)
-        free = self.alpha is None and self.alphas is None
-        return "convex" if free and mine == usual else None
+        usual = self.alpha is None and self.recipe == "exact" and self.shrinkage == "oas"
+        return "convex" if usual else None
 
     def _blend(self, person: Direction, prior: Prior) -> Blend:
         crowd, weights = prior.crowd, None
         if len(prior.crowds) > 1:
             crowd, weights = meet(person, prior.crowds)
-        if self.alpha is None and self.method == "deterministic" and crowd.cancels:
+        if self.alpha is None and self.recipe == "exact" and crowd.cancels:
             _warn_of_cancelling(prior, crowd)
         elif self.alpha != 1.0 and weights is None:
             # Without a direction of the crowd there is nothing to blend with.
@@ -296,20 +262,16 @@ class ConvexBlendClassifier(BlendClassifier):
         return self._blend_with(person, crowd)._replace(weights=weights)
 
     def _batched(self, crowd: Crowd | None) -> bool:
-        forms = (self.noise, self.method)
         # Directions that cancel are warned of, or refused, one by one.
-        agree = crowd is None or not crowd.cancels.any()
-        return forms == ("unit", "deterministic") and agree
+        return self.recipe == "exact" and (crowd is None or not crowd.cancels.any())
 
     def _blend_with(self, person: Direction, crowd: Crowd) -> Blend:
         return convex(
             person,
             crowd,
             alpha=self.alpha,
-            alphas=self.alphas,
             class_prior=self._given_prior(),
-            psi=self.psi,
-            method=self.method,
+            recipe=self.recipe,
             n_draws=self.n_draws,
             random_state=self.random_state,
         )

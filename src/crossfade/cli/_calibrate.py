@@ -128,8 +128,12 @@ def calibrate(
         if earlier is not None:
             crowd = _for_person(crowd, earlier, prior, blend, mapping)
         wanted = None if budgets is None else [budget_from(text) for text in budgets.split(",")]
-        make: Any = kinds[blend]
-        rule = make(crowd, class_prior=class_prior, in_a_row=not scattered)
+        options: dict[str, Any] = {"class_prior": class_prior}
+        if blend != "convex":
+            options["in_a_row"] = not scattered
+        elif scattered:
+            raise click.UsageError("--scattered does not work with --blend convex.")
+        rule = kinds[blend](crowd, **options)
         labelled = _learn(rule, crowd, few, prior, mapping)
         now = tuple(float(count) for count in rule._moments.counts)
         more, silence = _more_labels(rule, now, wanted)

@@ -13,8 +13,10 @@ from crossfade.fisher._direction import Direction, direction_of, learn_direction
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import Spectrum
 from crossfade.prior._crowd import Crowd
+from crossfade.risk._choose import least_risk
 from crossfade.risk._error_rate import error_rate
 from crossfade.risk._forecast import forecast
+from crossfade.risk._law import BlendLaw
 
 
 class Rules(NamedTuple):
@@ -84,16 +86,9 @@ def paper_rules(
         own = plain.length[..., None] * plain.omega
         omega = alpha[:, None] * own + (1.0 - alpha)[:, None] * crowd.mean_direction
     else:
-        blend = convex(
-            plain,
-            crowd,
-            alphas=grid,
-            psi=psi,
-            method="monte_carlo",
-            n_draws=n_draws,
-            random_state=rng,
-        )
-        omega, alpha = blend.omega, blend.alpha
+        law = BlendLaw(plain, crowd.mean_direction, crowd.psi(psi))
+        alpha = least_risk(law, grid, "monte_carlo", n_draws, rng).alpha
+        omega = convex(plain, crowd, alpha=alpha).omega
     none = np.full(n_targets, np.nan)
     return {
         "target": Rules(plain.omega, np.ones(n_targets), none),
