@@ -307,7 +307,7 @@ def test_choice_never_promises_less_than_nothing(make_prior):
     choice = choose_alpha(
         make_prior(), half_gap=np.ones(4), covariance=np.zeros((4, 4)), n_samples=9
     )
-    assert choice.risk == 0.0
+    assert 0.0 <= choice.risk < 1e-12
     assert choice.alpha < 1.0
 
 

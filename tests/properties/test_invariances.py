@@ -23,6 +23,7 @@ from crossfade import (
     risk_curve,
 )
 from crossfade.prior import concentration_mle, mean_resultant_length
+from crossfade.study import CalibrationStudy
 
 seeds = st.integers(0, 2**32 - 1)
 dimensions = st.integers(1, 8)
@@ -134,6 +135,35 @@ def test_rotation_changes_no_risk(seed, d):
     assert conditional_risk(q @ W[0], nu=q @ nu, sigma=q @ sigma @ q.T) == pytest.approx(
         conditional_risk(W[0], nu=nu, sigma=sigma), abs=1e-9
     )
+
+
+@given(seed=seeds, d=dimensions)
+def test_rounding_changes_no_draw(seed, d):
+    # The eigenvectors of equal eigenvalues are arbitrary: rounding decides which are found.
+    _, _, W, rng = draw(seed, d, (2, 2))
+    root = 1e-12 * rng.standard_normal((d, d))
+    options = {"nu": W[1], "sigma": np.eye(d), "method": "monte_carlo", "random_state": 0}
+    plain = expected_risk(W[0], 0.1 * np.eye(d), **options)
+    moved = expected_risk(W[0], 0.1 * np.eye(d) + root + root.T, **options)
+    assert moved.risk == pytest.approx(plain.risk, abs=1e-9)
+
+
+def test_rotation_changes_no_draw_of_the_papers_study():
+    # Rotations turn the signs of eigenvectors, as rounding does on another processor.
+    tasks, turned = [], []
+    q = turn(6, np.random.default_rng(0))
+    for seed in range(4):
+        X, y, *_ = draw(seed, 6, (9, 9))
+        tasks.append(Task(X, y, f"p{seed}"))
+        turned.append(Task(X @ q.T, y, f"p{seed}"))
+    alphas = [
+        CalibrationStudy(people, methods=["paper"], budgets=[2], n_splits=4, random_state=0)
+        .run()
+        .rows["alpha"]
+        for people in (tasks, turned)
+    ]
+    assert alphas[0].nunique() > 2
+    np.testing.assert_allclose(alphas[0], alphas[1])
 
 
 # -- scale and shift ------------------------------------------------------------------------

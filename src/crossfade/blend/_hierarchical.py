@@ -144,9 +144,10 @@ class Hierarchical(NamedTuple):
         scores = moved @ self.weights.mT + self.offset[..., None, :]
         spread = self.weights[..., None, :, :] @ self.scatter @ self.weights[..., None, :, :].mT
         values, vectors = np.linalg.eigh(spread)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
+        # Unlike a root of eigenvectors alone, the symmetric one does not depend on their signs.
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]) @ vectors.mT
         half = np.random.default_rng(0).standard_normal((_DRAWS // 2, n_classes))
-        draws = np.concatenate([half, -half]) @ root.mT
+        draws = np.concatenate([half, -half]) @ root
         best = (scores[..., None, :] + draws).argmax(-1)
         accuracy: Array = (best == np.arange(n_classes)[:, None]).mean((-2, -1))
         return accuracy

@@ -190,7 +190,8 @@ def expected_risk(
     if method == "monte_carlo":
         n_draws = check_integer("n_draws", n_draws, 2, MOST_DRAWS)
         normals = as_generator(random_state).standard_normal((n_draws, *batch, n_features))
-        draws = mean + np.matvec(factor, normals)
+        # Unlike the factor, the symmetric root does not depend on the signs of eigenvectors.
+        draws = mean + np.matvec(factor @ vectors.mT, normals)
         within = np.vecdot(mean, np.matvec(sigma, mean))
         moved = threshold(np.vecdot(mean, nu), within, prior)
         variance = np.vecdot(draws, np.matvec(sigma, draws))

@@ -58,6 +58,9 @@ class BlendLaw(NamedTuple):
         if sigma.floor.any() or n_outside + sigma.n_outside < 2:
             return self
         basis, values = sigma.basis[..., n_outside:], sigma.values[..., n_outside:]
+        # Rounding decides the sign of an eigenvector, and draws along it depend on that sign.
+        against = np.vecmat(self.person.nu, basis) < 0.0
+        basis = np.where(against[..., None, :], -basis, basis)
         basis = np.concatenate([basis, outside(basis, self.person.nu)[..., None]], -1)
         return self.turned(basis, np.concatenate([values, np.zeros((*values.shape[:-1], 1))], -1))
 

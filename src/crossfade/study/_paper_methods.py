@@ -68,7 +68,9 @@ def _best_on(scores: Array, truth: NDArray[np.intp]) -> NDArray[np.intp]:
     for name, sign in ((0, -1.0), (1, 1.0)):
         if (truth == name).any():
             right = right + sign * positive[..., truth == name].mean(-1)
-    best: NDArray[np.intp] = GRID.size - 1 - right[:, ::-1].argmax(1)
+    # Shares of windows differ by more than this, or are equal but for rounding.
+    equal = right > right.max(1, keepdims=True) - 1e-9
+    best: NDArray[np.intp] = GRID.size - 1 - equal[:, ::-1].argmax(1)
     return best
 
 
