@@ -19,7 +19,6 @@ from benchmarks import (
     live_page,
     memory,
     prior,
-    sharing,
     studies,
 )
 from benchmarks.measure import Row
@@ -76,7 +75,6 @@ def main():
         "live": live.run_session,
         "returning": live.run_returning,
         "memory": memory.run,
-        "mixture": sharing.run_mixture,
         "page": live_page.run,
     }
     arguments = _arguments(benchmarks)

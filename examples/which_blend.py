@@ -49,14 +49,13 @@ def windows(rng, direction, middle, n_each, likeness):
     return X.reshape(-1, N_FEATURES), np.repeat([0, 1], n_each)
 
 
-def rules(prior, mixture):
+def rules(prior):
     """What is compared, by name."""
     return {
         "person alone: LDA": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
         "paper": cf.ConvexBlendClassifier.paper(prior, random_state=0),
         "convex": cf.ConvexBlendClassifier(prior),
         "posterior": cf.PosteriorBlendClassifier(prior),
-        "posterior, mixture": cf.PosteriorBlendClassifier(mixture),
         "hierarchical": cf.HierarchicalBlendClassifier(prior),
     }
 
@@ -77,13 +76,12 @@ def simulate(rng, means, concentration, apart, likeness):
             middle = SPREAD * rng.normal(size=N_FEATURES)
             tasks.append(cf.Task(*windows(rng, direction, middle, N_WINDOWS, likeness)))
         prior = cf.TaskPrior.from_tasks(tasks, replay=False)
-        mixture = cf.MixturePrior.from_tasks(tasks)
         own = means if apart is None else [apart]
         for direction in directions(rng, own, concentration, N_NEWCOMERS):
             middle = SPREAD * rng.normal(size=N_FEATURES)
             for place, n_each in enumerate(BUDGETS):
                 X, y = windows(rng, direction, middle, n_each, likeness)
-                for name, rule in rules(prior, mixture).items():
+                for name, rule in rules(prior).items():
                     cells = found.setdefault(name, np.zeros((N_CROWDS, len(BUDGETS))))
                     cells[crowd, place] += accuracy(rule.fit(X, y), direction, middle) / N_NEWCOMERS
     return found

@@ -17,7 +17,6 @@ from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
     HierarchicalBlendClassifier,
-    MixturePrior,
     MulticlassBlend,
     MulticlassPrior,
     PosteriorBlendClassifier,
@@ -53,9 +52,6 @@ KINDS = {
         X, y
     ),
     "start": lambda prior, *_: HierarchicalBlendClassifier(prior).start(),
-    "mixture": lambda prior, X, y: PosteriorBlendClassifier(
-        MixturePrior.from_tasks(load_mental_math()[1:9], n_components=2)
-    ).fit(X, y),
 }
 MANY = {
     "pairs": lambda prior, X, y: MulticlassBlend(PosteriorBlendClassifier(prior)).fit(X, y),
@@ -276,7 +272,7 @@ def test_c_refuses_what_is_no_number(model, tmp_path):
 
 
 @needs_gcc
-@pytest.mark.parametrize("name", ["convex.json", "mixture.json", "version-2-hierarchical.json"])
+@pytest.mark.parametrize("name", ["convex.json", "version-2-hierarchical.json"])
 def test_files_of_older_versions_are_exported(tmp_path, name):
     rule = load_model(OLD / name)
     export_model(OLD / name, tmp_path / "model.h")

@@ -22,7 +22,6 @@ from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
     HierarchicalBlendClassifier,
-    MixturePrior,
     MulticlassBlend,
     MulticlassPrior,
     PosteriorBlendClassifier,
@@ -374,20 +373,6 @@ def test_without_a_prior_it_is_the_person_alone(few, person):
     np.testing.assert_allclose(blend.means_[0], few[0][few[1] == 0].mean(0))
 
 
-def test_with_a_mixture_the_class_means_are_those_of_all(few, person):
-    # Two kinds of people: of every second the features stand the other way round.
-    tasks = [
-        Task(one.X if place % 2 else one.X[:, ::-1], one.y) for place, one in enumerate(draw(9)[1:])
-    ]
-    mixture, prior = MixturePrior.from_tasks(tasks, n_components=2), TaskPrior.from_tasks(tasks)
-    assert mixture.class_means == prior.class_means
-    blend = HierarchicalBlendClassifier(mixture).fit(*few)
-    assert_same(blend, HierarchicalBlendClassifier(prior).fit(*few), person.X)
-    assert blend.component_weights_.shape == (2,)
-    start = HierarchicalBlendClassifier(mixture).start()
-    assert_same(start, HierarchicalBlendClassifier(prior).start(), person.X)
-
-
 def test_sources_and_target_in_one_table(few, person):
     """skada's convention: the class means are those of the sources in the table."""
     tasks = draw(9)[1:]
@@ -695,8 +680,7 @@ def test_a_calibration_that_is_none(prior, few, tmp_path, field, value):
 
 
 def test_a_prior_survives_its_file_to_the_bit(prior, many, tmp_path):
-    mixture = MixturePrior.from_tasks(draw(9)[1:], n_components=2)
-    for known in (prior, many, mixture):
+    for known in (prior, many):
         path = tmp_path / f"{type(known).__name__}.npz"
         known.save(path)
         back = type(known).load(path)
@@ -1073,7 +1057,7 @@ def test_one_class_where_the_crowd_may_not_answer(prior, few):
 def test_parameters_that_are_none(prior, few):
     with pytest.raises(TypeError, match="protect must be True or False; got 'yes'"):
         HierarchicalBlendClassifier(prior, protect="yes").fit(*few)
-    with pytest.raises(TypeError, match="prior must be a TaskPrior, a MixturePrior or None"):
+    with pytest.raises(TypeError, match="prior must be a TaskPrior or None"):
         HierarchicalBlendClassifier(3).start()
     with pytest.raises(ValueError, match="classes must be two different labels"):
         HierarchicalBlendClassifier(prior, classes=("a", "a")).start()

@@ -27,7 +27,6 @@ from crossfade import (
     HierarchicalBlendClassifier,
     Ledger,
     LiveCalibration,
-    MixturePrior,
     MulticlassPrior,
     PosteriorBlendClassifier,
     Task,
@@ -109,8 +108,7 @@ def a_plan(folder):
 def a_prior(kind):
     def make(folder):
         tasks = draw_tasks(8, 2 + (kind is MulticlassPrior))
-        made = kind.from_tasks(tasks, **({"n_components": 2} if kind is MixturePrior else {}))
-        made.save(folder / "prior.npz")
+        kind.from_tasks(tasks).save(folder / "prior.npz")
 
         def read(path):
             prior = kind.load(path)
@@ -175,7 +173,6 @@ KINDS = {
     "shard": a_shard,
     "plan": a_plan,
     "TaskPrior": a_prior(TaskPrior),
-    "MixturePrior": a_prior(MixturePrior),
     "MulticlassPrior": a_prior(MulticlassPrior),
     "model": a_model(2),
     "model of many": a_model(3),

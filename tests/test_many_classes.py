@@ -322,7 +322,7 @@ def test_tasks_of_one_class_or_with_two_alike_are_left_out(make_many):
 # -- refusals -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["target", "posterior", "oracle", "mixture"])
+@pytest.mark.parametrize("method", ["target", "posterior", "oracle", "convex"])
 def test_a_method_for_two_classes_is_refused(make_many, method):
     message = (
         f"Method '{method}' is for two classes, and the tasks have 3. Keep the windows of two, or "

@@ -15,7 +15,6 @@ from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
     HierarchicalBlendClassifier,
-    MixturePrior,
     MulticlassBlend,
     MulticlassPrior,
     PosteriorBlendClassifier,
@@ -145,16 +144,6 @@ def test_without_a_prior(make_target, tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
     assert again.prior_ is None
     assert not hasattr(again, "feature_names_in_")
-
-
-def test_with_a_mixture(make_directions, make_target, tmp_path):
-    prior = MixturePrior.from_projections(make_directions(), n_components=2, random_state=0)
-    X, y = make_target()
-    fitted = PosteriorBlendClassifier(prior).fit(X, y)
-    save_model(fitted, tmp_path / "m.json")
-    again = load_model(tmp_path / "m.json")
-    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
-    assert again.prior_["n_tasks"] == 30
 
 
 @pytest.mark.parametrize("blend", [PosteriorBlendClassifier, ConvexBlendClassifier])

@@ -7,7 +7,6 @@ import pytest
 
 from crossfade import (
     ConvexBlendClassifier,
-    MixturePrior,
     MulticlassPrior,
     PosteriorBlendClassifier,
     Task,
@@ -113,7 +112,5 @@ def test_pairs_have_priors_of_their_own(make_many):
     first, _, last = prior.pairs
     with pytest.raises(ValueError, match=r"is of the classes \('class 1', 'class 2'\)"):
         MulticlassPrior("pairwise", prior.classes, {first: prior[last]})
-    some = [Task(one.X[:18], one.y[:18]) for one in tasks]
-    mixed = MixturePrior.from_tasks(some, n_components=1)
-    with pytest.raises(TypeError, match="must be a TaskPrior; got MixturePrior"):
-        MulticlassPrior("pairwise", prior.classes, {first: mixed})
+    with pytest.raises(TypeError, match="must be a TaskPrior; got MulticlassPrior"):
+        MulticlassPrior("pairwise", prior.classes, {first: prior})

@@ -18,7 +18,6 @@ import pytest
 from click.testing import CliRunner
 
 from crossfade import (
-    MixturePrior,
     MulticlassPrior,
     PosteriorBlendClassifier,
     TaskPrior,
@@ -29,7 +28,7 @@ from crossfade.cli import main
 
 ROOT = Path(__file__).parents[1]
 OLD = ROOT / "tests/contracts/golden/files"
-KINDS = (TaskPrior, MixturePrior, MulticlassPrior)
+KINDS = (TaskPrior, MulticlassPrior)
 
 
 @pytest.fixture
@@ -39,12 +38,10 @@ def prior(make_tasks):
 
 
 @pytest.fixture
-def make_kind(prior, make_directions, make_many):
+def make_kind(prior, make_many):
     """A prior of each kind."""
 
     def make(kind):
-        if kind is MixturePrior:
-            return MixturePrior.from_projections(make_directions(20), 2, classes=("a", "b"))
         return prior if kind is TaskPrior else MulticlassPrior.from_tasks(make_many(4))
 
     return make
@@ -130,13 +127,7 @@ def test_loaded_prior_never_changes_either(saved):
 
 
 def test_priors_inside_a_prior_have_prefixed_names(make_kind, tmp_path):
-    mixture, many = make_kind(MixturePrior), make_kind(MulticlassPrior)
-    mixture.save(tmp_path / "mixture.npz")
-    arrays = arrays_of(tmp_path / "mixture.npz")
-    np.testing.assert_array_equal(arrays["counts"], mixture.counts)
-    np.testing.assert_array_equal(arrays["pooled.outer_sum"], mixture.pooled.outer_sum)
-    assert arrays["card_md"].tobytes().decode() == mixture.card()
-    assert header_of(tmp_path / "mixture.npz")["pooled"]["n_tasks"] == 20
+    many = make_kind(MulticlassPrior)
     many.save(tmp_path / "many.npz")
     arrays, header = arrays_of(tmp_path / "many.npz"), header_of(tmp_path / "many.npz")
     assert [tuple(pair) for pair in header["pairs"]] == list(many.pairs)
@@ -212,16 +203,11 @@ def test_metadata_is_an_object(saved):
         TaskPrior.load(saved)
 
 
-@pytest.mark.parametrize("kind", [TaskPrior, MixturePrior])
-def test_a_model_records_the_checksum_of_the_file(make_kind, make_target, kind, tmp_path):
-    prior = replace(make_kind(TaskPrior), classes=None, feature_names=None)
-    if kind is MixturePrior:
-        prior = replace(
-            make_kind(MixturePrior), pooled=replace(make_kind(kind).pooled, classes=None)
-        )
+def test_a_model_records_the_checksum_of_the_file(prior, make_target, tmp_path):
+    prior = replace(prior, classes=None, feature_names=None)
     prior.save(tmp_path / "p.npz")
     rewritten(tmp_path / "p.npz", {"metadata": {"device": "cap"}})
-    loaded = pickle.loads(pickle.dumps(kind.load(tmp_path / "p.npz")))
+    loaded = pickle.loads(pickle.dumps(TaskPrior.load(tmp_path / "p.npz")))
     save_model(PosteriorBlendClassifier(loaded).fit(*make_target()), tmp_path / "m.json")
     digest = hashlib.sha256((tmp_path / "p.npz").read_bytes()).hexdigest()
     assert load_model(tmp_path / "m.json").prior_["sha256"] == digest
@@ -246,14 +232,13 @@ def test_cards_of_older_files_are_checked_by_their_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("name", "kind", "changes", "message"),
     [
-        ("mixture.npz", MixturePrior, {"pooled": None}, "no valid prior: .* is not a prior file"),
+        ("pairwise.npz", MulticlassPrior, {"pair_1": None}, "no valid prior: .* not a prior file"),
         (
-            "mixture.npz",
-            MixturePrior,
-            {"pooled": np.frombuffer(b"PK", np.uint8)},
+            "pairwise.npz",
+            MulticlassPrior,
+            {"pair_1": np.frombuffer(b"PK", np.uint8)},
             "no valid prior: .* is truncated or damaged",
         ),
-        ("pairwise.npz", MulticlassPrior, {"pair_1": None}, "no valid prior: .* not a prior file"),
     ],
 )
 def test_older_files_with_a_broken_prior_inside(name, kind, changes, message, tmp_path):
@@ -266,18 +251,18 @@ def test_older_files_with_a_broken_prior_inside(name, kind, changes, message, tm
 
 def test_older_files_hold_priors_of_tasks_and_no_files_in_files(tmp_path):
     path = tmp_path / "p.npz"
-    path.write_bytes((OLD / "mixture.npz").read_bytes())
-    rewritten(path, pooled=np.frombuffer(path.read_bytes(), np.uint8))
-    with pytest.raises(ValueError, match="is the file of a MixturePrior: its kind is not 'TaskPr"):
-        MixturePrior.load(path)
+    path.write_bytes((OLD / "pairwise.npz").read_bytes())
+    rewritten(path, pair_1=np.frombuffer(path.read_bytes(), np.uint8))
+    with pytest.raises(ValueError, match="is the file of a MulticlassPrior: its kind is not 'Task"):
+        MulticlassPrior.load(path)
 
 
 def test_old_formats_have_no_second_version(tmp_path):
     path = tmp_path / "p.npz"
-    path.write_bytes((OLD / "mixture.npz").read_bytes())
+    path.write_bytes((OLD / "pairwise.npz").read_bytes())
     rewritten(path, {"version": 2})
     with pytest.raises(ValueError, match=r"format version 2; .* reads up to 1\. Update Crossfade"):
-        MixturePrior.load(path)
+        MulticlassPrior.load(path)
 
 
 # -- damage ---------------------------------------------------------------------------------
@@ -593,15 +578,6 @@ def test_contents_that_cannot_be_a_prior(saved, header, arrays, reason):
 @pytest.mark.parametrize(
     ("kind", "header", "arrays", "reason"),
     [
-        (MixturePrior, {"pooled": 7}, {}, "pooled must be an object; got int"),
-        (MixturePrior, {"pooled": {}}, {}, "n_tasks must be a whole number"),
-        (MixturePrior, {}, {"pooled.direction_sum": None}, "field 'direction_sum' is missing"),
-        (MixturePrior, {}, {"direction_sums": None}, "the field 'direction_sums' is missing"),
-        (MixturePrior, {}, {"outer_sums": None}, "must both be there or not"),
-        (MixturePrior, {}, {"counts": np.array([20.0, 1.0])}, "counts must be positive and sum to"),
-        (MixturePrior, {}, {"counts": np.array([30.0, -10.0])}, "counts must be positive and sum"),
-        (MixturePrior, {}, {"counts": np.empty(0)}, r"counts must be of shape \(0,\)"),
-        (MixturePrior, {}, {"direction_sums": np.zeros((2, 4))}, "direction_sums do not add up"),
         (MulticlassPrior, {"pairs": None}, {}, "'NoneType' object is not iterable"),
         (
             MulticlassPrior,
@@ -627,7 +603,7 @@ def test_contents_that_cannot_be_a_prior_of_priors(
 
 @pytest.mark.parametrize(
     ("kind", "field"),
-    [(MixturePrior, "pooled"), (MulticlassPrior, "pairs"), (MulticlassPrior, "0")],
+    [(MulticlassPrior, "pairs"), (MulticlassPrior, "0")],
 )
 def test_fields_that_are_missing(make_kind, kind, field, tmp_path):
     path = tmp_path / "p.npz"
@@ -654,9 +630,8 @@ def test_missing_file_and_folder(prior, tmp_path):
         prior.save(tmp_path / "no" / "folder.npz")
 
 
-@pytest.mark.parametrize("kind", [TaskPrior, MixturePrior])
-def test_classes_that_no_file_can_hold(make_directions, tmp_path, kind):
-    prior = kind.from_projections(make_directions(), classes=(b"a", b"b"))
+def test_classes_that_no_file_can_hold(make_directions, tmp_path):
+    prior = TaskPrior.from_projections(make_directions(), classes=(b"a", b"b"))
     with pytest.raises(ValueError, match="classes must be text, numbers or booleans to be saved"):
         prior.save(tmp_path / "p.npz")
     assert list(tmp_path.iterdir()) == []

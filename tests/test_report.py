@@ -163,7 +163,7 @@ def test_tables_are_those_of_the_statistics(usual):
         ),
         "forecast": forecast_errors(result.rows),
         "participants": by_task(result.rows),
-        "directions": embed_directions(tasks).assign(cluster=1),
+        "directions": embed_directions(tasks).drop(columns="cluster"),
     }
     for name, table in expected.items():
         pd.testing.assert_frame_equal(
@@ -681,26 +681,6 @@ def test_a_method_that_has_no_accuracy_at_one_budget(tmp_path):
     assert verdict(result) in page.text
     saved = pd.read_csv(tmp_path / "labels_saved.csv")
     assert saved["n_labelled"].tolist() == [4, 8]
-
-
-@pytest.mark.parametrize("n_kinds", [1, 2])
-def test_people_have_colours_only_if_the_bootstrap_rejects_one_crowd(tmp_path, n_kinds):
-    rng, tasks = np.random.default_rng(0), []
-    y = np.repeat([0, 1], 40)
-    for place in range(24):
-        gap = 3.0 * np.eye(4)[place % n_kinds] + 0.3 * rng.standard_normal(4)
-        tasks.append(Task(rng.standard_normal((80, 4)) + np.outer(y, gap), y, f"p{place}"))
-    result, tasks = study(TaskSet(tasks), methods=["lda"], budgets=[4], n_splits=2)
-    write_report(result, tasks, tmp_path)
-    text = section(tmp_path, "vectors")
-    found = pd.read_csv(tmp_path / "directions.csv")["cluster"]
-    assert found.nunique() == n_kinds
-    if n_kinds == 1:
-        assert "a mixture prior finds one crowd" in text
-        assert "cluster" not in "".join(re.findall('data-tip="(.*?)"', text))
-    else:
-        assert "Colours: the 2 kinds of people" in text
-        assert found[::2].nunique() == found[1::2].nunique() == 1
 
 
 def test_a_study_in_which_all_failed_has_a_report(tmp_path):

@@ -155,7 +155,7 @@ def test_rows_are_tidy(make_tasks):
     lda = {"lda", "lda-pooled", "logistic-tuned"}
     assert set(PLAIN) - set(with_alpha) == lda
     with_promise = rows.dropna(subset="expected_accuracy")["method"].unique()
-    variants = {"mixture", "convex-mixture", "private", "pairwise", "one-vs-rest"}
+    variants = {"private", "pairwise", "one-vs-rest"}
     ours = {"convex", "posterior", "hierarchical", "live"}
     ours |= {"posterior-unlabelled", "hierarchical-unlabelled"}
     assert set(with_promise) - variants == ours

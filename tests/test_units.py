@@ -13,7 +13,6 @@ from crossfade import (
     CalibrationStudy,
     ConvexBlendClassifier,
     HierarchicalBlendClassifier,
-    MixturePrior,
     MulticlassBlend,
     MulticlassPrior,
     PosteriorBlendClassifier,
@@ -282,14 +281,6 @@ def test_a_scale_that_was_given_is_no_spread(people):
     PosteriorBlendClassifier(odd).fit(X, y)
     with pytest.warns(UnitsWarning):
         PosteriorBlendClassifier(odd).fit(1e3 * X, y)
-
-
-def test_a_mixture_compares_as_its_people_together_do(people):
-    mixture = MixturePrior.from_tasks(people[1:], n_components=2)
-    X, y = few_of(people[0], 4)
-    PosteriorBlendClassifier(mixture).fit(X, y)
-    with pytest.warns(UnitsWarning):
-        PosteriorBlendClassifier(mixture).fit(1e3 * X, y)
 
 
 @pytest.mark.parametrize("strategy", ["pairwise", "one-vs-rest"])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from crossfade.export import export_model
     from crossfade.fisher import FisherDiscriminant
     from crossfade.live import LiveCalibration
-    from crossfade.prior import Ledger, MixturePrior, MulticlassPrior, Release, TaskPrior
+    from crossfade.prior import Ledger, MulticlassPrior, Release, TaskPrior
     from crossfade.risk import (
         AlphaChoice,
         ExpectedRisk,
@@ -53,7 +53,6 @@ __all__ = [
     "LabelForecast",
     "Ledger",
     "LiveCalibration",
-    "MixturePrior",
     "MulticlassBlend",
     "MulticlassPrior",
     "PosteriorBlendClassifier",
@@ -87,7 +86,7 @@ __all__ = [
 _ROOMS = {
     "tasks": ("Recipe", "Task", "TaskSet", "read_tasks"),
     "fisher": ("FisherDiscriminant",),
-    "prior": ("Ledger", "MixturePrior", "MulticlassPrior", "Release", "TaskPrior"),
+    "prior": ("Ledger", "MulticlassPrior", "Release", "TaskPrior"),
     "risk": (
         "AlphaChoice",
         "ExpectedRisk",

@@ -15,7 +15,6 @@ from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
     HierarchicalBlendClassifier,
-    MixturePrior,
     MulticlassBlend,
     MulticlassPrior,
     PosteriorBlendClassifier,
@@ -102,12 +101,6 @@ def _plain(d, **options):
     return partial(TaskPrior.from_projections, draw_unit(20, d), **options)
 
 
-def _two_kinds(d=4, first=14, second=10):
-    W = np.concatenate([draw_unit(first, d, 1, 0.15), draw_unit(second, d, 2, 0.15)])
-    W[first:] = W[first:] * np.where(np.arange(d) % 2, -1.0, 1.0)
-    return W
-
-
 def _released(d, n_tasks, noise, isotropic):
     W = draw_unit(n_tasks, d, 5, 0.3)
     exact = TaskPrior.from_projections(W, isotropic=isotropic)
@@ -188,19 +181,6 @@ PRIORS = {
     ),
     "updated": lambda: prior_of("unit kept").update(draw_unit(5, 4, 9)),
     "reversed": lambda: prior_of("tasks kept").reversed(),
-    "mixture": lambda: MixturePrior.from_projections(_two_kinds(), feature_scale=_SCALE),
-    "mixture isotropic": lambda: MixturePrior.from_projections(
-        _two_kinds(), 2, isotropic=True, feature_scale=_SCALE
-    ),
-    "mixture of three": lambda: MixturePrior.from_projections(
-        _two_kinds(), 3, feature_scale=_SCALE, random_state=3
-    ),
-    "mixture of one": lambda: MixturePrior.from_projections(draw_unit(20, 4), 1),
-    "mixture tasks": lambda: MixturePrior.from_tasks(
-        [*draw_tasks(8, 4), *draw_tasks(7, 4, crowd=5, first=200)], n_components=2
-    ),
-    "mixture d=12": lambda: MixturePrior.from_prior(prior_of("tasks d=12 kept"), 2),
-    "mixture reversed": lambda: prior_of("mixture").reversed(),
 }
 MANY = {
     f"{strategy} k={k}": partial(
@@ -231,13 +211,6 @@ def _matrix(values):
 
 def numbers_of_prior(prior):
     """All that a prior says in numbers."""
-    if isinstance(prior, MixturePrior):
-        found = {f"pooled {key}": value for key, value in numbers_of_prior(prior.pooled).items()}
-        found |= {"counts": prior.counts, "direction_sums": prior.direction_sums}
-        found |= {"shares": prior.shares, "concentrations": prior.concentrations}
-        if prior.outer_sums is not None:
-            found["outer_sums"] = np.array([_matrix(one) for one in prior.outer_sums])
-        return found
     if isinstance(prior, MulticlassPrior):
         return {
             f"{pair} {key}": value
@@ -419,11 +392,6 @@ _OF_FOUR = (
     "released isotropic",
     "released noisy",
     "merged",
-    "mixture",
-    "mixture isotropic",
-    "mixture of three",
-    "mixture of one",
-    "mixture tasks",
 )
 
 
@@ -435,26 +403,22 @@ def _common_fits(blend):
     for name, sizes in _SIZES.items():
         for d, n in sizes:
             yield f"{name} n={sum(n)}", blend(name), {"d": d, "n": n}
-    yield "mixture d=12", blend("mixture d=12"), {"d": 12}
     yield "tied", blend("tasks tied"), {"d": 5, "change": composition}
     yield "constant", blend("tasks constant"), {"d": 3, "change": with_constant}
     for shrinkage in ("ledoit_wolf", 0.3, None):
         yield f"shrinkage {shrinkage}", blend(shrinkage=shrinkage), {}
     yield "plain d=12", blend("tasks d=12", shrinkage=None), {"d": 12, "n": (4, 4)}
     yield "class_prior", blend(class_prior=(0.7, 0.3)), {}
-    yield "mixture class_prior", blend("mixture", class_prior=(0.2, 0.8)), {}
     yield "weighted", blend(), {"weighted": True}
     yield "far from the crowd", blend(), {"crowd": 7, "n": (20, 20), "gap": 2.0}
     yield "hardly apart", blend(), {"gap": 0.05}
     yield "text", blend("tasks text"), {"labels": ("rest", "task")}
     turned = {"labels": ("b", "a")}
     yield "turned round", blend(classes=("b", "a")), turned
-    yield "mixture turned round", blend("mixture", classes=("b", "a")), turned
     missing = {"on_missing_class": "prior"}
     yield "first class only", blend(**missing), {"drop": 1}
     yield "second class only", blend(**missing), {"drop": 0}
     yield "one sample", blend(**missing), {"drop": 1, "n": (1, 1)}
-    yield "mixture first class only", blend("mixture tasks", **missing), {"drop": 1}
     yield "turned round first only", blend(classes=("b", "a"), **missing), turned | {"drop": "a"}
     yield "threshold placed", blend(), {"after": _threshold}
     yield "threshold of given", blend(class_prior=(0.6, 0.4)), {"after": _threshold}
@@ -463,7 +427,6 @@ def _common_fits(blend):
 def _convex_fits():
     for alpha in (0.0, 0.3, 1.0):
         yield f"alpha {alpha}", _convex(alpha=alpha), {}
-    yield "mixture alpha 0.3", _convex("mixture", alpha=0.3), {}
     yield "alpha d=12", _convex("tasks d=12", alpha=0.5), {"d": 12, "n": (4, 4)}
     yield "alpha d=300", _convex("tasks d=300", alpha=0.5), {"d": 300, "n": (4, 4)}
     yield "paper", _paper(), {}
@@ -474,7 +437,7 @@ def _convex_fits():
 def _posterior_fits():
     yield "scattered", _posterior(in_a_row=False), {}
     for strength in ("risk", 1.0, 0.0, 0.3, np.inf):
-        for name in ("tasks", "unit isotropic", "mixture", "released"):
+        for name in ("tasks", "unit isotropic", "released"):
             yield f"strength {strength} {name}", _posterior(name, strength=strength), {}
     yield "risk d=12", _posterior("tasks d=12", strength="risk"), {"d": 12, "n": (4, 4)}
     yield "0.3 d=30", _posterior("tasks d=30", strength=0.3), {"d": 30, "n": (4, 4)}
@@ -483,7 +446,7 @@ def _posterior_fits():
 
 
 def _hierarchical_fits():
-    for name in ("tasks", "tasks text", "tasks tied", "mixture tasks"):
+    for name in ("tasks", "tasks text", "tasks tied"):
         labels = {"labels": ("rest", "task")} if "text" in name else {}
         tied = {"d": 5, "change": composition} if "tied" in name else {}
         yield f"prior {name}", _hierarchical(name), labels | tied
@@ -585,7 +548,7 @@ def numbers_of_fit(fit):
             if key in ("projection_", "coef_", "intercept_", "alpha_", "strength_", "midpoint_")
         }
     names = ["projection_", "coef_", "intercept_", "alpha_", "midpoint_", "strength_"]
-    names += ["component_weights_", "alphas_", "risks_"]
+    names += ["alphas_", "risks_"]
     names += ["target_projection_", "source_projection_", "half_gap_", "feature_scale_", "means_"]
     names += ["shrinkage_"]
     found = {name: getattr(estimator, name, None) for name in names}
@@ -742,11 +705,10 @@ FUNCTIONS = {
 #: Every named method for two classes, but for "private", which needs OpenDP.
 TWO_CLASS = (
     *("target", "average-source", "paper", "oracle", "random-alpha", "target-shrunk", "convex"),
-    *("posterior", "posterior-unlabelled", "lda", "lda-pooled", "mixture", "convex-mixture"),
-    *("pairwise", "one-vs-rest"),
+    *("posterior", "posterior-unlabelled", "lda", "lda-pooled", "pairwise", "one-vs-rest"),
 )
 #: Those that minimise over a continuous weight.
-MINIMISED = ("convex", "convex-mixture")
+MINIMISED = ("convex",)
 SEEDED = {"random_state": 0}
 STUDIES = {
     "two classes": lambda: CalibrationStudy(
@@ -761,7 +723,7 @@ STUDIES = {
     ),
     "random": lambda: CalibrationStudy(
         draw_tasks(6, 4, (14, 16), ("rest", "task"), groups=2),
-        methods=[*TWO_CLASS[:9], "mixture", ("own", FisherDiscriminant())],
+        methods=[*TWO_CLASS[:9], ("own", FisherDiscriminant())],
         budgets=[3],
         n_splits=3,
         splits="random",
@@ -821,14 +783,11 @@ PRIOR_FILES = {
     "summary.npz": (TaskPrior, _refuse),
     "released.npz": (TaskPrior, _refuse),
     "version-1.npz": (TaskPrior, _refuse),
-    "mixture.npz": (MixturePrior, _refuse),
-    "mixture-isotropic.npz": (MixturePrior, _refuse),
     "pairwise.npz": (MulticlassPrior, _refuse),
     "one-vs-rest.npz": (MulticlassPrior, _refuse),
     "version-3-means.npz": (TaskPrior, lambda path: prior_of("tasks").save(path)),
     "version-3-full.npz": (TaskPrior, partial(_write_again, TaskPrior, "full.npz")),
     "version-3-released.npz": (TaskPrior, partial(_write_again, TaskPrior, "released.npz")),
-    "version-3-mixture.npz": (MixturePrior, partial(_write_again, MixturePrior, "mixture.npz")),
     "version-3-one-vs-rest.npz": (
         MulticlassPrior,
         partial(_write_again, MulticlassPrior, "one-vs-rest.npz"),
@@ -837,7 +796,6 @@ PRIOR_FILES = {
 MODEL_FILES = {
     "convex.json": partial(_save_fit, "convex: alpha 0.3"),
     "posterior.json": partial(_save_fit, "posterior: text"),
-    "mixture.json": partial(_save_fit, "posterior: prior mixture"),
     "alone.json": partial(_save_fit, "posterior: prior none"),
     "released.json": partial(_save_fit, "posterior: prior released"),
     "version-2-posterior.json": partial(_save_fit, "posterior: text"),

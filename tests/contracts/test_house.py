@@ -22,7 +22,6 @@ import crossfade
 from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
-    MixturePrior,
     MulticlassBlend,
     MulticlassPrior,
     PosteriorBlendClassifier,
@@ -387,7 +386,6 @@ def test_priors_can_be_kept(make_tasks, make_many, make_directions, kept):
         TaskPrior.from_tasks(make_tasks()),
         TaskPrior.from_projections(make_directions(), keep_directions=True, isotropic=True),
         TaskPrior.from_projections(make_directions()).released(epsilon=1.0, delta=1e-5),
-        MixturePrior.from_projections(make_directions(), n_components=2),
         MulticlassPrior.from_tasks(make_many()),
     ):
         again = kept(prior)

@@ -157,11 +157,10 @@ def judge(trial, rule, X):
     for name in ("alpha_", "member_", "shrinkage_"):
         if name in rule.__dict__:
             probability(trial, rule.__dict__[name], name)
-    for name in ("component_weights_", "source_weights_", "class_prior_"):
-        shares = rule.__dict__.get(name)
-        if shares is not None and len(shares):
-            probability(trial, shares, name)
-            trial.check(abs(np.sum(shares) - 1.0) <= ROUNDING, f"{name} sum to {np.sum(shares)!r}")
+    shares = rule.__dict__.get("class_prior_")
+    if shares is not None:
+        probability(trial, shares, "class_prior_")
+        trial.check(abs(np.sum(shares) - 1.0) <= ROUNDING, f"class_prior_ sums to {np.sum(shares)}")
     if "strength_" in rule.__dict__:
         trial.check(rule.strength_ >= 0.0, f"strength_ is {rule.strength_!r}")
     if "risks_" in rule.__dict__ and not (rule.risks_.size == 1 and np.isnan(rule.risks_[0])):
@@ -485,8 +484,6 @@ def rescaled(rule, factor):
     if hasattr(crowd, "priors"):
         priors = {pair: moved(one) for pair, one in crowd.priors.items()}
         crowd = dataclasses.replace(crowd, priors=priors)
-    elif hasattr(crowd, "pooled"):
-        crowd = dataclasses.replace(crowd, pooled=moved(crowd.pooled))
     else:
         crowd = moved(crowd)
     name = "estimator__prior" if isinstance(rule, MulticlassBlend) else "prior"

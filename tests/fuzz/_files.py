@@ -19,7 +19,6 @@ import pyarrow as pa
 from crossfade import (
     CalibrationStudy,
     HierarchicalBlendClassifier,
-    MixturePrior,
     MulticlassBlend,
     MulticlassPrior,
     PosteriorBlendClassifier,
@@ -104,7 +103,6 @@ def kinds():
     tasks = people()
     prior = TaskPrior.from_tasks(tasks)
     rule = PosteriorBlendClassifier(prior).fit(*few())
-    mixture = MixturePrior.from_prior(TaskPrior.from_tasks(tasks, keep_directions=True), 2)
     tasks_of_many = people(7, 6, ("a", "b", "c"))
     many = MulticlassPrior.from_tasks(tasks_of_many[1:])
     X, y = pd.DataFrame(tasks_of_many[0].X, columns=list("abc")), tasks_of_many[0].y
@@ -119,7 +117,7 @@ def kinds():
         "parquet": Kind(".parquet", _written("t.parquet", tasks.write), read_tasks, _told_of_tasks),
         **{
             type(one).__name__: Kind(".npz", _written("p", one.save), type(one).load, lambda x: x)
-            for one in (prior, mixture, many)
+            for one in (prior, many)
         },
         **{
             name: Kind(".json", _written("m", partial(save_model, one)), load_model, _told_of_model)
@@ -236,7 +234,7 @@ def changed(rng, tree):
 def case_hostile_prior(trial):
     """A prior of nonsense with a right checksum is refused, or a rule of it has finite answers."""
     rng = trial.rng
-    kind = pick(rng, [TaskPrior, MixturePrior, MulticlassPrior])
+    kind = pick(rng, [TaskPrior, MulticlassPrior])
     header, arrays = unpack("p", kinds()[kind.__name__].content, kind.__name__)
     version = header["version"]
     for _ in range(int(rng.integers(1, 3))):
@@ -434,7 +432,7 @@ def case_bomb(trial):
         content = io.BytesIO()
         np.savez_compressed(content, header=np.zeros(int(rng.integers(1, 20)) << 20, np.uint8))
         path.write_bytes(content.getvalue())
-        read = pick(rng, (TaskPrior.load, MixturePrior.load, MulticlassPrior.load))
+        read = pick(rng, (TaskPrior.load, MulticlassPrior.load))
     elif way == 1:
         path.write_text(pick(rng, ("[", '{"a":')) * depth)
         read = load_model

@@ -13,7 +13,6 @@ from crossfade import (
     CalibrationSplit,
     CalibrationStudy,
     FisherDiscriminant,
-    MixturePrior,
     MulticlassPrior,
     Task,
     TaskPrior,
@@ -27,8 +26,6 @@ from crossfade import (
 from crossfade.prior import (
     concentration_formula,
     concentration_mle,
-    corrected_concentration,
-    log_normalizer,
     mean_resultant_length,
 )
 from crossfade.study import forecast_errors, reliability, statistics, verdict
@@ -181,16 +178,9 @@ def case_vmf(trial):
     for function in (concentration_formula, concentration_mle):
         found = trial.call(function, length, d)
         trial.check(found is None or found >= 0.0, f"{function.__name__}({length}, {d}) = {found}")
-    n_tasks = or_odd(rng, 1, 2, 30, 1.5, 1e9, [3, 4], one_in=10)
-    found = trial.call(corrected_concentration, length, n_tasks, d)
-    right = found is None or (np.asarray(found) >= 0.0).all()
-    trial.check(right, f"corrected_concentration({length}, {n_tasks}, {d}) = {found}")
     found = trial.call(mean_resultant_length, kappa, d)
     if found is not None:
         probability(trial, found, f"mean_resultant_length({kappa}, {d})")
-    found = trial.call(log_normalizer, pick(rng, (kappa, [kappa, 1.0])), d)
-    if found is not None:
-        trial.check(np.isfinite(found).all(), f"log_normalizer({kappa}, {d}) = {found}")
 
 
 # -- priors ----------------------------------------------------------------------------------------
@@ -209,10 +199,6 @@ def judge_prior(trial, crowd, folder=True):
             length = float(np.linalg.norm(mu))
             trial.check(abs(length - 1.0) <= ROUNDING, f"mean_direction has length {length!r}")
         trial.must(crowd.card)
-    if isinstance(crowd, MixturePrior):
-        probability(trial, crowd.shares, "shares")
-        right = not np.isnan(crowd.concentrations).any() and (crowd.concentrations >= 0.0).all()
-        trial.check(right, f"concentrations are {crowd.concentrations}")
     if isinstance(crowd, TaskPrior):
         trial.must(crowd.summary)
         kappa = trial.must(getattr, crowd, "concentration"), trial.must(crowd.concentration_mle)
@@ -253,9 +239,6 @@ def projections(rng, d):
     return pick(rng, odd)() if seldom(rng, 2) else W
 
 
-_SUMMANDS = tuple(name for name in PRIORS if "mixture" not in name)
-
-
 def _about(rng, d):
     """What may be said of the features and classes of a prior."""
     scales = (10.0 ** rng.uniform(-9, 9, d), np.zeros(d), np.full(d, 1e-300), [np.nan] * d, [1.0])
@@ -279,9 +262,6 @@ def case_prior(trial):
             mu, psi = np.eye(d)[0], np.eye(d) * 10.0 ** rng.uniform(-320, 300)
         n_tasks, form = or_odd(rng, 1, 2, 30), or_odd(rng, "auto", "tangent", "authors", "printed")
         made = trial.call(TaskPrior.from_summary, mu, psi, n_tasks, form=form, **_about(rng, d))
-    elif seldom(rng, 5):
-        n_components = or_odd(rng, 1, 2, 3, one_in=8) if not seldom(rng, 20) else None
-        made = trial.call(MixturePrior.from_projections, W, n_components, **options)
     else:
         options |= {
             "isotropic": or_odd(rng, True, False),
@@ -296,19 +276,15 @@ def case_prior(trial):
     judge_prior(trial, made)
     turned = trial.must(made.reversed)
     trial.check(trial.must(turned.reversed).n_tasks == made.n_tasks, "reversed loses tasks")
-    if isinstance(made, MixturePrior):
-        trial.call(lambda: made + made)
-        return
     parts = [
         or_odd(rng, "outer_sum", "directions", "replay", "half_gap") for _ in range(rng.integers(3))
     ]
     changed = (
         lambda: made.update(projections(rng, d), normalize=or_odd(rng, True, False)),
-        lambda: made + known(pick(rng, _SUMMANDS), d + seldom(rng, 5)),
+        lambda: made + known(pick(rng, tuple(PRIORS)), d + seldom(rng, 5)),
         lambda: made + made,
         lambda: made.without(*parts),
         lambda: made.annotated(made_by=or_odd(rng, "us")),
-        lambda: MixturePrior.from_prior(made, or_odd(rng, 1, 2)),
     )
     after = trial.call(pick(rng, changed))
     if after is not None:
@@ -366,19 +342,16 @@ def case_sources(trial):
         "feature_scale": or_odd(rng, *["auto"] * 4, None, np.ones(d), np.full(d, 1e-90), one_in=20),
         "isotropic": or_odd(rng, False, False, True, one_in=20),
     }
-    if not seldom(rng, 10):
-        options |= {
-            "keep_directions": or_odd(rng, True, False, one_in=20),
-            "class_means": or_odd(rng, True, True, False, one_in=20),
-            "replay": or_odd(rng, True, False, False, one_in=20),
-            "centred": or_odd(rng, *["auto"] * 4, None, "person", one_in=20),
-        }
-        kind = TaskPrior
-        if many:
-            kind = MulticlassPrior
-            options["strategy"] = or_odd(rng, "pairwise", "pairwise", "one-vs-rest", one_in=20)
-    else:
-        kind, options["n_components"] = MixturePrior, or_odd(rng, 1, 2)
+    options |= {
+        "keep_directions": or_odd(rng, True, False, one_in=20),
+        "class_means": or_odd(rng, True, True, False, one_in=20),
+        "replay": or_odd(rng, True, False, False, one_in=20),
+        "centred": or_odd(rng, *["auto"] * 4, None, "person", one_in=20),
+    }
+    kind = TaskPrior
+    if many:
+        kind = MulticlassPrior
+        options["strategy"] = or_odd(rng, "pairwise", "pairwise", "one-vs-rest", one_in=20)
     made = trial.call(kind.from_tasks, tasks, **options)
     if made is None:
         return

@@ -9,7 +9,6 @@ import numpy as np
 
 from crossfade import (
     FisherDiscriminant,
-    MixturePrior,
     MulticlassPrior,
     Release,
     Task,
@@ -92,9 +91,6 @@ PRIORS = {
     "released isotropic": lambda d: replace(
         _of(d, isotropic=True), release=Release(1.0, 1e-6, 30.0, True)
     ),
-    "mixture": lambda d: MixturePrior.from_projections(directions(d), 2),
-    "isotropic mixture": lambda d: MixturePrior.from_projections(directions(d), 3, isotropic=True),
-    "mixture of tasks": lambda d: MixturePrior.from_tasks(people(d), n_components=2),
 }
 
 MANY = {

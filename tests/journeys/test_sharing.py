@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from crossfade import (
     HierarchicalBlendClassifier,
     Ledger,
-    MixturePrior,
+    MulticlassPrior,
     PosteriorBlendClassifier,
     TaskPrior,
     forecast_labels,
@@ -592,8 +592,8 @@ def test_a_task_in_two_files_is_not_merged(run, built):
 
 @pytest.mark.parametrize("command", ["show", "check"])
 def test_other_priors_are_called_by_name(run, built, command):
-    MixturePrior.from_tasks(load_mental_math()[:8], n_components=2).save("mixture.npz")
-    refused(run("prior", command, "mixture.npz"), "mixture.npz is the file of a MixturePrior")
+    MulticlassPrior.from_tasks(load_mental_math()[:8]).save("many.npz")
+    refused(run("prior", command, "many.npz"), "many.npz is the file of a MulticlassPrior")
 
 
 def test_a_prior_that_lost_its_replay_makes_a_model_and_says_so(run, built):

@@ -7,9 +7,7 @@ import pytest
 
 from crossfade import (
     CalibrationStudy,
-    ConvexBlendClassifier,
     HierarchicalBlendClassifier,
-    MixturePrior,
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
@@ -20,8 +18,6 @@ from crossfade.study._sources import Sources
 
 #: What each variant is, given the prior of the sources and the windows without labels.
 ESTIMATORS = {
-    "mixture": lambda prior: PosteriorBlendClassifier(MixturePrior.from_prior(prior)),
-    "convex-mixture": lambda prior: ConvexBlendClassifier(MixturePrior.from_prior(prior)),
     "hierarchical": HierarchicalBlendClassifier,
     "hierarchical-unlabelled": HierarchicalBlendClassifier,
     "posterior-unlabelled": PosteriorBlendClassifier,
@@ -47,10 +43,7 @@ def tasks():
 def priors(tasks):
     """Of all but one, by the place of that one."""
     others = {place: tasks[:place] + tasks[place + 1 :] for place in (0, 1, 5)}
-    return {
-        place: TaskPrior.from_tasks(sources, keep_directions=True)
-        for place, sources in others.items()
-    }
+    return {place: TaskPrior.from_tasks(sources) for place, sources in others.items()}
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -74,15 +67,6 @@ def test_a_variant_is_its_estimator(tasks, priors, name):
             chances = rule.predict_proba(target.X[rest])[:, 1]
             brier = np.mean((chances - (target.y[rest] == 1)) ** 2)
             assert row["brier"] == pytest.approx(brier, abs=1e-6)
-
-
-def test_the_kinds_are_found(tasks):
-    prior = MixturePrior.from_tasks(tasks)
-    assert prior.n_components == 2
-    known = TaskPrior.from_tasks(tasks, keep_directions=True)
-    assert MixturePrior.from_prior(known) == prior
-    with pytest.raises(ValueError, match="keep_directions=True"):
-        MixturePrior.from_prior(replace(known, directions=None))
 
 
 def test_noise_of_private_is_that_of_a_release(tasks):

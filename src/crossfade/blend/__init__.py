@@ -1,4 +1,4 @@
-"""Person and crowd in, a rule out: four verbs, and the estimators that speak them.
+"""Person and crowd in, a rule out: three verbs, and the estimators that speak them.
 
 A person's direction omega (room `fisher`) is right on average and noisy; the crowd's mu (room
 `prior`) is nearly free of noise and wrong for this person. Blends lie between them:
@@ -7,7 +7,6 @@ A person's direction omega (room `fisher`) is right on average and noisy; the cr
 convex       alpha omega + (1 - alpha) mu, with the alpha of least expected risk: the paper's class
 posterior    m + T (T + Sigma_omega)^-1 (omega - m): a matrix instead of alpha, since the crowd
              agrees on some directions and differs on others
-mixture      the same with crowds of several kinds, each weighted by the evidence of omega
 hierarchical the posterior of the class means, from no label on, with a crowd that knows them
 ============ =======================================================================================
 
@@ -21,7 +20,6 @@ from crossfade.blend._fit import Fit as Fit
 from crossfade.blend._hierarchical import Hierarchical, hierarchical
 from crossfade.blend._hierarchical_classifier import HierarchicalBlendClassifier
 from crossfade.blend._labels import LabelForecast, forecast_labels
-from crossfade.blend._mixture import meet, mixture
 from crossfade.blend._model_file import load_model, save_model
 from crossfade.blend._multiclass import MulticlassBlend
 from crossfade.blend._posterior import PosteriorBlendClassifier, posterior
@@ -41,8 +39,6 @@ __all__ = [
     "forecast_labels",
     "hierarchical",
     "load_model",
-    "meet",
-    "mixture",
     "posterior",
     "save_model",
 ]

@@ -1,7 +1,7 @@
 """What the estimators of two classes share: from labelled windows and a prior to a rule.
 
 The moments of the labelled windows give the person's direction (room `fisher`), a verb blends it
-with the crowd's (`_convex`, `_posterior`, `_mixture`), and the forecast frees the gap
+with the crowd's (`_convex`, `_posterior`), and the forecast frees the gap
 along the blend of its optimism (room `risk`): from there on it is a linear rule.
 """
 
@@ -30,7 +30,8 @@ from crossfade.fisher._direction import Direction, learn_direction
 from crossfade.fisher._linear import Rule, check_both_classes, check_weight, encode
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import check_shrinkage
-from crossfade.prior._crowd import Crowd, Prior
+from crossfade.prior._crowd import Crowd
+from crossfade.prior._task_prior import TaskPrior
 from crossfade.prior._units import warn_of_units
 from crossfade.risk._error_rate import check_class_prior, log_odds
 from crossfade.risk._outlook import Outlook
@@ -52,7 +53,7 @@ MOST_UNLABELLED = 500
 class BlendClassifier(TakesCrowd):
     """What the blends share."""
 
-    prior: Prior | None
+    prior: TaskPrior | None
     shrinkage: str | float | None
     on_missing_class: str
     classes: Any
@@ -61,11 +62,10 @@ class BlendClassifier(TakesCrowd):
     class_prior: ArrayLike | None
     alpha_: float
     class_prior_: Array
-    component_weights_: Array | None
     source_projection_: Array | None
     target_projection_: Array | None
     _moments: ClassMoments
-    _prior_given: Prior | None
+    _prior_given: TaskPrior | None
     _fit: Fit
     _shift: float
     _unlabelled: Array
@@ -342,7 +342,7 @@ class BlendClassifier(TakesCrowd):
             weight = check_weight(sample_weight, X)[~hidden]
         return self._check_fit_input(X[~hidden], labels, weight, reset=False)
 
-    def _keep_unlabelled(self, rows: Array, prior: Prior | None) -> None:
+    def _keep_unlabelled(self, rows: Array, prior: TaskPrior | None) -> None:
         """Keep the last samples without a label."""
         if hasattr(prior, "pairs"):
             raise ValueError(
@@ -376,7 +376,7 @@ class BlendClassifier(TakesCrowd):
         rows: Array,
         labels: NDArray[Any],
         weight: Array | None,
-        prior: Prior | None,
+        prior: TaskPrior | None,
         *,
         may_wait: bool,
     ) -> None:
@@ -402,7 +402,7 @@ class BlendClassifier(TakesCrowd):
         moments: ClassMoments,
         seen: NDArray[Any],
         names: NDArray[Any] | None,
-        prior: Prior | None,
+        prior: TaskPrior | None,
         *,
         may_wait: bool = False,
     ) -> None:
@@ -466,7 +466,7 @@ class BlendClassifier(TakesCrowd):
             before = before.placed(np.flatnonzero(seen), label, len(classes))
         return before + moments
 
-    def _direction(self, moments: ClassMoments, prior: Prior | None) -> Direction:
+    def _direction(self, moments: ClassMoments, prior: TaskPrior | None) -> Direction:
         """The person's own direction, in the prior's units."""
         form = self._noise_form()
         # The paper takes samples for independent.
@@ -483,13 +483,13 @@ class BlendClassifier(TakesCrowd):
             correlation=prior.neighbour_correlation if alike and prior is not None else None,
         )
 
-    def _crowd_answers(self, prior: Prior | None, n_seen: int) -> bool:
+    def _crowd_answers(self, prior: TaskPrior | None, n_seen: int) -> bool:
         """Whether the crowd can stand in for classes that have no labelled sample."""
         if n_seen == 2 or self.on_missing_class != "auto" or prior is None:
             return False
         return prior.class_means is not None or (n_seen == 1 and prior.half_gap is not None)
 
-    def _fit_both(self, moments: ClassMoments, prior: Prior | None) -> Fit:
+    def _fit_both(self, moments: ClassMoments, prior: TaskPrior | None) -> Fit:
         person = self._direction(moments, prior)
         about: dict[str, Any] = {
             "scale": person.scale,
@@ -525,8 +525,9 @@ class BlendClassifier(TakesCrowd):
             )
         return Fit(person, blend, midpoint, **about)
 
-    def _posterior_means(self, moments: ClassMoments, prior: Prior) -> Hierarchical:
+    def _posterior_means(self, moments: ClassMoments, prior: TaskPrior) -> Hierarchical:
         """What the crowd and all samples, labelled or not, say of the class means."""
+        assert prior.class_means is not None
         return hierarchical(
             moments,
             prior.class_means.population,
@@ -535,20 +536,17 @@ class BlendClassifier(TakesCrowd):
             in_a_row=bool(self.in_a_row),
         )
 
-    def _publish(self, fit: Fit, prior: Prior | None) -> None:
+    def _publish(self, fit: Fit, prior: TaskPrior | None) -> None:
         """Set the rule and everything that can be asked about it."""
         blend = fit.blend
         self._fit = fit
         self.midpoint_, self.alpha_ = fit.midpoint, float(blend.alpha)
         self.target_projection_ = None if fit.person is None else fit.person.omega
-        source = blend.source
-        if source is None and prior is not None:
-            source = prior.crowd.mean_direction
+        source = None if prior is None else prior.crowd.mean_direction
         length = 0.0 if source is None else float(np.linalg.norm(source))
         if abs(length - 1.0) > 1e-12 and source is not None:
             source = source / length if length > 1e-12 else None
         self.source_projection_ = source
-        self.component_weights_ = None if self.prior_ is None else self.prior_.shares
         self._set_blend(blend)
         length = float(np.linalg.norm(blend.omega))
         # What has unit length already stays as it is, to the bit.
@@ -567,7 +565,7 @@ class BlendClassifier(TakesCrowd):
         moments: ClassMoments,
         present: NDArray[Any],
         names: NDArray[Any] | None,
-        prior: Prior | None,
+        prior: TaskPrior | None,
     ) -> None:
         """Rule of the crowd, where not every class has a labelled sample."""
         who = f"Only class {present.tolist()[0]!r} has" if len(present) else "No class has"
@@ -598,7 +596,7 @@ class BlendClassifier(TakesCrowd):
             return
         self._publish(self._fit_by_means(moments, oriented), oriented)
 
-    def _fit_by_means(self, moments: ClassMoments, prior: Prior) -> Fit:
+    def _fit_by_means(self, moments: ClassMoments, prior: TaskPrior) -> Fit:
         """The crowd's direction, through the middle of the posterior class means."""
         means = self._posterior_means(moments, prior)
         blend = Blend(prior.mean_direction, np.zeros(()), np.zeros(()))
@@ -614,7 +612,7 @@ class BlendClassifier(TakesCrowd):
             hints="_unlabelled" in self.__dict__,
         )
 
-    def _fit_half_gap(self, moments: ClassMoments, present: NDArray[Any], prior: Prior) -> Fit:
+    def _fit_half_gap(self, moments: ClassMoments, present: NDArray[Any], prior: TaskPrior) -> Fit:
         """The crowd's direction, through a midpoint half a gap away from the class seen."""
         half_gap = np.asarray(prior.half_gap)
         seen = int(present[0] == self.classes_[1])
@@ -638,7 +636,7 @@ class BlendClassifier(TakesCrowd):
 
     # -- agreement of target and prior ------------------------------------------------------
 
-    def _compare_units(self, prior: Prior | None) -> None:
+    def _compare_units(self, prior: TaskPrior | None) -> None:
         """Warn, once, of samples that cannot be in the units of the prior."""
         units = None if prior is None else prior.units
         if prior is None or units is None or "_told" in self.__dict__:
@@ -654,7 +652,7 @@ class BlendClassifier(TakesCrowd):
             self._told = True
             warn_of_units(prior, reasons, stacklevel=4)
 
-    def _check_prior(self) -> Prior | None:
+    def _check_prior(self) -> TaskPrior | None:
         prior: Any = self.prior
         if hasattr(prior, "pairs") and not isinstance(prior, type):
             raise TypeError(
@@ -662,13 +660,11 @@ class BlendClassifier(TakesCrowd):
                 f"MulticlassBlend({type(self).__name__}(prior)), or the prior of one pair, "
                 f"prior[{prior.pairs[0]}]."
             )
-        if prior is not None and (isinstance(prior, type) or not hasattr(prior, "crowds")):
-            raise TypeError(
-                f"prior must be a TaskPrior, a MixturePrior or None; got {type(prior).__name__}."
-            )
+        if prior is not None and not isinstance(prior, TaskPrior):
+            raise TypeError(f"prior must be a TaskPrior or None; got {type(prior).__name__}.")
         return self.prior
 
-    def _both_classes(self, present: NDArray[Any], prior: Prior | None) -> NDArray[Any] | None:
+    def _both_classes(self, present: NDArray[Any], prior: TaskPrior | None) -> NDArray[Any] | None:
         """Both labels in the prior's order, as far as anybody knows them."""
         names: NDArray[Any] | None = None
         if self.classes is not None:
@@ -694,14 +690,14 @@ class BlendClassifier(TakesCrowd):
                 )
         return names
 
-    def _oriented(self, prior: Prior | None) -> Prior | None:
+    def _oriented(self, prior: TaskPrior | None) -> TaskPrior | None:
         """The prior, turned round where the target's labels sort the other way."""
         return prior if prior is None or self._same_order() else prior.reversed()
 
     def _same_order(self) -> bool:
         return self.classes is None or bool(self.classes[1] == self.classes_[1])
 
-    def _check_parameters(self, prior: Prior | None) -> None:
+    def _check_parameters(self, prior: TaskPrior | None) -> None:
         word: object = self.on_missing_class
         if not (isinstance(word, str) and word in MISSING_CLASS):
             check_choice("on_missing_class", word, MISSING_CLASS)
@@ -716,14 +712,14 @@ class BlendClassifier(TakesCrowd):
 
     # -- what the blends do differently -----------------------------------------------------
 
-    def _check_own_parameters(self, prior: Prior | None) -> None:
+    def _check_own_parameters(self, prior: TaskPrior | None) -> None:
         """Check the parameters that only this blend has."""
         raise NotImplementedError
 
     def _noise_form(self) -> str:
         return "unit"
 
-    def _played(self, prior: Prior | None) -> str | None:
+    def _played(self, prior: TaskPrior | None) -> str | None:
         """Whose replay tells what forecasts are worth; None for settings that nobody played."""
         return None
 
@@ -731,7 +727,7 @@ class BlendClassifier(TakesCrowd):
         """Whether several people, or pairs of classes, can be blended with their crowds at once."""
         return True
 
-    def _blend(self, person: Direction, prior: Prior) -> Blend:
+    def _blend(self, person: Direction, prior: TaskPrior) -> Blend:
         """One of the verbs."""
         raise NotImplementedError
 

@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike
 from crossfade._typing import Array, RandomState
 from crossfade._validate import check_choice, check_number
 from crossfade.blend._classifier import BlendClassifier
-from crossfade.blend._mixture import meet
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import CancellingSourcesWarning
 from crossfade.fisher._direction import Direction
-from crossfade.prior._crowd import Crowd, Prior, refuse_other
+from crossfade.prior._crowd import Crowd, refuse_other
+from crossfade.prior._task_prior import TaskPrior
 from crossfade.risk._choose import AlphaChoice, least_risk
 from crossfade.risk._law import BlendLaw
 
@@ -92,8 +92,7 @@ def convex(
         alpha = choice.alpha
     a = np.broadcast_to(np.asarray(alpha, np.float64), person.length.shape)
     omega = a[..., None] * person.omega + (1.0 - a)[..., None] * crowd.mean_direction
-    dof = a * person.rank + (1.0 - a) * crowd.sway
-    return Blend(omega, dof, a, source=crowd.mean_direction, choice=choice)
+    return Blend(omega, a * person.rank, a, choice=choice)
 
 
 class ConvexBlendClassifier(BlendClassifier):
@@ -104,7 +103,7 @@ class ConvexBlendClassifier(BlendClassifier):
 
     Parameters
     ----------
-    prior : TaskPrior, MixturePrior or None, default=None
+    prior : TaskPrior or None, default=None
         What the crowd knows; None is plain shrinkage-Fisher with ``alpha_ == 1.0``.
     alpha : float or None, default=None
         Weight of the target, 1 for the person alone and 0 for the crowd alone; None chooses the
@@ -135,8 +134,6 @@ class ConvexBlendClassifier(BlendClassifier):
         Weight of the target.
     alphas_, risks_ : ndarray of shape (n_alphas,)
         The curve that was minimised; one alpha and NaN where there was nothing to choose.
-    component_weights_ : ndarray of shape (n_components,) or None
-        With a `MixturePrior`, how likely the target is to belong to each component.
     projection_, target_projection_, source_projection_ : ndarray of shape (n_features,)
         Unit directions of the blend, of the target alone and of the crowd, in scaled units.
     class_prior_ : ndarray of shape (2,)
@@ -151,7 +148,7 @@ class ConvexBlendClassifier(BlendClassifier):
         The rule in the user's units.
     classes_ : ndarray of shape (2,)
         Labels, sorted; the second is positive.
-    prior_ : TaskPrior, MixturePrior or None
+    prior_ : TaskPrior or None
         The prior that was used, sources of `sample_domain` included.
     n_features_in_ : int
         Number of features.
@@ -183,7 +180,7 @@ class ConvexBlendClassifier(BlendClassifier):
 
     def __init__(
         self,
-        prior: Prior | None = None,
+        prior: TaskPrior | None = None,
         *,
         alpha: float | None = None,
         recipe: str = "exact",
@@ -207,7 +204,7 @@ class ConvexBlendClassifier(BlendClassifier):
     @classmethod
     def paper(
         cls,
-        prior: Prior | None = None,
+        prior: TaskPrior | None = None,
         *,
         recipe: str = "authors",
         n_draws: int = 100,
@@ -238,7 +235,7 @@ class ConvexBlendClassifier(BlendClassifier):
         """
         return cls(prior, recipe=recipe, shrinkage=None, n_draws=n_draws, random_state=random_state)
 
-    def _check_own_parameters(self, prior: Prior | None) -> None:
+    def _check_own_parameters(self, prior: TaskPrior | None) -> None:
         if self.alpha is not None:
             check_number("alpha", self.alpha, 0.0, 1.0)
         check_choice("recipe", self.recipe, RECIPES)
@@ -246,20 +243,18 @@ class ConvexBlendClassifier(BlendClassifier):
     def _noise_form(self) -> str:
         return "unit" if self.recipe == "exact" else "minus"
 
-    def _played(self, prior: Prior | None) -> str | None:
+    def _played(self, prior: TaskPrior | None) -> str | None:
         usual = self.alpha is None and self.recipe == "exact" and self.shrinkage == "oas"
         return "convex" if usual else None
 
-    def _blend(self, person: Direction, prior: Prior) -> Blend:
-        crowd, weights = prior.crowd, None
-        if len(prior.crowds) > 1:
-            crowd, weights = meet(person, prior.crowds)
+    def _blend(self, person: Direction, prior: TaskPrior) -> Blend:
+        crowd = prior.crowd
         if self.alpha is None and self.recipe == "exact" and crowd.cancels:
             _warn_of_cancelling(prior, crowd)
-        elif self.alpha != 1.0 and weights is None:
+        elif self.alpha != 1.0:
             # Without a direction of the crowd there is nothing to blend with.
             _ = prior.mean_direction
-        return self._blend_with(person, crowd)._replace(weights=weights)
+        return self._blend_with(person, crowd)
 
     def _batched(self, crowd: Crowd | None) -> bool:
         # Directions that cancel are warned of, or refused, one by one.
@@ -280,11 +275,9 @@ class ConvexBlendClassifier(BlendClassifier):
         choice = blend.choice
         self.alphas_ = np.array([self.alpha_]) if choice is None else choice.alphas
         self.risks_ = np.array([np.nan]) if choice is None else choice.risks
-        if blend.weights is not None:
-            self.component_weights_ = blend.weights
 
 
-def _warn_of_cancelling(prior: Prior, crowd: Crowd) -> None:
+def _warn_of_cancelling(prior: TaskPrior, crowd: Crowd) -> None:
     remedy = "Check that all sources order their classes alike"
     if crowd.release_noise:
         remedy = "The noise of its release hides them: ask for more tasks or epsilon"

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from crossfade._typing import Array
 from crossfade._validate import as_labels, classes_of, refuse_nameless, refuse_size
 from crossfade.fisher._linear import LinearRule
-from crossfade.prior._crowd import Prior
 from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.tasks import Task
@@ -290,7 +289,7 @@ def check_groups(called: str, groups: ArrayLike, y: NDArray[Any]) -> NDArray[Any
 def add_people(
     rows: Rows,
     names: NDArray[Any],
-    prior: Prior | None,
+    prior: TaskPrior | None,
     *,
     called: str,
     classes: Any,
@@ -348,7 +347,7 @@ def refuse_untransformed(name: str, target: Any, X: Array) -> None:
         )
 
 
-def _in_order(ours: TaskPrior, prior: Prior | None, classes: Any) -> TaskPrior:
+def _in_order(ours: TaskPrior, prior: TaskPrior | None, classes: Any) -> TaskPrior:
     """The sources' prior with the classes of the given one, as `classes` maps them."""
     if classes is None or ours.classes is None or set(classes) != set(ours.classes):
         return ours

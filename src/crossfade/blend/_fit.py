@@ -15,8 +15,8 @@ from crossfade.blend._verb import Blend
 from crossfade.exceptions import ContradictionWarning, MissingPartWarning
 from crossfade.fisher._direction import Direction
 from crossfade.prior._class_means import CROWD_DOF
-from crossfade.prior._crowd import Prior
 from crossfade.prior._replay import FEWEST, Replay, rung_of, usable
+from crossfade.prior._task_prior import TaskPrior
 from crossfade.risk._forecast import Forecast, expected_accuracy, forecast
 from crossfade.risk._outlook import LEFT_OUT, Outlook, shrunk_score
 
@@ -37,7 +37,7 @@ class Fit:
         What features are divided by.
     counts : ndarray of shape (2,)
         Labelled samples of each class.
-    prior : TaskPrior, MixturePrior or None
+    prior : TaskPrior or None
         What the crowd knows.
     verb : str or None
         Whose replay tells what a forecast is worth; None for a rule that nobody has played.
@@ -59,7 +59,7 @@ class Fit:
     midpoint: Array
     scale: Array
     counts: Array
-    prior: Prior | None = None
+    prior: TaskPrior | None = None
     verb: str | None = None
     means: Hierarchical | None = None
     nu: Array | None = None
@@ -187,6 +187,7 @@ class Fit:
         omega = self.blend.omega
         gap = np.vecdot(omega, means.means[..., 1, :] - means.means[..., 0, :]) / 2.0
         assert self.prior is not None
+        assert self.prior.class_means is not None
         # The class means imply the average covariance within the classes.
         whitened = np.matvec(self.prior.class_means.population.unwhiten.mT, omega)
         within = np.vecdot(whitened, whitened)
@@ -208,11 +209,10 @@ class Fit:
         what is left of it is that of James and Stein, (p - 2) / p times as much.
         """
         means, prior = self.means, self.prior
-        release = None if prior is None else getattr(prior, "release", None)
-        if means is None or release is None:
+        if means is None or prior is None or prior.release is None or prior.class_means is None:
             return np.zeros(())
-        assert prior is not None
-        sums, alpha = prior.class_means, means.alpha
+        release, sums, alpha = prior.release, prior.class_means, means.alpha
+        assert sums.clip is not None
         population = sums.population
         # Of half the gap; what has no label adds nothing, since alpha is then that of the crowd.
         seen = np.where(self.counts > 0.0, self.counts, np.inf)

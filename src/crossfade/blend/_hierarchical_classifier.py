@@ -13,13 +13,13 @@ from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._fit import Fit, warn_without_means
 from crossfade.blend._hierarchical import Hierarchical, hierarchical
 from crossfade.blend._many_means import ManyFit, ManyMeans, PairsFit, moments_of_none
-from crossfade.blend._mixture import mixture
 from crossfade.blend._posterior import posterior
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import NoDirectionError
 from crossfade.fisher._direction import Direction
 from crossfade.fisher._moments import ClassMoments
-from crossfade.prior._crowd import Crowd, Prior
+from crossfade.prior._crowd import Crowd
+from crossfade.prior._task_prior import TaskPrior
 
 
 class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
@@ -36,7 +36,7 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
 
     Parameters
     ----------
-    prior : TaskPrior, MixturePrior, MulticlassPrior or None, default=None
+    prior : TaskPrior, MulticlassPrior or None, default=None
         What the crowd knows, with class means, as :meth:`TaskPrior.from_tasks` makes it. Without
         these it is the posterior blend, with a warning; None is plain shrinkage-Fisher with
         ``alpha_ == 1.0``. With a :class:`MulticlassPrior` it tells all its classes apart.
@@ -79,7 +79,7 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
         :meth:`expected_accuracy_interval`.
     class_prior_ : ndarray of shape (2,)
         Probabilities of the classes.
-    prior_ : TaskPrior, MixturePrior or None
+    prior_ : TaskPrior or None
         The prior that was used.
     n_features_in_ : int
         Number of features.
@@ -118,7 +118,7 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
 
     def __init__(
         self,
-        prior: Prior | None = None,
+        prior: TaskPrior | None = None,
         *,
         protect: bool = True,
         on_missing_class: str = "auto",
@@ -191,17 +191,18 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
         tags.classifier_tags.multi_class = len(getattr(self.prior, "classes", None) or ()) > 2
         return tags
 
-    def _check_own_parameters(self, prior: Prior | None) -> None:
+    def _check_own_parameters(self, prior: TaskPrior | None) -> None:
         if not isinstance(self.protect, (bool, np.bool_)):
             raise TypeError(f"protect must be True or False; got {self.protect!r}.")
 
-    def _played(self, prior: Prior | None) -> str | None:
+    def _played(self, prior: TaskPrior | None) -> str | None:
         if prior is not None and prior.class_means is None:
             # Without class means it is the posterior blend.
             return "posterior"
         return "hierarchical" if self.protect else None
 
-    def _posterior_means(self, moments: ClassMoments, prior: Prior) -> Hierarchical:
+    def _posterior_means(self, moments: ClassMoments, prior: TaskPrior) -> Hierarchical:
+        assert prior.class_means is not None
         return hierarchical(
             moments,
             prior.class_means.population,
@@ -211,7 +212,7 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
             protect=bool(self.protect),
         )
 
-    def _fit_both(self, moments: ClassMoments, prior: Prior | None) -> Fit:
+    def _fit_both(self, moments: ClassMoments, prior: TaskPrior | None) -> Fit:
         if prior is None:
             return super()._fit_both(moments, prior)
         if prior.class_means is None:
@@ -223,10 +224,10 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
             return super()._fit_both(moments, prior)
         return self._by_means(moments, prior, self._direction(moments, prior))
 
-    def _fit_by_means(self, moments: ClassMoments, prior: Prior) -> Fit:
+    def _fit_by_means(self, moments: ClassMoments, prior: TaskPrior) -> Fit:
         return self._by_means(moments, prior, None)
 
-    def _by_means(self, moments: ClassMoments, prior: Prior, person: Direction | None) -> Fit:
+    def _by_means(self, moments: ClassMoments, prior: TaskPrior, person: Direction | None) -> Fit:
         means = self._posterior_means(moments, prior)
         if not means.omega.any():
             raise NoDirectionError(
@@ -246,10 +247,8 @@ class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):
             hints="_unlabelled" in self.__dict__,
         )
 
-    def _blend(self, person: Direction, prior: Prior) -> Blend:
+    def _blend(self, person: Direction, prior: TaskPrior) -> Blend:
         # Only where there are no class means.
-        if len(prior.crowds) > 1:
-            return mixture(person, prior.crowds)
         return self._blend_with(person, prior.crowd)
 
     def _blend_with(self, person: Direction, crowd: Crowd) -> Blend:

@@ -198,7 +198,7 @@ def _by_theory(
     # Of many classes only those who played know.
     prior = None if len(blend.classes_) > 2 else blend._oriented(blend.prior_)
     refusal = "What more labels would bring cannot be told of a blend"
-    if prior is None or len(prior.crowds) > 1:
+    if prior is None:
         raise ValueError(
             f"{refusal} other than with a TaskPrior, or with a prior that has "
             "replayed its people: TaskPrior.from_tasks does."

@@ -23,7 +23,8 @@ from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._verb import Blend
 from crossfade.fisher._direction import Direction
 from crossfade.fisher._spectrum import Spectrum, joint_basis, truncate
-from crossfade.prior._crowd import Crowd, Prior, refuse_other
+from crossfade.prior._crowd import Crowd, refuse_other
+from crossfade.prior._task_prior import TaskPrior
 
 #: Gain in log evidence that it takes to distrust the crowd's scatter.
 CONTRADICTION = 3.0
@@ -58,7 +59,6 @@ def posterior(person: Direction, crowd: Crowd, strength: str | float = "auto") -
     See Also
     --------
     convex : The paper's blend, with a number instead of the matrix.
-    mixture : The same with crowds of several kinds.
     crossfade.PosteriorBlendClassifier : The estimator.
 
     Examples
@@ -114,12 +114,12 @@ def check_strength(strength: object) -> float:
     return min(number, _STRONGEST) if number > 1.0 / _STRONGEST else 0.0
 
 
-def path_of(person: Direction, crowd: Crowd, *, dense: bool = False) -> Path:
+def path_of(person: Direction, crowd: Crowd) -> Path:
     """Blends of all strengths (equation 22)."""
     sigma, scatter = person.sigma, crowd.scatter
     away = person.omega - crowd.mean
     mean = np.broadcast_to(crowd.mean, person.omega.shape)
-    if crowd.isotropic and not dense:
+    if crowd.isotropic:
         # A multiple of the identity shares its eigenvectors with Sigma. Outside of Sigma's basis
         # only two directions matter: those of (own - crowd) and of the crowd.
         basis, values = joint_basis(sigma, away, mean)
@@ -235,10 +235,7 @@ class Path(NamedTuple):
         return Blend(omega, dof, np.minimum(dof / omega.shape[-1], 1.0), strength)
 
     def evidence(self, strengths: Array) -> Array:
-        """Log density of the target's direction at each strength (equation 23), but a constant.
-
-        The constant depends on the target alone, so that crowds can be compared too.
-        """
+        """Log density of the target's direction at each strength (equation 23), but a constant."""
         values = self._values(strengths)
         spread = strengths[..., None] * values[..., None, :] + self.noise[..., None, None]
         fit = (values * self.own**2)[..., None, :] / spread
@@ -268,25 +265,18 @@ class Path(NamedTuple):
 def _chosen(path: Path, strength: str | float, person: Direction) -> Array:
     """Strength for each person: given, of most evidence from 1 up, or of least risk."""
     if strength == "auto":
-        return strength_of_evidence(path.evidence(STRONGER))
+        evidence = path.evidence(STRONGER)
+        contradicted = evidence.max(-1) - evidence[..., 0] > CONTRADICTION
+        return np.where(contradicted, _peak(STRONGER, evidence), 1.0)
     if strength == "risk":
-        return strength_of_risk(path.risks(ALL, person.sigma, person.length))
+        risks = path.risks(ALL, person.sigma, person.length)
+        # Of equals, between which rounding would decide, the least.
+        least = risks.min(-1, keepdims=True)
+        return _peak(ALL, -np.where(risks <= least + 1e-9, least, risks))
     return np.full(path.noise.shape, float(strength))
 
 
-def strength_of_evidence(evidence: Array, least_gain: float = CONTRADICTION) -> Array:
-    """Strength 1, or that of most evidence where 1 is contradicted."""
-    contradicted = evidence.max(-1) - evidence[..., 0] > least_gain
-    return np.where(contradicted, peak(STRONGER, evidence), 1.0)
-
-
-def strength_of_risk(risks: Array) -> Array:
-    """Strength of least risk; of equals, between which rounding would decide, the least."""
-    least = risks.min(-1, keepdims=True)
-    return peak(ALL, -np.where(risks <= least + 1e-9, least, risks))
-
-
-def peak(grid: Array, heights: Array) -> Array:
+def _peak(grid: Array, heights: Array) -> Array:
     """Where a curve on a grid that is even in the logarithm is highest, by a parabola."""
     place = heights.argmax(-1)
     first = 0 if grid[0] > 0.0 else 1
@@ -312,7 +302,7 @@ class PosteriorBlendClassifier(BlendClassifier):
 
     Parameters
     ----------
-    prior : TaskPrior, MixturePrior or None, default=None
+    prior : TaskPrior or None, default=None
         What the crowd knows; None is plain shrinkage-Fisher with ``alpha_ == 1.0``.
     strength : {"auto", "risk"} or float, default="auto"
         How far the crowd's scatter is widened: 0 leaves the crowd alone, 1 takes the prior at its
@@ -338,8 +328,6 @@ class PosteriorBlendClassifier(BlendClassifier):
         Effective weight of the target: the average eigenvalue of the matrix.
     strength_ : float
         The strength that was used.
-    component_weights_ : ndarray of shape (n_components,) or None
-        With a `MixturePrior`, how likely the target is to belong to each component.
     projection_, target_projection_, source_projection_ : ndarray of shape (n_features,)
         Unit directions of the blend, of the target alone and of the crowd, in scaled units.
     class_prior_ : ndarray of shape (2,)
@@ -354,7 +342,7 @@ class PosteriorBlendClassifier(BlendClassifier):
         The rule in the user's units.
     classes_ : ndarray of shape (2,)
         Labels, sorted; the second is positive.
-    prior_ : TaskPrior, MixturePrior or None
+    prior_ : TaskPrior or None
         The prior that was used, sources of `sample_domain` included.
     n_features_in_ : int
         Number of features.
@@ -385,7 +373,7 @@ class PosteriorBlendClassifier(BlendClassifier):
 
     def __init__(
         self,
-        prior: Prior | None = None,
+        prior: TaskPrior | None = None,
         *,
         strength: str | float = "auto",
         shrinkage: str | float | None = "oas",
@@ -402,19 +390,14 @@ class PosteriorBlendClassifier(BlendClassifier):
         self.class_prior = class_prior
         self.in_a_row = in_a_row
 
-    def _check_own_parameters(self, prior: Prior | None) -> None:
+    def _check_own_parameters(self, prior: TaskPrior | None) -> None:
         if not (isinstance(self.strength, str) and self.strength == "auto"):
             check_strength(self.strength)
 
-    def _played(self, prior: Prior | None) -> str | None:
+    def _played(self, prior: TaskPrior | None) -> str | None:
         return "posterior" if (self.strength, self.shrinkage) == ("auto", "oas") else None
 
-    def _blend(self, person: Direction, prior: Prior) -> Blend:
-        if len(prior.crowds) > 1 and self.strength != np.inf:
-            # Here, since it is made of paths of this module.
-            from crossfade.blend._mixture import mixture
-
-            return mixture(person, prior.crowds, self.strength)
+    def _blend(self, person: Direction, prior: TaskPrior) -> Blend:
         return self._blend_with(person, prior.crowd)
 
     def _blend_with(self, person: Direction, crowd: Crowd) -> Blend:
@@ -425,5 +408,3 @@ class PosteriorBlendClassifier(BlendClassifier):
             self.strength_ = np.inf if self.alpha_ == 1.0 else 0.0
         else:
             self.strength_ = float(blend.strength)
-        if blend.weights is not None:
-            self.component_weights_ = blend.weights

@@ -21,10 +21,6 @@ class Blend(NamedTuple):
         Weight of the person: 1 is the person alone, 0 the crowd alone.
     strength : ndarray of shape (...) or None
         How far the crowd's scatter was widened.
-    weights : ndarray of shape (..., n) or None
-        Responsibilities of several crowds.
-    source : ndarray of shape (..., n_features) or None
-        Mean of the crowd that this person met, where it depends on the person.
     choice : AlphaChoice or None
         The curve of the risk, where alpha was chosen by it.
     """
@@ -33,6 +29,4 @@ class Blend(NamedTuple):
     dof: Array
     alpha: Array
     strength: Array | None = None
-    weights: Array | None = None
-    source: Array | None = None
     choice: AlphaChoice | None = None

@@ -375,7 +375,7 @@ def vectors(run: Run) -> list[Shown]:
     drawings: list[_Drawing] = []
     sizes: dict[str, list[int]] = {}
     view = narrow_table("Directions of the tasks, in brackets the paper's")
-    for head in ("of", "directions", "kappa", "clusters", "mixture"):
+    for head in ("of", "directions", "kappa", "clusters"):
         view.add_column(head, justify="left" if head in ("of", "directions") else "right")
     written = []
     for recipe in run.recipes:
@@ -398,7 +398,7 @@ def vectors(run: Run) -> list[Shown]:
                 # The paper's text says no more of its clusters than that they are two or more.
                 kappa, clusters = f"{kappa} ({line['published']:g})", f"{clusters} (2 or more)"
             label = _begin(recipe).lower() if theirs else "ours"
-            view.add_row(name, label, kappa, clusters, _components(line["shares"]))
+            view.add_row(name, label, kappa, clusters)
             file = f"vectors-{name}{f'-{recipe}' * theirs}"
             draw = partial(plots.projection_vectors, points)
             written.append(write_results(points, draw, run.out, file, "png"))
@@ -408,9 +408,7 @@ def vectors(run: Run) -> list[Shown]:
                 sizes[recipe] = points["cluster"].value_counts().tolist()
     view.caption = (
         "The paper's directions: pseudo-inverse, raw units; ours are shrunk and scaled. Clusters: "
-        "a Gaussian mixture, their number by BIC. Mixture: von Mises-Fisher components of the "
-        "directions themselves, with their shares; more than one only if one anisotropic crowd "
-        "does not explain them (bootstrap, 5 % level)."
+        "a Gaussian mixture, their number by BIC."
     )
     terminal().print(view)
     click.echo("\n".join(written))
@@ -431,8 +429,3 @@ def _embedded(directions: pd.DataFrame, study: str, recipe: str) -> pd.DataFrame
     W = own.filter(regex=r"^w\d+$").dropna(axis=1).to_numpy()
     how = "authors" if recipe == "authors" else "printed"
     return plots.embed_directions(W, recipe=how).assign(task=own["task"].to_numpy())
-
-
-def _components(shares: tuple[float, ...]) -> str:
-    text = ", ".join(f"{share:.0%}" for share in shares)
-    return f"{len(shares)}: {text}" if len(shares) > 1 else "1"

@@ -29,7 +29,7 @@ from crossfade.live._history import History
 from crossfade.live._journal import Journal
 from crossfade.live._records import LiveState, LiveWindow, Prediction, fields_of, window_of
 from crossfade.live._sums import Sums
-from crossfade.prior import MixturePrior, MulticlassPrior, TaskPrior
+from crossfade.prior import MulticlassPrior, TaskPrior
 from crossfade.tasks import Recipe, Task
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class LiveCalibration:
 
     Parameters
     ----------
-    prior : TaskPrior, MixturePrior or MulticlassPrior
+    prior : TaskPrior or MulticlassPrior
         What the crowd knows, with its classes. With class means the rule is that of
         :class:`HierarchicalBlendClassifier` and predicts at once; else it is that of
         :class:`PosteriorBlendClassifier`, which needs a label of each class.
@@ -92,7 +92,7 @@ class LiveCalibration:
 
     def __init__(
         self,
-        prior: TaskPrior | MixturePrior | MulticlassPrior,
+        prior: TaskPrior | MulticlassPrior,
         recipe: Recipe | None = None,
         folder: str | os.PathLike[str] | None = None,
         *,

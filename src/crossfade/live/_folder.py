@@ -10,13 +10,13 @@ from crossfade._files import json_of, read_whole, write_whole
 from crossfade.blend._advice import Goal
 from crossfade.exceptions import PriorMismatchError
 from crossfade.live._journal import Journal
-from crossfade.prior import MixturePrior, MulticlassPrior, TaskPrior
+from crossfade.prior import MulticlassPrior, TaskPrior
 from crossfade.tasks import Recipe, recipe_misfits
 
 _FORMAT, _VERSION = "crossfade-session", 1
 SESSION, PRIOR, _JOURNAL = "session.json", "prior.npz", "windows.jsonl"
 #: Priors of a session, by the name that its file has for them.
-KINDS: dict[str, Any] = {kind.__name__: kind for kind in (TaskPrior, MixturePrior, MulticlassPrior)}
+KINDS: dict[str, Any] = {kind.__name__: kind for kind in (TaskPrior, MulticlassPrior)}
 
 
 def check_prior(prior: Any) -> Any:
@@ -24,8 +24,7 @@ def check_prior(prior: Any) -> Any:
     kinds: Any = tuple(KINDS.values())
     if not isinstance(prior, kinds):
         raise TypeError(
-            "prior must be a TaskPrior, a MixturePrior or a MulticlassPrior; got "
-            f"{type(prior).__name__}."
+            f"prior must be a TaskPrior or a MulticlassPrior; got {type(prior).__name__}."
         )
     if prior.classes is None:
         raise ValueError(
@@ -51,8 +50,7 @@ def check_recipe(recipe: Any, prior: Any) -> Recipe | None:
 
 def names_of(prior: Any, classes: tuple[Any, ...]) -> tuple[str, ...]:
     """What people call the classes."""
-    # A mixture's are those of its pooled prior.
-    names = getattr(getattr(prior, "pooled", prior), "class_names", None)
+    names = getattr(prior, "class_names", None)
     if names is None:
         return tuple(str(one) for one in classes)
     called = dict(zip(prior.classes, names, strict=True))

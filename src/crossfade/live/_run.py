@@ -19,7 +19,7 @@ from crossfade.live._folder import KINDS, SESSION
 from crossfade.live._page import report_page, result_of
 from crossfade.live._session import Session
 from crossfade.live._streams import Rehearsal, Replay, Stream, Windows
-from crossfade.prior import MixturePrior, MulticlassPrior, TaskPrior
+from crossfade.prior import MulticlassPrior, TaskPrior
 from crossfade.prior._replay import FEW_PEOPLE
 from crossfade.signals import OnlineFeatures, open_recording
 from crossfade.tasks import Recipe, Task
@@ -157,7 +157,7 @@ def _n_people(prior: Any) -> int:
     """Of how many people the prior is; of one of many classes, those of its best known pair."""
     if isinstance(prior, MulticlassPrior):
         return max(one.n_people for one in prior.priors.values())
-    return int((prior.pooled if isinstance(prior, MixturePrior) else prior).n_people)
+    return int(prior.n_people)
 
 
 def prior_for(prior: Any, earlier: Sequence[Task]) -> Any:

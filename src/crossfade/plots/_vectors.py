@@ -24,7 +24,6 @@ from crossfade.plots._style import (
     tips,
 )
 from crossfade.prior import TaskPrior
-from crossfade.prior._vmf_mixture import choose_mixture
 from crossfade.tasks import TaskSet
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def embed_directions(directions: ArrayLike | TaskSet, *, recipe: str = "printed"
         of four kinds of covariance has the least BIC, and with three features it is one of the
         directions themselves, of up to five components. These clusters are no evidence of several
         kinds of people: of one crowd that differs more in some directions than in others, the
-        recipe finds two or more, too. :class:`crossfade.MixturePrior` tests for that.
+        recipe finds two or more, too.
 
     Returns
     -------
@@ -93,17 +92,12 @@ def embed_directions(directions: ArrayLike | TaskSet, *, recipe: str = "printed"
     return _table(_names(directions, len(W)), points, clusters, explained)
 
 
-def embed_kinds(tasks: TaskSet) -> pd.DataFrame:
-    """The same points, with the components of a mixture prior for clusters.
-
-    There is one cluster, unless the bootstrap rejects one crowd.
-    """
+def embed_as_one(tasks: TaskSet) -> pd.DataFrame:
+    """The same points, all in one cluster."""
     W = _directions(tasks)
     embedding, explained = _spectral_embedding(W)
     points = W if W.shape[1] == 3 else embedding
-    mixture = choose_mixture(W, np.random.default_rng(0))
-    kinds = _by_size(mixture.responsibilities.argmax(1))
-    return _table(_names(tasks, len(W)), points, kinds, explained)
+    return _table(_names(tasks, len(W)), points, np.zeros(len(W), np.intp), explained)
 
 
 def _table(

@@ -9,7 +9,6 @@ classifier; Psi says how well mu is known (10), and the scatter T how people dif
 `_crowd`               `Crowd`: mean, Psi and scatter, which is all that a blend asks of a prior.
                        A new kind of crowd is a new way to make one
 `_task_prior`, `_learn` `TaskPrior`: the sums, from tasks, directions or a summary; merging by +
-`_mixture`             `MixturePrior`: people of several kinds, by EM on the sphere (`_vmf_mixture`)
 `_multiclass`          `MulticlassPrior`: one prior for each pair of classes
 `_release`             differential privacy for people: `_gaussian` says how much noise it takes,
                        `_ledger` counts what was spent
@@ -18,7 +17,7 @@ classifier; Psi says how well mu is known (10), and the scatter T how people dif
 `_archive`, `_card`    files, and cards that say what is in them
 `_compatibility`       does a prior suit windows, or another prior?
 `_units`               can windows be in the units of a prior?
-`_vmf`                 concentrations and densities
+`_vmf`                 concentrations
 ====================== =============================================================================
 
 Where we depart from the paper: directions are averaged in common units; Psi is tangent to the
@@ -28,7 +27,6 @@ its noise.
 
 from crossfade.prior._crowd import Crowd
 from crossfade.prior._ledger import Ledger
-from crossfade.prior._mixture import MixturePrior
 from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._release import Release
 from crossfade.prior._task_prior import TaskPrior
@@ -36,23 +34,18 @@ from crossfade.prior._vmf import (
     concentration_formula,
     concentration_mle,
     concentrations,
-    corrected_concentration,
-    log_normalizer,
     mean_resultant_length,
 )
 
 __all__ = [
     "Crowd",
     "Ledger",
-    "MixturePrior",
     "MulticlassPrior",
     "Release",
     "TaskPrior",
     "concentration_formula",
     "concentration_mle",
     "concentrations",
-    "corrected_concentration",
-    "log_normalizer",
     "mean_resultant_length",
 ]
 

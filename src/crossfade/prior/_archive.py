@@ -78,7 +78,7 @@ class Archived(ABC):
 
         Returns
         -------
-        TaskPrior, MixturePrior or MulticlassPrior
+        TaskPrior or MulticlassPrior
             The prior, equal to the one that was saved.
         """
         return _read(path, cls)
@@ -92,7 +92,6 @@ VERSION = 3
 #: Who reads which format: before version 3 every kind of prior had one of its own.
 _FORMATS = {
     FORMAT: "TaskPrior",
-    "crossfade-mixture-prior": "MixturePrior",
     "crossfade-multiclass-prior": "MulticlassPrior",
 }
 _KINDS = tuple(_FORMATS.values())
@@ -170,8 +169,6 @@ def _upgraded(path: object, header: Fields, arrays: Fields) -> tuple[Fields, Fie
         return _joined(path, *unpack(path, content, "TaskPrior"))
 
     kind = _FORMATS[header["format"]]
-    if kind == "MixturePrior":
-        return header | {"pooled": inner("pooled")}, arrays
     if kind == "MulticlassPrior":
         places = range(len(header["pairs"]))
         return header | {"priors": {str(place): inner(f"pair_{place}") for place in places}}, arrays

@@ -13,7 +13,6 @@ from crossfade._files import json_of
 from crossfade.prior._replay import FEWEST, usable
 
 if TYPE_CHECKING:
-    from crossfade.prior._mixture import MixturePrior
     from crossfade.prior._release import Release
     from crossfade.prior._sessions import Person
     from crossfade.prior._task_prior import TaskPrior
@@ -106,15 +105,6 @@ def _replay_held(prior: TaskPrior) -> dict[str, bool]:
     return {f"a replay (fewer than {FEWEST} people have enough windows)": False}
 
 
-def data_of_mixture(prior: MixturePrior) -> dict[str, Any]:
-    """What the card of a mixture says: that of all its tasks together, and its components."""
-    return {
-        **prior.pooled.card_data(),
-        "components": [_short(count) for count in prior.counts],
-        "privacy": {"kind": "sums of components", "fewest_tasks": _short(prior.counts.min())},
-    }
-
-
 def privacy_of(prior: TaskPrior) -> dict[str, Any]:
     """How a prior protects its tasks: single directions, exact sums, or released with a budget."""
     release = prior.release
@@ -159,10 +149,8 @@ def text_of(data: dict[str, Any]) -> str:
         first, second = _called(data["classes"], data.get("class_names"))
         classes = f"{first} and {second}; directions point to the second"
     holds = data["holds"]
-    parts = data.get("components", [])
     rows = {
         "tasks": f"{data['n_tasks']}{_of_people(data.get('n_people'))}",
-        **({"components": f"{len(parts)}, of {_listed(parts)} tasks"} if parts else {}),
         "classes": classes,
         **_agreement_text(data),
         "made by": data["made_by"] or "not said",
@@ -195,7 +183,7 @@ def text_of(data: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cards_of(prior: TaskPrior | MixturePrior) -> dict[str, Any]:
+def cards_of(prior: TaskPrior) -> dict[str, Any]:
     """Both cards of a prior, as its file holds them."""
     data = prior.card_data()
     try:
@@ -243,12 +231,6 @@ def _agreement_text(data: dict[str, Any]) -> dict[str, str]:
 def privacy_text(privacy: dict[str, Any]) -> str:
     if privacy["kind"] == "single directions":
         return "none: it holds the direction of every single task"
-    if privacy["kind"] == "sums of components":
-        return (
-            f"exact sums of each component, the smallest of {privacy['fewest_tasks']:g} tasks: "
-            "anyone who knows all others in a component can recover the last; a component of one "
-            "task is that task's direction"
-        )
     if privacy["kind"] == "summary":
         return "a mean direction and its standard error, exact: it cannot be released"
     if privacy["kind"] != "released":
@@ -299,10 +281,6 @@ def table_of(head: tuple[str, ...], rows: Any) -> list[str]:
 def _short(number: float) -> float | None:
     """Four digits, the same on every machine; None for what is no number."""
     return float(f"{number:.4g}") if np.isfinite(number) else None
-
-
-def _listed(counts: list[float]) -> str:
-    return ", ".join(f"{count:g}" for count in counts[:_LISTED])
 
 
 def _signed(part: float | None) -> str:

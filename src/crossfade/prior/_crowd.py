@@ -6,15 +6,15 @@ With J unit directions, m their mean of length R, and mu = m / R (equations 7 to
     T = \\frac{J}{J - 1}\\left(\\overline{w w^T} - m m^T\\right) \\text{ shrunk by OAS}
 
 Psi says how well the mean direction is known, T how people differ. One `Crowd` answers these
-questions, whether it comes from a prior, from one component of a mixture, or from a simulation.
+questions, whether it comes from a prior or from a simulation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn, Protocol, Self
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Crowd:
     Attributes
     ----------
     n_tasks : float or ndarray of shape (...)
-        Number of people J; a component of a mixture may have a fraction.
+        Number of people J.
     mean : ndarray of shape (..., n_features)
         Mean of the directions; shorter where a release makes it unsure.
     mean_direction : ndarray of shape (..., n_features)
@@ -56,8 +56,6 @@ class Crowd:
         Standard deviation of what a release added to each feature of the mean.
     direction_noise : float or None
         Average squared error of the directions.
-    sway : float or ndarray of shape (...)
-        Degrees of freedom by which the mean direction follows the person's own.
     """
 
     n_tasks: float | Array
@@ -68,7 +66,6 @@ class Crowd:
     moment: Array | None = None
     release_noise: float = 0.0
     direction_noise: float | None = None
-    sway: Array | float = 0.0
 
     @classmethod
     def from_sums(
@@ -269,83 +266,6 @@ class Crowd:
         tangent = np.where(np.less(n_tasks, 2.0), alone, unlike / max(d - 1, 1))
         variance = tangent / (n_tasks * resultant**2) + added
         return Psi(variance, -variance)
-
-
-class Prior(Protocol):
-    """What a blend of two classes asks of a prior: a new kind of crowd answers these questions."""
-
-    @property
-    def n_tasks(self) -> int:
-        """Number of people."""
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the features."""
-
-    @property
-    def feature_scale(self) -> Array:
-        """What features are divided by before anything else."""
-
-    @property
-    def units(self) -> Any:
-        """What the prior knows of units (`Units`), if anything."""
-
-    @property
-    def classes(self) -> tuple[Any, Any] | None:
-        """The two labels, sorted; directions point to the second."""
-
-    @property
-    def about(self) -> Mapping[str, str]:
-        """What no number says."""
-
-    @property
-    def crowd(self) -> Crowd:
-        """All people together."""
-
-    @property
-    def crowds(self) -> tuple[Crowd, ...]:
-        """The crowds of which a person may be a member."""
-
-    @property
-    def shares(self) -> Array | None:
-        """Share of each crowd in the people, if there are several kinds."""
-
-    @property
-    def mean_direction(self) -> Array:
-        """Unit vector along the mean; refused if there is none."""
-
-    @property
-    def half_gap(self) -> Array | None:
-        """Average half gap between the class means, if it was kept."""
-
-    @property
-    def neighbour_correlation(self) -> Array | None:
-        """Correlation of samples of a class that follow each other, as far as it matters."""
-
-    @property
-    def within_spectrum(self) -> Spectrum | None:
-        """Eigenvectors of the average covariance within the classes, if it was kept."""
-
-    @property
-    def class_means(self) -> Any:
-        """Sums of class means (`ClassMeans`), if they were kept."""
-
-    @property
-    def replay(self) -> Mapping[str, Any] | None:
-        """What forecasts were worth, by the name of the blend (`Replay`), if it is known."""
-
-    def reversed(self) -> Self:
-        """The same with its classes the other way round."""
-
-    def card_data(self) -> dict[str, Any]:
-        """What its card says."""
-
-    def __add__(self, other: Any) -> Any:
-        """Prior of the people of both."""
 
 
 def refuse_other(crowd: object) -> NoReturn:

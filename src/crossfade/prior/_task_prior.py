@@ -141,7 +141,6 @@ class TaskPrior(Archived):
 
     See Also
     --------
-    MixturePrior : People of several kinds.
     MulticlassPrior : More than two classes.
     choose_alpha : The weight of a person beside this crowd.
 
@@ -187,8 +186,6 @@ class TaskPrior(Archived):
     recipe: Recipe | None = None
     sessions: Sessions | None = None
     may_overlap: bool = field(default=False, compare=False)
-    #: Proportions of the crowds in the tasks; here there is one crowd.
-    shares = None
 
     def __post_init__(self) -> None:
         n_features = np.size(self.direction_sum)
@@ -751,11 +748,6 @@ class TaskPrior(Archived):
             release_noise=noise,
             direction_noise=self.direction_noise,
         )
-
-    @cached_property
-    def crowds(self) -> tuple[Crowd, ...]:
-        """The crowds of which a person may be a member: here one."""
-        return (self.crowd,)
 
     @cached_property
     def n_features(self) -> int:

@@ -31,7 +31,6 @@ from crossfade.prior._class_means import ClassMeans
 from crossfade.tasks import Task
 
 if TYPE_CHECKING:
-    from crossfade.prior._crowd import Prior
     from crossfade.prior._task_prior import TaskPrior
 
 #: How seldom the same units may look like others, for the median and for all features together.
@@ -293,7 +292,7 @@ def _typical(tasks: Sequence[Task]) -> ClassMoments:
     )
 
 
-def warn_of_units(prior: Prior, reasons: Sequence[str], stacklevel: int) -> None:
+def warn_of_units(prior: TaskPrior, reasons: Sequence[str], stacklevel: int) -> None:
     """Say that windows cannot be in the units of a prior, and what to do."""
     more = f" And {len(reasons) - _NAMED} features more." if len(reasons) > _NAMED else ""
     warnings.warn(

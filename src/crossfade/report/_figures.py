@@ -174,24 +174,11 @@ def _of_directions(findings: Findings) -> Iterator[Drawing]:
     if table.empty:
         return
     text = f"Directions of the discriminants of {findings.count(len(table))}.{_sample(findings)}"
-    text += f" {_kinds(table)}"
     if "explained" in table.attrs:
         text += " In brackets: the share of the squared affinities that a component explains."
     more = "Similar directions are near each other."
-    yield Drawing("projection-vectors", text, more, plots.projection_vectors(table))
-
-
-def _kinds(table: pd.DataFrame) -> str:
-    """What a mixture prior finds among the directions."""
-    n_kinds = table["cluster"].nunique()
-    if n_kinds > 1:
-        return (
-            f"Colours: the {n_kinds} kinds of people that a mixture prior finds; a bootstrap "
-            "rejects one crowd."
-        )
-    if len(table) < 10:
-        return "Ten people or more are needed to look for kinds of people."
-    return "All have one colour: a mixture prior finds one crowd, and no kinds of people in it."
+    figure = plots.projection_vectors(table.assign(cluster=1))
+    yield Drawing("projection-vectors", text, more, figure)
 
 
 def slug(name: str) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from crossfade.plots._budget_axis import in_order
 from crossfade.plots._methods import spoken, without_twins
-from crossfade.plots._vectors import embed_kinds
+from crossfade.plots._vectors import embed_as_one
 from crossfade.study import StudyResult
 from crossfade.study._budgets import budget_of, budget_text, leaves_test_windows
 from crossfade.study._crowd_gain import crowd_curve, crowd_gain
@@ -234,8 +234,8 @@ def _some(names: list[str]) -> set[str]:
 def _directions(tasks: TaskSet) -> pd.DataFrame:
     """Where the directions are; with more than two classes a task has several, and no place."""
     if any(len(task.classes) > 2 for task in tasks):
-        return pd.DataFrame(columns=["task", "x", "y", "cluster"])
-    return embed_kinds(tasks)
+        return pd.DataFrame(columns=["task", "x", "y"])
+    return embed_as_one(tasks).drop(columns="cluster")
 
 
 def _rivals_of(means: pd.DataFrame) -> Rivals | None:

@@ -28,7 +28,7 @@ CONTENTS = {
     "comparison": "differences between methods, with intervals and tests",
     "labels_saved": "labelled windows needed for the same accuracy",
     "participants": "means over splits, for each task, method and budget",
-    "directions": "place of each task in the figure of directions, and its cluster",
+    "directions": "place of each task in the figure of directions",
     "left_out": "tasks that are left out, and why",
     "failures": "splits that failed, and why",
     "crowd": "accuracy of each method and budget by the people in the crowd",

@@ -20,8 +20,6 @@ from crossfade.blend import (
     PosteriorBlendClassifier,
     convex,
     hierarchical,
-    meet,
-    mixture,
     posterior,
 )
 from crossfade.blend._advice import Goal, enough, gains_ahead
@@ -306,20 +304,6 @@ def _first_windows(batch: Batch, splits: NDArray[np.intp], places: NDArray[np.in
             unlabelled=seen,
         ),
     )
-
-
-def run_mixture(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    prior = sources.mixture
-    rule = PosteriorBlendClassifier(prior)
-    own = batch.describe_for(prior.pooled)
-    return _blended(batch, own, mixture(own, prior.crowds), rule)
-
-
-def run_convex_mixture(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    prior = sources.mixture
-    own = batch.describe_for(prior.pooled)
-    crowd, _ = meet(own, prior.crowds)
-    return _blended(batch, own, convex(own, crowd), ConvexBlendClassifier(prior))
 
 
 def run_private(sources: Sources, batch: Batch, rng: Rng) -> Predictions:

@@ -325,27 +325,6 @@ _RECORDS = (
         fewest=4,
     ),
     Method(
-        name="mixture",
-        label="Mixture blend",
-        run=blends.run_mixture,
-        family="variant",
-        sees=_DIRECTIONS,
-        colour="#0b6e4f",
-        marker="1",
-        text="The posterior blend with a crowd of several kinds of people: a mixture of von "
-        "Mises-Fisher laws, its components weighed by how well they explain the own direction.",
-    ),
-    Method(
-        name="convex-mixture",
-        label="Convex mixture",
-        run=blends.run_convex_mixture,
-        family="variant",
-        sees=_DIRECTIONS,
-        colour="#c07a00",
-        marker="2",
-        text="The convex blend with such a mixture.",
-    ),
-    Method(
         name="private",
         label="Private posterior",
         run=blends.run_private,

@@ -21,7 +21,6 @@ from crossfade.fisher._task_moments import TaskMoments
 from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._compatibility import spread_of
 from crossfade.prior._learn import sums_of_means
-from crossfade.prior._mixture import MixturePrior
 from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._replay import Replay
 from crossfade.prior._task_prior import TaskPrior
@@ -240,12 +239,6 @@ class Sources:
             classes=names,
             groups=self.groups[self.kept].tolist(),
         )
-
-    @cached_property
-    def mixture(self) -> MixturePrior:
-        """A prior of several kinds of people."""
-        verbs = ("convex", "posterior") if self.forecasts else ()
-        return MixturePrior.from_prior(self._prior(verbs))
 
     @cached_property
     def means(self) -> Means:

@@ -52,7 +52,6 @@ import numpy as np
 
 from crossfade._validate import check_choice, check_integer
 from crossfade.datasets._recipes import check_recipe
-from crossfade.prior._mixture import MixturePrior
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.simulate import draw_directions
 from crossfade.simulate import figure2 as _figure2
@@ -303,8 +302,7 @@ class Vectors(NamedTuple):
     summary : DataFrame
         For each `study` and `recipe`, the paper's one that was asked for (pseudo-inverse, raw
         units) and "ours" (shrunk and scaled): `n_tasks`, the concentration `kappa` and the
-        `published` one, and the `shares` of the components of a mixture of von Mises-Fisher
-        distributions, as many as :class:`crossfade.MixturePrior` finds.
+        `published` one.
     directions : DataFrame
         For each `study`, `recipe` and `task` its unit direction, `w1`, `w2` and so on; NaN beyond
         the features of its study.
@@ -374,7 +372,6 @@ def vectors(
                     "n_tasks": prior.n_tasks,
                     "kappa": concentration,
                     "published": numbers["kappa"],
-                    "shares": tuple(MixturePrior.from_prior(prior).shares),
                 }
             )
             table = pd.DataFrame(prior.directions).rename(columns=lambda place: f"w{place + 1}")
