@@ -33,9 +33,6 @@ worlds = {"seed": seeds, "d": dimensions, "n_each": counts}
 
 BLENDS = {
     "convex": ConvexBlendClassifier,
-    "grid": lambda prior, **options: ConvexBlendClassifier(
-        prior, alphas=np.linspace(0.0, 1.0, 11), **options
-    ),
     "posterior": PosteriorBlendClassifier,
     "strength": lambda prior, **options: PosteriorBlendClassifier(prior, strength=3.0, **options),
     "risk": lambda prior, **options: PosteriorBlendClassifier(prior, strength="risk", **options),
