@@ -1,7 +1,5 @@
 """What the tests draw their tasks, targets, priors and recordings from."""
 
-import hashlib
-import json
 import os
 from pathlib import Path
 
@@ -91,22 +89,6 @@ def make_many():
         return tasks
 
     return make
-
-
-@pytest.fixture
-def write_archive():
-    """Write arrays as ``docs/prior-file.md`` has it, under a checksum that fits them."""
-
-    def write(path, header, arrays):
-        text = json.dumps(header)
-        digest = hashlib.sha256(text.encode())
-        for name in sorted(arrays):
-            digest.update(f"{name}{arrays[name].shape}".encode() + arrays[name].tobytes())
-        content = {"header": text.encode(), "sha256": digest.digest()}
-        content = {name: np.frombuffer(part, np.uint8) for name, part in content.items()}
-        np.savez(path, **content, **arrays)
-
-    return write
 
 
 @pytest.fixture(scope="session")

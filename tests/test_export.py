@@ -271,21 +271,6 @@ def test_c_refuses_what_is_no_number(model, tmp_path):
     assert np.isnan(chances[0]).all()
 
 
-@needs_gcc
-@pytest.mark.parametrize("name", ["convex.json", "version-2-hierarchical.json"])
-def test_files_of_older_versions_are_exported(tmp_path, name):
-    rule = load_model(OLD / name)
-    export_model(OLD / name, tmp_path / "model.h")
-    X = np.random.default_rng(3).normal(size=(20, rule.n_features_in_))
-    rows = pd.DataFrame(X, columns=getattr(rule, "feature_names_in_", None))
-    rows = rows if hasattr(rule, "feature_names_in_") else X
-    place, chances = run_in_c(tmp_path, X)
-    np.testing.assert_array_equal(rule.classes_[place], rule.predict(rows))
-    np.testing.assert_allclose(chances, rule.predict_proba(rows), atol=1e-12)
-    with pytest.raises(ValueError, match=r"is of version \d, and the schema is of version 3"):
-        export_model(OLD / name, tmp_path / "model.schema.json")
-
-
 def test_the_header_names_classes_features_and_recipe(people, tmp_path):
     prior = TaskPrior.from_tasks(people[1:9])
     X = pd.DataFrame(people[0].X, columns=list(people[0].feature_names))

@@ -622,24 +622,6 @@ def test_a_saved_model_predicts_and_forecasts_the_same(prior, person, few, tmp_p
     assert not any(repr(float(value)) in numbers for value in person.X.ravel())
 
 
-def test_models_of_version_1_predict_still():
-    read = 0
-    for path in sorted(OLD.glob("*.json")):
-        if json.loads(path.read_text())["version"] != 1:
-            continue
-        read += 1
-        rule = load_model(path)
-        rows = np.random.default_rng(74).normal(size=(5, rule.n_features_in_))
-        if hasattr(rule, "feature_names_in_"):
-            rows = pd.DataFrame(rows, columns=rule.feature_names_in_)
-        second = rule.predict_proba(rows)[:, 1]
-        np.testing.assert_array_equal(rule.classes_[(second > 0.5).astype(int)], rule.predict(rows))
-        assert 0.0 <= rule.expected_accuracy_ <= 1.0
-        with pytest.raises(AttributeError, match=r"holds no interval\. Save the blend again"):
-            rule.expected_accuracy_interval()
-    assert read >= 3
-
-
 @pytest.mark.parametrize("state", ["all", "one", "none"])
 def test_a_saved_model_of_many_classes_is_the_same(many, of_many, tmp_path, state):
     X, y = of_many
@@ -705,8 +687,6 @@ def test_a_file_without_the_parts_is_read(prior, tmp_path):
     assert back == bare
     assert back.class_means is None
     assert back.replay is None
-    assert TaskPrior.load(OLD / "version-1.npz").class_means is None
-    assert TaskPrior.load(OLD / "version-3-full.npz").replay is None
 
 
 DAMAGES = {

@@ -106,15 +106,6 @@ def test_card_is_in_the_file(prior, tmp_path):
         TaskPrior.load(tmp_path / "p.npz")
 
 
-def test_files_of_version_1_still_load(write_archive, tmp_path):
-    bare = TaskPrior.from_projections([[0.6, 0.8], [1.0, 0.0]], classes=(0, 1))
-    header = {"format": "crossfade-prior", "version": 1, "n_tasks": 2, "classes": [0, 1]}
-    names = ("direction_sum", "outer_sum", "feature_scale")
-    arrays = {name: getattr(bare, name) for name in names}
-    write_archive(tmp_path / "old.npz", header | {"feature_names": None}, arrays)
-    assert TaskPrior.load(tmp_path / "old.npz") == bare
-
-
 def test_what_is_said_never_changes(prior):
     with pytest.raises(TypeError, match="does not support item assignment"):
         prior.about["made_by"] = "nobody"

@@ -198,25 +198,6 @@ def test_an_exact_prior_is_saved_without(make_tasks, tmp_path):
     assert again.scale_learnt
 
 
-@pytest.mark.parametrize("scale", [1.0, 2.5])
-@pytest.mark.parametrize("isotropic", [False, True])
-def test_what_old_files_do_not_say_is_taken_for_the_worse(
-    write_archive, make_prior, scale, isotropic, tmp_path
-):
-    exact = make_prior(40, 4)
-    arrays = {"direction_sum": exact.direction_sum, "feature_scale": np.full(4, scale)}
-    if not isotropic:
-        arrays["outer_sum"] = exact.outer_sum
-    header = {"format": "crossfade-prior", "version": 1, "n_tasks": 40}
-    write_archive(tmp_path / "old.npz", header, arrays)
-    old = TaskPrior.load(tmp_path / "old.npz")
-    assert old.release is None
-    # In raw units there was nothing to learn.
-    assert old.scale_learnt == (scale != 1.0)
-    # A summary has no outer products.
-    assert old.summarised == isotropic
-
-
 # -- the card -------------------------------------------------------------------------------
 
 

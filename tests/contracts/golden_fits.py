@@ -762,44 +762,22 @@ def scores_of_study(rows, columns):
 # -- files ----------------------------------------------------------------------------------------
 
 
-def _write_again(kind, old, path):
-    """The prior of an older file, as it is saved today."""
-    kind.load(path.with_name(old)).save(path)
-
-
-def _refuse(path):
-    raise FileNotFoundError(f"{path} was written by an older Crossfade; none since can make it.")
+def _save_prior(label, path):
+    prior_of(label).save(path)
 
 
 def _save_fit(label, path):
     save_model(fit_of(label).estimator, path)
 
 
-#: Files that were written once, and must be read for ever.
+#: Files that were written once; an old one is made again where the format changes.
 PRIOR_FILES = {
-    "full.npz": (TaskPrior, _refuse),
-    "isotropic.npz": (TaskPrior, _refuse),
-    "kept.npz": (TaskPrior, _refuse),
-    "summary.npz": (TaskPrior, _refuse),
-    "released.npz": (TaskPrior, _refuse),
-    "version-1.npz": (TaskPrior, _refuse),
-    "pairwise.npz": (MulticlassPrior, _refuse),
-    "one-vs-rest.npz": (MulticlassPrior, _refuse),
-    "version-3-means.npz": (TaskPrior, lambda path: prior_of("tasks").save(path)),
-    "version-3-full.npz": (TaskPrior, partial(_write_again, TaskPrior, "full.npz")),
-    "version-3-released.npz": (TaskPrior, partial(_write_again, TaskPrior, "released.npz")),
-    "version-3-one-vs-rest.npz": (
-        MulticlassPrior,
-        partial(_write_again, MulticlassPrior, "one-vs-rest.npz"),
-    ),
+    "version-3-means.npz": (TaskPrior, partial(_save_prior, "tasks")),
+    "version-3-full.npz": (TaskPrior, partial(_save_prior, "tasks text")),
+    "version-3-released.npz": (TaskPrior, partial(_save_prior, "released")),
+    "version-3-one-vs-rest.npz": (MulticlassPrior, partial(_save_prior, "one-vs-rest k=3")),
 }
 MODEL_FILES = {
-    "convex.json": partial(_save_fit, "convex: alpha 0.3"),
-    "posterior.json": partial(_save_fit, "posterior: text"),
-    "alone.json": partial(_save_fit, "posterior: prior none"),
-    "released.json": partial(_save_fit, "posterior: prior released"),
-    "version-2-posterior.json": partial(_save_fit, "posterior: text"),
-    "version-2-hierarchical.json": partial(_save_fit, "hierarchical: prior tasks text"),
     "version-3-hierarchical.json": partial(_save_fit, "hierarchical: prior tasks text"),
     "version-3-pairwise.json": partial(_save_fit, "many: posterior pairwise k=3"),
 }

@@ -131,9 +131,8 @@ def test_prior_files_are_still_read(name, stored, tmp_path):
     assert_same(fits.numbers_of_prior_file(prior), stored("file_numbers")[name], 1e-9)
     prior.save(tmp_path / name)
     assert kind.load(tmp_path / name) == prior
-    if name.startswith("version-3"):
-        # Models record the checksum of the file of their prior, so that it must not change.
-        assert (tmp_path / name).read_bytes() == (FILES / name).read_bytes()
+    # Models record the checksum of the file of their prior, so it must not change.
+    assert (tmp_path / name).read_bytes() == (FILES / name).read_bytes()
 
 
 @pytest.mark.parametrize("name", fits.MODEL_FILES)

@@ -236,7 +236,6 @@ def case_hostile_prior(trial):
     rng = trial.rng
     kind = pick(rng, [TaskPrior, MulticlassPrior])
     header, arrays = unpack("p", kinds()[kind.__name__].content, kind.__name__)
-    version = header["version"]
     for _ in range(int(rng.integers(1, 3))):
         if seldom(rng, 2):
             header = changed(rng, header)
@@ -245,8 +244,6 @@ def case_hostile_prior(trial):
             arrays = arrays | {name: odd_array(rng, arrays[name])}
             if seldom(rng, 5):
                 del arrays[name]
-    if not isinstance(header, dict) or not isinstance(header.get("version"), int):
-        header = {"version": version}
     path = trial.folder / "hostile.npz"
     try:
         path.write_bytes(pack(header, arrays))

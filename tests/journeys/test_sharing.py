@@ -267,17 +267,6 @@ def test_a_prior_without_class_means_says_what_is_lost(run, built):
     assert "What more labels would bring cannot be told yet" in said
 
 
-def test_a_model_from_before_there_were_intervals(run, built):
-    old = Path(__file__).parents[1] / "contracts" / "golden" / "files"
-    model = old / "posterior.json"
-    rule = load_model(model)
-    names = getattr(rule, "feature_names_in_", [f"x{i}" for i in range(rule.n_features_in_)])
-    windows = pd.DataFrame(np.zeros((2, len(names))), columns=list(names))
-    windows.assign(label=rule.classes_).to_csv("old.csv", index=False)
-    said = run("predict", str(model), "old.csv")
-    assert "68 % interval at best" in said.stderr, said.output
-
-
 def test_predictions_on_the_screen(run, built):
     well(run("calibrate", "--prior", "a.npz", "few.csv", "-o", "model.json"))
     new = pd.read_csv("new.csv").drop(columns="label")
@@ -398,14 +387,14 @@ def test_files_that_are_not_what_they_should_be(run, built):
     assert not (built / "m.json").exists()
 
 
-def forged(path, version=3, **cards):
+def forged(path, **cards):
     """The file with other cards, or without (None), under a checksum that fits."""
     header, arrays = unpack(path, path.read_bytes(), "TaskPrior")
     for name, card in cards.items():
         del arrays[name]
         if card is not None:
             arrays[name] = np.frombuffer(card, dtype=np.uint8)
-    path.write_bytes(pack(header | {"version": version}, arrays))
+    path.write_bytes(pack(header, arrays))
 
 
 def test_a_card_that_contradicts_its_numbers_is_noticed(run, built):
@@ -435,7 +424,6 @@ def test_a_card_that_contradicts_its_numbers_is_noticed(run, built):
         ({"card_json": None}, "card_json is missing"),
         ({"card_md": private.encode()}, "The card in Markdown is not what the numbers say"),
         ({"card_md": None}, "card_md is missing"),
-        ({"version": 1}, "card_md is there, but not in version 1"),
     ):
         path.write_bytes(whole)
         forged(path, **cards)

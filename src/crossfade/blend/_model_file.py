@@ -145,16 +145,10 @@ def load_model(path: str | os.PathLike[str]) -> SavedRule:
         ) from reason
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise ValueError(f"{path} is not a model file: its format is not {FORMAT!r}.")
-    version = fields.get("version")
-    if type(version) is int and version > VERSION:
+    if fields.get("version") != VERSION:
         raise ValueError(
-            f"{path} is of format version {version}; this Crossfade reads up to {VERSION}. "
-            "Update Crossfade."
-        )
-    if type(version) is not int or version < 1:
-        raise ValueError(
-            f"{path} is not a model file: its format version is {version!r}, not a whole number "
-            "of at least 1."
+            f"{path} has format version {fields.get('version')!r} and this Crossfade reads only "
+            f"version {VERSION}: calibrate again, or read it with the Crossfade that wrote it."
         )
     checksum = fields.pop("sha256", None)
     if not is_intact(fields, checksum):
@@ -163,9 +157,9 @@ def load_model(path: str | os.PathLike[str]) -> SavedRule:
             "from where it was made."
         )
     try:
-        if version == VERSION and not isinstance(fields["card"], str):
+        if not isinstance(fields["card"], str):
             raise TypeError(f"card must be text; got {type(fields['card']).__name__}.")
-        return _rule_of(fields if version == VERSION else _upgraded(fields))
+        return _rule_of(fields)
     except (KeyError, TypeError, ValueError) as reason:
         why = f"the field {reason} is missing." if isinstance(reason, KeyError) else reason
         raise ValueError(
@@ -359,32 +353,9 @@ def _plain(values: Any) -> Any:
 # -- from fields to a rule ------------------------------------------------------------------
 
 
-def _upgraded(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a file of version 1 or 2, as they are today."""
-    law = None
-    if fields["version"] == 1:
-        slope = check_number("slope", fields["slope"], 0.0)
-        calibration = Calibration.of_slope(slope)
-    else:
-        known = fields["calibration"]
-        law = {name: known[name] for name in ("mean", "spread", "dof")}
-        second = check_class_prior(check_finite("class_prior", fields["class_prior"], 1))
-        mean, spread = _law_of(law).slope
-        numbers = (mean, spread, known["deviation"], known["shift"], -log_odds(second))
-        calibration = Calibration(*(np.array([one], np.float64) for one in numbers))
-    return fields | {
-        "coupling": "two",
-        "coef": [fields["coef"]],
-        "intercept": [fields["intercept"]],
-        "calibration": calibration._asdict(),
-        "forecast": law,
-    }
-
-
 def _rule_of(fields: dict[str, Any]) -> SavedRule:
     """Rule from the fields of a file, every one of them checked."""
     rule = SavedRule()
-    rule._version = fields["version"]
     if not str.isidentifier(fields["blend"]):
         raise ValueError(f"blend must be the name of a class; got {fields['blend']!r}.")
     rule.blend_ = fields["blend"]
@@ -414,7 +385,7 @@ def _rule_of(fields: dict[str, Any]) -> SavedRule:
     rule._forecast = None if fields["forecast"] is None else _law_of(fields["forecast"])
     rule._calibration = _calibration_of(rule, fields["calibration"])
     rule.expected_accuracy_ = rule.expected_accuracy_error_ = None
-    if rule._forecast is not None or rule._version == 1:
+    if rule._forecast is not None:
         rule.expected_accuracy_ = check_number("accuracy", fields["expected_accuracy"], 0.0, 1.0)
         error = check_number("error", fields["expected_accuracy_error"], 0.0)
         rule.expected_accuracy_error_ = error

@@ -119,7 +119,6 @@ class SavedRule(LinearRule):
     #: Law of the probit of the accuracy, where there is one; and how scores become log odds.
     _forecast: Outlook | None
     _calibration: Calibration
-    _version: int
     _card: str
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> NoReturn:
@@ -195,10 +194,6 @@ class SavedRule(LinearRule):
             Its ends.
         """
         check_is_fitted(self, "coef_", msg=self._not_fitted())
-        if self._version == 1:
-            raise AttributeError(
-                "This model file is of version 1, which holds no interval. Save the blend again."
-            )
         if self._forecast is None:
             raise AttributeError(f"This model has no forecast: a {self.blend_} made it.")
         level = check_number("level", level, 0.0, 1.0)
@@ -304,8 +299,6 @@ def _promise(rule: SavedRule) -> str:
     """Forecast with its interval, if there is one."""
     if rule.expected_accuracy_ is None:
         return "not known"
-    if rule._forecast is None:
-        return f"{rule.expected_accuracy_:.3f}"
     lower, upper = rule.expected_accuracy_interval(_LEVEL)
     return f"{rule.expected_accuracy_:.3f} (90 % interval {lower:.2f} to {upper:.2f})"
 

@@ -317,15 +317,10 @@ def _called(rule: BlendClassifier | SavedRule) -> list[Any]:
 
 def _promise(rule: BlendClassifier | SavedRule) -> str:
     """Forecast with its interval."""
-    accuracy, error = rule.expected_accuracy_, rule.expected_accuracy_error_
-    if accuracy is None or error is None:
+    accuracy = rule.expected_accuracy_
+    if accuracy is None:
         return "not known"
-    try:
-        low, high = rule.expected_accuracy_interval(_LEVEL)
-    except AttributeError:
-        # A model file from before there were intervals.
-        low, high = max(accuracy - error, 0.0), min(accuracy + error, 1.0)
-        return f"{accuracy:.3f}  ({low:.2f} to {high:.2f}, 68 % interval at best)"
+    low, high = rule.expected_accuracy_interval(_LEVEL)
     return f"{accuracy:.3f}  (90 % interval {low:.2f} to {high:.2f})"
 
 

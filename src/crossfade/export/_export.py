@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crossfade._files import write_whole
 from crossfade.blend import SavedRule, load_model
-from crossfade.blend._model_file import VERSION, Model, saved_rule
+from crossfade.blend._model_file import Model, saved_rule
 from crossfade.export._c import header_of
 
 if TYPE_CHECKING:
@@ -72,11 +72,6 @@ def content_of_export(
         from crossfade.export._onnx import onnx_of
 
         return onnx_of(rule)
-    if rule._version != VERSION:
-        raise ValueError(
-            f"The model file is of version {rule._version}, and the schema is of version "
-            f"{VERSION}. Calibrate again, which writes a new file, or export to .h or .onnx."
-        )
     return files("crossfade.export").joinpath("model.schema.json").read_bytes()
 
 

@@ -87,14 +87,9 @@ class Archived(ABC):
 P = TypeVar("P", bound=Archived)
 
 FORMAT = "crossfade-prior"
-#: The words of the card belong to the version: other words want a new one.
+#: The wording of the card belongs to the version, so new wording needs a new version.
 VERSION = 3
-#: Who reads which format: before version 3 every kind of prior had one of its own.
-_FORMATS = {
-    FORMAT: "TaskPrior",
-    "crossfade-multiclass-prior": "MulticlassPrior",
-}
-_KINDS = tuple(_FORMATS.values())
+_KINDS = ("TaskPrior", "MulticlassPrior")
 _MEMBER = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*\.npy")
 #: Bytes of a file, as with 11,000 features, and by how much unpacking may enlarge it. Ours are not
 #: compressed.
@@ -109,13 +104,13 @@ def content_of(prior: Archived) -> bytes:
 
 
 def _read(path: str | os.PathLike[str], kind: type[P]) -> P:
-    """Read a prior; refuse what is none of this kind, was altered, or is of a newer version."""
+    """Read a prior; refuse files of another kind or version, and altered ones."""
     header, arrays = unpack(path, read_whole(path, _LARGEST), _kind(kind))
     metadata = header.pop("metadata", {})
     try:
         if not isinstance(metadata, dict):
             raise TypeError(f"metadata must be an object; got {type(metadata).__name__}.")
-        prior = kind._of_file_fields(_joined(path, header, arrays))
+        prior = kind._of_file_fields(_joined(header, arrays))
     except (KeyError, TypeError, ValueError, OverflowError) as reason:
         why = f"the field {reason} is missing." if isinstance(reason, KeyError) else reason
         raise ValueError(
@@ -146,10 +141,8 @@ def _split(fields: Fields, prefix: str = "") -> tuple[Fields, Fields]:
     return plain, arrays
 
 
-def _joined(path: object, header: Fields, arrays: Fields) -> Fields:
-    """Fields from header and arrays of any version: the inverse of :func:`_split`."""
-    if header["version"] < VERSION:
-        header, arrays = _upgraded(path, header, arrays)
+def _joined(header: Fields, arrays: Fields) -> Fields:
+    """Fields from header and arrays: the inverse of :func:`_split`."""
     for name, array in arrays.items():
         *inside, last = name.split(".")
         place = header
@@ -161,39 +154,17 @@ def _joined(path: object, header: Fields, arrays: Fields) -> Fields:
     return header
 
 
-def _upgraded(path: object, header: Fields, arrays: Fields) -> tuple[Fields, Fields]:
-    """Header and arrays of an older file; archives inside it become fields."""
-
-    def inner(name: str) -> Fields:
-        content = arrays.pop(name, np.empty(0)).tobytes()
-        return _joined(path, *unpack(path, content, "TaskPrior"))
-
-    kind = _FORMATS[header["format"]]
-    if kind == "MulticlassPrior":
-        places = range(len(header["pairs"]))
-        return header | {"priors": {str(place): inner(f"pair_{place}") for place in places}}, arrays
-    # What is not in raw units was most likely learnt, and a summary has no outer products.
-    unsaid = {
-        "about": {},
-        "scale_learnt": bool(np.any(arrays.get("feature_scale") != 1.0)),
-        "summarised": "outer_sum" not in arrays,
-    }
-    return unsaid | header, arrays
-
-
 def card_faults(path: str | os.PathLike[str], prior: TaskPrior) -> list[str]:
     """What is wrong with the cards in a file: every byte of them must follow from its numbers."""
-    header, stored = unpack(path, read_whole(path, _LARGEST), "TaskPrior")
-    version = header["version"]
-    written = cards_of(prior) if version > 1 else {}
+    _, stored = unpack(path, read_whole(path, _LARGEST), "TaskPrior")
     faults = []
-    for name in ("card_json", "card_md"):
-        if (name in stored) != (name in written):
-            faults.append(f"{name} is {'missing' if written else 'there, but not in version 1'}.")
-        elif written and stored[name].tobytes() != written[name].tobytes():
+    for name, card in cards_of(prior).items():
+        if name not in stored:
+            faults.append(f"{name} is missing.")
+        elif stored[name].tobytes() != card.tobytes():
             if name == "card_json":
                 faults += field_faults(stored[name].tobytes(), prior.card_data())
-            elif version == VERSION:  # Older ones had other words.
+            else:
                 faults.append("The card in Markdown is not what the numbers say.")
     return faults
 
@@ -205,7 +176,7 @@ def pack(header: Fields, arrays: Fields) -> bytes:
         name: np.ascontiguousarray(array, dtype="|u1" if array.dtype == np.uint8 else "<f8")
         for name, array in arrays.items()
     }
-    checksum = _digest(text, arrays, header["version"] >= 3)
+    checksum = _digest(text, arrays)
     content = io.BytesIO()
     np.savez(
         content,
@@ -218,7 +189,7 @@ def pack(header: Fields, arrays: Fields) -> bytes:
 
 
 def unpack(path: object, content: bytes, kind: str) -> tuple[Fields, Fields]:
-    """Header and arrays of an archive; refuse what is none of this kind, was altered, or newer."""
+    """Header and arrays of an archive; refuse other kinds and versions, and altered files."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
     except Exception as reason:  # zipfile and numpy raise a dozen kinds
@@ -248,27 +219,21 @@ def unpack(path: object, content: bytes, kind: str) -> tuple[Fields, Fields]:
         header = json_of(text.encode())
     except ValueError as reason:
         raise ValueError(f"{path} was altered: its header cannot be read.") from reason
-    found = header.get("format") if isinstance(header, dict) else None
-    if not isinstance(found, str) or found not in _FORMATS:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"{path} is not a prior file: its format is not {FORMAT!r}.")
-    version, newest = header.get("version"), VERSION if found == FORMAT else 1
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ValueError(f"{path} was altered: its format version is {version!r}.")
-    if version > newest:
+    if header.get("version") != VERSION:
         raise ValueError(
-            f"{path} is of format version {version}; this Crossfade reads up to {newest}. "
-            "Update Crossfade."
+            f"{path} has format version {header.get('version')!r} and this Crossfade reads only "
+            f"version {VERSION}: build it again, or read it with the Crossfade that wrote it."
         )
-    if checksum != _digest(text, arrays, version >= 3):
+    if checksum != _digest(text, arrays):
         raise ValueError(
             f"{path} was altered after it was saved: its checksum does not match. Copy it again "
             "from where it was made."
         )
-    mine = header.get("kind") if version == VERSION else _FORMATS[found]
+    mine = header.get("kind")
     if mine not in _KINDS:
-        raise ValueError(
-            f"{path} is of the kind {mine!r}, which this Crossfade does not know. Update Crossfade."
-        )
+        raise ValueError(f"{path} holds a {mine!r}, which is not a kind of prior.")
     if mine != kind:
         raise ValueError(
             f"{path} is the file of a {mine}: its kind is not {kind!r}. Read it with {mine}.load."
@@ -307,11 +272,10 @@ def _array(name: str, content: bytes) -> Any:
     return np.frombuffer(content, dtype, offset=start).reshape(shape, order="F" if fortran else "C")
 
 
-def _digest(text: str, arrays: Fields, typed: bool = False) -> bytes:
-    """SHA-256 over the header and every array with its name, shape and, since version 3, type."""
+def _digest(text: str, arrays: Fields) -> bytes:
+    """SHA-256 over the header and every array with its name, type and shape."""
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
-        dtype = arrays[name].dtype.str if typed else ""
-        digest.update(f"{name}{dtype}{arrays[name].shape}".encode())
+        digest.update(f"{name}{arrays[name].dtype.str}{arrays[name].shape}".encode())
         digest.update(arrays[name].tobytes())
     return digest.digest()
