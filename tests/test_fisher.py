@@ -5,12 +5,11 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.exceptions import NotFittedError
 
 from crossfade import FisherDiscriminant
 
-SHRINKAGES = [None, "oas", "ledoit_wolf", 0.3]
+SHRINKAGES = [None, "oas", 0.3]
 SHAPES = [(4, (9, 7)), (12, (3, 5)), (6, (4, 4)), (7, (4, 4)), (8, (4, 4)), (9, (4, 4))]
 
 
@@ -84,17 +83,6 @@ def test_oas_weight_is_the_published_formula(make_target):
     rule = FisherDiscriminant(feature_scale=None).fit(X, y)
     assert rule.shrinkage_ == pytest.approx(min(weight, 1.0))
     assert rule.shrinkage_ < 1.0
-
-
-@pytest.mark.parametrize("counts", [(1, 2), (2, 2), (3, 3), (9, 12)])
-@pytest.mark.parametrize("d", [5, 30])
-def test_ledoit_wolf_weight_is_that_of_scikit_learn(make_target, counts, d):
-    X, y = make_target(d, counts)
-    rows, _ = pooled(X, y)
-    rule = FisherDiscriminant(shrinkage="ledoit_wolf", feature_scale=None).fit(X, y)
-    theirs = ledoit_wolf_shrinkage(rows, assume_centered=True)
-    assert rule.shrinkage_ == pytest.approx(theirs)
-    assert rule.shrinkage_ > 0.0
 
 
 def test_both_ends_of_the_shrinkage(make_target):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.covariance import ledoit_wolf_shrinkage
 
 from crossfade import FisherDiscriminant, Task, TaskPrior
 from crossfade.fisher import _task_moments
@@ -15,7 +14,7 @@ from crossfade.fisher._direction import learn_direction
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._task_moments import TaskMoments
 
-SHRINKAGES = ["oas", "ledoit_wolf", 0.3, None]
+SHRINKAGES = ["oas", 0.3, None]
 
 
 def centred(X, label, weight=None):
@@ -104,23 +103,15 @@ def test_what_rounding_made_is_neither_deviation_nor_gap(constant):
 
 
 @pytest.mark.parametrize("n_features", [3, 30])
-@pytest.mark.parametrize("quartic", [False, True])
-def test_classes_beside_each_other_are_all_at_once(n_features, quartic):
+def test_classes_beside_each_other_are_all_at_once(n_features):
     rng = np.random.default_rng(3)
     X, label = rng.standard_normal((18, n_features)) + 5.0, np.repeat([0, 1, 2], 6)
-    parts = [
-        ClassMoments.of(X[label == k], np.zeros(6, int), n_classes=1, quartic=quartic)
-        for k in range(3)
-    ]
+    parts = [ClassMoments.of(X[label == k], np.zeros(6, int), n_classes=1) for k in range(3)]
     joined = parts[0].beside(parts[1]).beside(parts[2])
-    whole = ClassMoments.of(X, label, n_classes=3, quartic=quartic)
+    whole = ClassMoments.of(X, label, n_classes=3)
     for name in ("counts", "means", "largest"):
         np.testing.assert_allclose(getattr(joined, name), getattr(whole, name), rtol=1e-12)
     np.testing.assert_allclose(joined.dense_scatter(), whole.dense_scatter(), atol=1e-10)
-    if quartic:
-        scale = np.linspace(1.0, 2.0, n_features)
-        fourth = whole.mean_fourth_power(scale)
-        assert joined.mean_fourth_power(scale) == pytest.approx(fourth, rel=1e-10)
 
 
 def test_a_rotated_root_is_the_same_scatter_and_no_sample():
@@ -162,9 +153,7 @@ def test_any_chunks_in_any_order_add_up(
         [cut for cut in sorted(cuts) if cut < n_samples],
     )
     parts = [
-        ClassMoments.of(
-            moved[chunk], label[chunk], weight[chunk], n_classes=n_classes, quartic=True
-        )
+        ClassMoments.of(moved[chunk], label[chunk], weight[chunk], n_classes=n_classes)
         for chunk in chunks
     ]
     total = reduce(add, parts)
@@ -176,12 +165,6 @@ def test_any_chunks_in_any_order_add_up(
     np.testing.assert_allclose(total.means, whole.means + offset, rtol=1e-14, atol=1e-13)
     np.testing.assert_allclose(total.dense_scatter(), whole.dense_scatter(), atol=rounding * scale)
     np.testing.assert_array_equal(total.largest, np.abs(moved).max(0))
-    # Fourth powers of lengths, for Ledoit and Wolf.
-    rows = centred(X, label, weight)
-    unit = np.linspace(0.5, 2.0, n_features)
-    powers = ((rows / unit) ** 2).sum(1) ** 2
-    expected = np.average(powers, weights=weight)
-    assert total.mean_fourth_power(unit) == pytest.approx(expected, abs=rounding * (1.0 + expected))
 
 
 @pytest.mark.parametrize("n_features", [4, 9, 30])
@@ -206,28 +189,6 @@ def test_a_root_becomes_dense_when_it_has_as_many_rows_as_features(n_features, u
     assert forms[0] == (n_features > 4)
 
 
-@pytest.mark.parametrize("n_features", [3, 20])
-@pytest.mark.parametrize("offset", [0.0, 1e6])
-def test_ledoit_wolf_of_chunks_is_that_of_scikit_learn(n_features, offset):
-    X, label, _ = draw(6, 14, n_features)
-    X = X * np.linspace(0.3, 3.0, n_features)
-    moved = X + offset
-    chunks = np.split(np.arange(14), [1, 4, 9])
-    total = reduce(add, (ClassMoments.of(moved[c], label[c], quartic=True) for c in chunks))
-    theirs = ledoit_wolf_shrinkage(centred(X, label), assume_centered=True)
-    assert 0.0 < theirs < 1.0
-    ours = learn_direction(total, "ledoit_wolf", np.ones(n_features)).shrinkage
-    assert ours == pytest.approx(theirs, rel=1e-9 if offset == 0.0 else 1e-6)
-
-
-def test_fourth_orders_are_kept_only_if_both_have_them():
-    X, label, _ = draw(7, 8, 3)
-    with_them = ClassMoments.of(X, label, quartic=True)
-    for moments in (ClassMoments.of(X, label), with_them + ClassMoments.of(X, label)):
-        with pytest.raises(RuntimeError, match="without sums of fourth order"):
-            moments.mean_fourth_power(np.ones(3))
-
-
 @pytest.mark.parametrize("n_features", [4, 30])
 @pytest.mark.parametrize("shrinkage", SHRINKAGES)
 @pytest.mark.parametrize("own_scale", [False, True])
@@ -235,10 +196,10 @@ def test_a_batch_of_directions_is_each_of_them(n_features, shrinkage, own_scale)
     X, label, weight = draw(8, 15, n_features, batch=(5,))
     scale = None if own_scale else np.linspace(0.5, 2.0, n_features)
     options = {"correlation": np.array([0.5, 0.2])}
-    batch = ClassMoments.of(X, label, weight, quartic=True)
+    batch = ClassMoments.of(X, label, weight)
     whole = learn_direction(batch, shrinkage, scale, **options)
     for place in range(5):
-        moments = ClassMoments.of(X[place], label, weight, quartic=True)
+        moments = ClassMoments.of(X[place], label, weight)
         np.testing.assert_allclose(
             batch[place].dense_scatter(), moments.dense_scatter(), atol=1e-10
         )
@@ -304,9 +265,9 @@ def tasks(request, make_target):
     return made
 
 
-def moments_of(tasks, shrinkage="oas"):
+def moments_of(tasks):
     samples = [(task.X, task.y) for task in tasks]
-    return TaskMoments.of(samples, quartic=shrinkage == "ledoit_wolf")
+    return TaskMoments.of(samples)
 
 
 def same_prior(one, other, atol=1e-9):
@@ -329,14 +290,12 @@ def same_prior(one, other, atol=1e-9):
 
 @pytest.mark.parametrize("shrinkage", SHRINKAGES)
 def test_leaving_a_task_out_is_never_having_seen_it(tasks, shrinkage):
-    moments = moments_of(tasks, shrinkage)
+    moments = moments_of(tasks)
     for place in (0, len(tasks) // 2, len(tasks) - 1):
         rest = np.arange(len(tasks)) != place
         left = TaskPrior.from_moments(moments[rest], shrinkage, keep_directions=True)
         others = [task for task, kept in zip(tasks, rest, strict=True) if kept]
-        fresh = TaskPrior.from_moments(
-            moments_of(others, shrinkage), shrinkage, keep_directions=True
-        )
+        fresh = TaskPrior.from_moments(moments_of(others), shrinkage, keep_directions=True)
         same_prior(left, fresh)
 
 
@@ -428,11 +387,3 @@ def test_a_prior_is_a_plain_loop_of_discriminants(tasks, shrinkage):
         assert prior.direction_noise == pytest.approx(np.mean(errors), rel=1e-7)
     else:
         assert prior.direction_noise is None
-
-
-def test_fourth_orders_of_many_features_need_no_matrix_of_their_size():
-    X = np.random.default_rng(0).normal(size=(12, 2000))
-    moments = ClassMoments.of(X, np.repeat([0, 1], 6), quartic=True)
-    for one in (moments, moments + moments, moments.beside(moments), moments.rotated()):
-        assert one.quartic.sums.size <= 24 * 4001 * 4
-        assert one.scatter.size <= 24 * 2000

@@ -148,7 +148,7 @@ def test_the_covariance_is_that_of_all_classes(draw):
         assert rule._fit.person.dof == 12.0
 
 
-@pytest.mark.parametrize("shrinkage", ["oas", "ledoit_wolf", 0.3, None])
+@pytest.mark.parametrize("shrinkage", ["oas", 0.3, None])
 @pytest.mark.parametrize("with_prior", [False, True])
 @pytest.mark.parametrize("n_features", [4, 14])
 def test_all_pairs_at_once_are_each_pair_alone(

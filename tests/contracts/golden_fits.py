@@ -143,9 +143,6 @@ PRIORS = {
     "tasks scaled": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), feature_scale=_SCALE).without(
         "parts"
     ),
-    "tasks ledoit_wolf": lambda: TaskPrior.from_tasks(
-        draw_tasks(8, 4), FisherDiscriminant(shrinkage="ledoit_wolf")
-    ),
     "tasks text": lambda: TaskPrior.from_tasks(draw_tasks(8, 4, labels=("rest", "task"))),
     "tasks one": lambda: TaskPrior.from_tasks(draw_tasks(1, 4)),
     "tasks two": lambda: TaskPrior.from_tasks(draw_tasks(2, 4)),
@@ -346,7 +343,7 @@ def _unlabelled(d, n_each):
 
 def _fisher_fits():
     for d, n in ((1, (3, 4)), (2, (1, 1)), (4, (6, 5)), (12, (5, 5)), (30, (50, 50))):
-        for shrinkage in ("oas", "ledoit_wolf", 0.3, None):
+        for shrinkage in ("oas", 0.3, None):
             yield (
                 f"d={d} n={sum(n)} {shrinkage}",
                 lambda s=shrinkage: FisherDiscriminant(shrinkage=s),
@@ -405,7 +402,7 @@ def _common_fits(blend):
             yield f"{name} n={sum(n)}", blend(name), {"d": d, "n": n}
     yield "tied", blend("tasks tied"), {"d": 5, "change": composition}
     yield "constant", blend("tasks constant"), {"d": 3, "change": with_constant}
-    for shrinkage in ("ledoit_wolf", 0.3, None):
+    for shrinkage in (0.3, None):
         yield f"shrinkage {shrinkage}", blend(shrinkage=shrinkage), {}
     yield "plain d=12", blend("tasks d=12", shrinkage=None), {"d": 12, "n": (4, 4)}
     yield "class_prior", blend(class_prior=(0.7, 0.3)), {}

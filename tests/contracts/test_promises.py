@@ -204,7 +204,7 @@ LEARN = {"fit": lambda rule, X, y: rule.fit(X, y), "partial_fit": fit_one_by_one
 
 
 @pytest.mark.parametrize("learn", LEARN)
-@pytest.mark.parametrize("shrinkage", ["oas", "ledoit_wolf", None])
+@pytest.mark.parametrize("shrinkage", ["oas", None])
 @pytest.mark.parametrize(("n_features", "n_each"), [(4, (8, 8)), (4, (2, 2)), (16, (8, 9))])
 def test_a_fitted_blend_holds_no_sample(
     make_target, make_prior, blend, n_features, n_each, shrinkage, learn

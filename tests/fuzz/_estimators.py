@@ -88,7 +88,7 @@ def posterior(rng, crowd, odd=True):
     """A posterior blend."""
     made = _common(rng, odd)
     made["strength"] = hostile.strength(rng) if odd else pick(rng, ("auto", "risk", 1.0, np.inf))
-    made["shrinkage"] = hostile.shrinkage(rng) if odd else pick(rng, ("oas", "ledoit_wolf"))
+    made["shrinkage"] = hostile.shrinkage(rng) if odd else pick(rng, ("oas", 0.3))
     return lambda: PosteriorBlendClassifier(crowd, **made)
 
 

@@ -355,7 +355,7 @@ def class_prior(rng):
 
 def shrinkage(rng):
     """How a covariance may be shrunk."""
-    return or_odd(rng, "oas", "oas", "oas", "ledoit_wolf", None, None, 0.0, 1.0, 0.5, 1e-300, 1e-16)
+    return or_odd(rng, "oas", "oas", "oas", None, None, 0.0, 1.0, 0.5, 1e-300, 1e-16)
 
 
 def strength(rng):

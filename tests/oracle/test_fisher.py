@@ -124,19 +124,18 @@ def test_the_covariance_estimate_is_wishart_and_its_inverse_is_not():
     assert misfit(inverses.mean(0), freedom * sigma) > 0.5
 
 
-@pytest.mark.parametrize(("shrinkage", "gain"), [("oas", 0.5), ("ledoit_wolf", 0.5)])
-def test_shrinkage_brings_the_covariance_nearer_to_the_truth(shrinkage, gain):
+def test_shrinkage_brings_the_covariance_nearer_to_the_truth():
     rng = np.random.default_rng(36)
     label = np.repeat([0, 1], 8)
     distances = []
     for _ in range(200):
         X = rng.normal(size=(16, 20))
-        fits = (FisherDiscriminant(shrinkage=s, feature_scale=None) for s in (shrinkage, None))
+        fits = (FisherDiscriminant(shrinkage=s, feature_scale=None) for s in ("oas", None))
         distances.append(
             [np.linalg.norm(fit.fit(X, label).covariance_ - np.eye(20)) for fit in fits]
         )
     shrunk, plain = np.mean(distances, axis=0)
-    assert shrunk < gain * plain
+    assert shrunk < 0.5 * plain
 
 
 @pytest.mark.parametrize("priors", [(0.8, 0.2), (0.3, 0.7)])

@@ -28,7 +28,7 @@ from crossfade.study import CalibrationStudy
 seeds = st.integers(0, 2**32 - 1)
 dimensions = st.integers(1, 8)
 counts = st.tuples(st.integers(2, 12), st.integers(2, 12))
-shrinkages = st.sampled_from(["oas", "ledoit_wolf", 0.3, 1.0])
+shrinkages = st.sampled_from(["oas", 0.3, 1.0])
 worlds = {"seed": seeds, "d": dimensions, "n_each": counts}
 
 BLENDS = {

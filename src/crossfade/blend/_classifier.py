@@ -390,9 +390,7 @@ class BlendClassifier(TakesCrowd):
         names = self._both_classes(seen, prior)
         classes = seen if names is None or len(seen) == 2 else np.sort(names)
         place = np.searchsorted(classes, present)
-        moments = ClassMoments.of(
-            rows, place[label], weight, quartic=self.shrinkage == "ledoit_wolf"
-        )
+        moments = ClassMoments.of(rows, place[label], weight)
         if "_moments" in self.__dict__:
             moments = self._added(moments, classes)
         self._conclude(moments, seen, names, prior, may_wait=may_wait)
@@ -435,8 +433,7 @@ class BlendClassifier(TakesCrowd):
             ordered = sorted(known.tolist(), key=lambda name: bool(name != seen[0]))
             check_both_classes(np.sort(moments.counts)[::-1], ordered, remedy)
         # Last, so that what is refused leaves nothing to go on from.
-        plain = not moments.rooted and moments.quartic is None
-        self._moments = moments if plain else moments.rotated()
+        self._moments = moments.rotated() if moments.rooted else moments
 
     def _seen_so_far(self, present: NDArray[Any]) -> NDArray[Any]:
         """Sorted labels of all samples so far, those of this call included."""
@@ -453,11 +450,6 @@ class BlendClassifier(TakesCrowd):
 
     def _added(self, moments: ClassMoments, classes: NDArray[Any]) -> ClassMoments:
         """Moments of all samples so far, in the places of `classes`."""
-        if moments.quartic is not None and self._moments.quartic is None:
-            raise ValueError(
-                "shrinkage was changed to 'ledoit_wolf' after samples had been seen, of which only "
-                "what the former one needs was kept. Call fit with all samples."
-            )
         before = self._moments
         if not np.array_equal(self.classes_, classes):
             # The pair of labels was named anew: what was seen goes to its new place.
@@ -626,7 +618,6 @@ class BlendClassifier(TakesCrowd):
             stand_in[None, :],
             label,
             n_classes=len(moments.counts),
-            quartic=moments.quartic is not None,
         )
         person = self._direction(moments + mirrored, prior)
         direction = prior.mean_direction

@@ -113,7 +113,7 @@ class ConvexBlendClassifier(BlendClassifier):
         The other two are the paper's Algorithm 1: it draws directions at each alpha of 0, 0.1,
         ..., 1, with the covariances that its authors used or those that the paper prints. See
         :meth:`paper`.
-    shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
+    shrinkage : "oas", float or None, default="oas"
         Shrinkage of the target's covariance, see :class:`FisherDiscriminant`.
     n_draws : int, default=100
         Draws of Algorithm 1 at each alpha.

@@ -297,7 +297,6 @@ class MulticlassBlend(LabelledClassifier):
                 np.zeros(len(own), np.intp),
                 None if weight is None or not mine.any() else weight[mine],
                 n_classes=1,
-                quartic=self.estimator.shrinkage == "ledoit_wolf",
             )
             if not mine.any():
                 part = replace(part, counts=np.zeros(1))
@@ -369,8 +368,7 @@ class MulticlassBlend(LabelledClassifier):
             # Neither class was seen: a sample half a gap before the middle of their means.
             first, second = means[mine]
             sample = (first + second) / 2.0 - _way(prior, *pair) / 2.0
-            quartic = own.quartic is not None
-            own = own + ClassMoments.of(sample[None, :], np.zeros(1, np.intp), quartic=quartic)
+            own = own + ClassMoments.of(sample[None, :], np.zeros(1, np.intp))
         rule._check_parameters(rule.prior)
         seen = np.array(pair)[own.counts > 0.0]
         rule._conclude(own, seen, np.array(pair), rule.prior)

@@ -308,7 +308,7 @@ class PosteriorBlendClassifier(BlendClassifier):
         How far the crowd's scatter is widened: 0 leaves the crowd alone, 1 takes the prior at its
         word, infinity leaves the person alone. "auto" is 1, or more where the target lies
         further from the crowd than scatter and noise allow; "risk" has the least mean risk.
-    shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
+    shrinkage : "oas", float or None, default="oas"
         Shrinkage of the target's covariance, see :class:`FisherDiscriminant`.
     on_missing_class : {"auto", "error", "prior"}, default="auto"
         What to do if not every class has a labelled sample: "error" refuses, "prior" uses the

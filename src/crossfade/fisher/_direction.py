@@ -201,7 +201,7 @@ def learn_direction(
     ----------
     moments : ClassMoments
         Moments of two classes; further ones count for the covariance only.
-    shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
+    shrinkage : "oas", float or None, default="oas"
         How to shrink the covariance; None for the pseudo-inverse of the plain one.
     scale : ndarray of shape (n_features,) or None, default=None
         What features are divided by; None for their own deviation within the classes.
@@ -230,10 +230,7 @@ def learn_direction(
         dof = np.maximum(dof * worth.dof, 1.0)
     if np.all(moments.left >= 1.0) and varies.any():
         unit = scale if varies.all() else np.where(varies, scale, np.inf)
-        plain, fourth = moments.spectrum(unit), None
-        if shrinkage == "ledoit_wolf":
-            fourth = _fourth(moments, unit, dof, shown)
-        sigma, r, rank = shrink(plain, shrinkage, nu, dof, fallback, shown, fourth)
+        sigma, r, rank = shrink(moments.spectrum(unit), shrinkage, nu, dof, fallback, shown)
     else:
         sigma = _spectrum.identity(nu.shape) if fallback is None else fallback
         r, rank = np.ones(nu.shape[:-1]), rank_of(sigma)
@@ -281,19 +278,10 @@ def learn_pairs(
     shown = np.array([worth.shown for worth in worths])
     nu = moments.gap(first, second) / (2.0 * scale)
     unit = scale if varies.all() else np.where(varies, scale, np.inf)
-    fourth = _fourth(moments, unit, dof, shown) if shrinkage == "ledoit_wolf" else None
-    sigma, r, rank = shrink(moments.spectrum(unit), shrinkage, nu, dof, fallbacks, shown, fourth)
+    sigma, r, rank = shrink(moments.spectrum(unit), shrinkage, nu, dof, fallbacks, shown)
     means = np.stack([moments.means[first], moments.means[second]], -2)
     about = {"means": means, "scale": scale, "own_scale": own_scale, "correlation": None}
     return direction_of(sigma, nu, counts, r, "unit", dof, rank=rank, **about)
-
-
-def _fourth(
-    moments: ClassMoments, scale: Array, dof: Array, shown: Array | float
-) -> tuple[Array, Array]:
-    """What Ledoit and Wolf need beside the covariance: mean fourth power of lengths, and n."""
-    fourth = moments.mean_fourth_power(scale) * (dof / (moments.dof * shown)) ** 2
-    return fourth, moments.counts.sum(-1)
 
 
 # -- windows that follow each other ----------------------------------------------------------------

@@ -35,9 +35,9 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
 
     Parameters
     ----------
-    shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
-        Weight r of the identity: by oracle approximating shrinkage, by Ledoit and Wolf, given; or
-        None for the pseudo-inverse of the plain covariance, which knows its rank.
+    shrinkage : "oas", float or None, default="oas"
+        Weight r of the identity: by oracle approximating shrinkage, or given; or None for the
+        pseudo-inverse of the plain covariance, which knows its rank.
     priors : pair of floats or None, default=None
         Probabilities of the classes; None is equal. Others move the threshold (equation 20).
     feature_scale : "auto", array-like of shape (n_features,) or None, default="auto"
@@ -82,9 +82,6 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
 
     Chen, Wiesel, Eldar and Hero (2010), Shrinkage algorithms for MMSE covariance estimation. IEEE
     Transactions on Signal Processing 58(10).
-
-    Ledoit and Wolf (2004), A well-conditioned estimator for large-dimensional covariance matrices.
-    Journal of Multivariate Analysis 88(2).
 
     Examples
     --------
@@ -137,7 +134,7 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
             counted = weight > 0.0
             rows, labels, weight = rows[counted], labels[counted], weight[counted]
         classes, label = encode(labels)
-        moments = ClassMoments.of(rows, label, weight, quartic=shrinkage == "ledoit_wolf")
+        moments = ClassMoments.of(rows, label, weight)
         check_both_classes(moments.counts, classes.tolist())
         person = learn_direction(moments, shrinkage, scale)
         self.classes_ = classes

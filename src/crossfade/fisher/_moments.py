@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from crossfade._typing import Array, Places
-from crossfade.fisher._quartic import Quartic
 from crossfade.fisher._spectrum import ROUNDING, Spectrum, from_dense, from_rows
 
 
@@ -40,8 +39,6 @@ class ClassMoments:
         Whether `scatter` is a root.
     largest : ndarray of shape (..., n_features)
         Largest absolute value of each feature.
-    quartic : Quartic or None
-        Sums of third and fourth order, where Ledoit and Wolf's shrinkage will need them.
     n_varying : ndarray of shape (...) or None
         Dimension of the space in which features vary, where it is known.
     """
@@ -51,7 +48,6 @@ class ClassMoments:
     scatter: Array
     rooted: bool
     largest: Array
-    quartic: Quartic | None = None
     n_varying: Places | None = None
 
     @classmethod
@@ -62,7 +58,6 @@ class ClassMoments:
         weight: Array | None = None,
         *,
         n_classes: int = 2,
-        quartic: bool = False,
     ) -> ClassMoments:
         """Moments of samples.
 
@@ -76,8 +71,6 @@ class ClassMoments:
             How often each sample counts; positive.
         n_classes : int, default=2
             Number of classes; some may have no sample.
-        quartic : bool, default=False
-            Whether to take sums of fourth order too, for Ledoit and Wolf.
 
         Returns
         -------
@@ -91,7 +84,6 @@ class ClassMoments:
         counts = member.sum(-1)
         means = (member @ X) / np.where(counts > 0.0, counts, 1.0)[:, None]
         rows = X - means[..., label, :]
-        sums = Quartic.of(rows, member) if quartic else None
         if weight is not None:
             rows *= np.sqrt(weight)[:, None]
         rooted = n_samples < n_features
@@ -101,7 +93,6 @@ class ClassMoments:
             rows if rooted else rows.mT @ rows,
             rooted,
             np.maximum(X.max(-2), -X.min(-2)),
-            sums,
         )
 
     @property
@@ -163,12 +154,6 @@ class ClassMoments:
         """Eigenvectors of the covariance in features divided by `scale`; zero where it is."""
         return from_rows(self.scaled(scale)) if self.rooted else from_dense(self.scaled(scale))
 
-    def mean_fourth_power(self, scale: Array) -> Array:
-        """Mean over samples of the fourth power of their length, centred and scaled, (...)."""
-        if self.quartic is None:
-            raise RuntimeError("These moments were taken without sums of fourth order.")
-        return np.asarray(self.quartic.fourth_powers(scale) / self.counts.sum(-1))
-
     def __add__(self, other: ClassMoments) -> ClassMoments:
         """Moments of both sets of windows, by Chan's formula."""
         counts = self.counts + other.counts
@@ -178,23 +163,16 @@ class ClassMoments:
         means = self.means + proportion * step
         apart = np.sqrt(self.counts * other.counts / safe)[..., None] * step
         largest = np.maximum(self.largest, other.largest)
-        quartic = None
-        if self.quartic is not None and other.quartic is not None:
-            mine = self.quartic.moved(means - self.means)
-            quartic = mine + other.quartic.moved(means - other.means)
         if self.rooted and other.rooted:
             rows = np.concatenate([self.scatter, other.scatter, apart], -2)
             if rows.shape[-2] < self.n_features:
                 scatter, rooted = _compressed(rows, float(counts.sum(-1).max())), True
-                return ClassMoments(counts, means, scatter, rooted, largest, quartic)
+                return ClassMoments(counts, means, scatter, rooted, largest)
         scatter = self.dense_scatter() + other.dense_scatter() + apart.mT @ apart
-        return ClassMoments(counts, means, scatter, False, largest, quartic)
+        return ClassMoments(counts, means, scatter, False, largest)
 
     def beside(self, other: ClassMoments) -> ClassMoments:
         """Moments of further classes that share the covariance, after those of these."""
-        quartic = None
-        if self.quartic is not None and other.quartic is not None:
-            quartic = self.quartic.beside(other.quartic)
         n_rows = self.scatter.shape[-2] + other.scatter.shape[-2]
         rooted = self.rooted and other.rooted and n_rows < self.n_features
         if rooted:
@@ -207,7 +185,6 @@ class ClassMoments:
             scatter,
             rooted,
             np.maximum(self.largest, other.largest),
-            quartic,
         )
 
     def placed(self, old: Places, new: Places, n_classes: int) -> ClassMoments:
@@ -215,13 +192,12 @@ class ClassMoments:
         counts = np.zeros(n_classes)
         means = np.zeros((n_classes, self.n_features))
         counts[new], means[new] = self.counts[old], self.means[old]
-        quartic = None if self.quartic is None else self.quartic.placed(old, new, n_classes)
-        return replace(self, counts=counts, means=means, quartic=quartic)
+        return replace(self, counts=counts, means=means)
 
     def faded(self, factor: float) -> ClassMoments:
         """Moments in which every sample counts so many times as much as before."""
         scatter = self.scatter * (np.sqrt(factor) if self.rooted else factor)
-        return replace(self, counts=self.counts * factor, scatter=scatter, quartic=None)
+        return replace(self, counts=self.counts * factor, scatter=scatter)
 
     def rotated(self) -> ClassMoments:
         """The same moments without a row of anybody's: a root keeps no sample as it was.
@@ -231,8 +207,7 @@ class ClassMoments:
         if self.scatter.ndim > 2:
             return self
         scatter: Any = np.linalg.qr(self.scatter, mode="r") if self.rooted else self.scatter
-        quartic = None if self.quartic is None else self.quartic.rotated()
-        return replace(self, scatter=scatter, quartic=quartic)
+        return replace(self, scatter=scatter)
 
     def along(self, vector: Array) -> float:
         """Sum of squares of centred samples along a vector (d,)."""
@@ -245,14 +220,13 @@ class ClassMoments:
 
     def __getitem__(self, which: Any) -> ClassMoments:
         """Moments of some of the tasks on the first axis."""
-        quartic, varying = self.quartic, self.n_varying
+        varying = self.n_varying
         return replace(
             self,
             counts=self.counts if self.counts.ndim == 1 else self.counts[which],
             means=self.means[which],
             scatter=self.scatter[which],
             largest=self.largest[which],
-            quartic=None if quartic is None else quartic.part(which),
             n_varying=None if varying is None else varying[which],
         )
 

@@ -8,8 +8,8 @@ towards a multiple of the identity (equation 2),
 
 .. math:: S_s = (1 - r) S + r (\\operatorname{tr} S / d) I
 
-with the weight r of oracle approximating shrinkage (Chen, Wiesel, Eldar and Hero 2010) or of Ledoit
-and Wolf (2004).
+with the weight r of oracle approximating shrinkage (Chen, Wiesel, Eldar and Hero 2010), or a given
+one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from crossfade._typing import Array, Places
 from crossfade._validate import check_number
 
 ROUNDING = float(np.finfo(np.float64).eps)
-SHRINKAGES = ("oas", "ledoit_wolf")
 
 
 class Spectrum(NamedTuple):
@@ -182,31 +181,11 @@ def oas(
     return weight
 
 
-def ledoit_wolf(
-    trace: Array,
-    trace_of_square: Array,
-    fourth: Array,
-    n_features: int | Places,
-    n_samples: float | Array,
-) -> Array:
-    """Weight of Ledoit and Wolf (equation 4), from 0 to 1, of shape (...).
-
-    The traces are those of the sum of outer products over `n_samples`, and of its square;
-    `fourth` is the mean over samples of the fourth power of their length.
-    """
-    uneven = trace_of_square - trace**2 / n_features
-    noise = (fourth - trace_of_square) / n_samples
-    certain = uneven <= np.maximum(noise, 0.0)
-    weight: Array = np.where(certain, 1.0, noise / np.where(certain, 1.0, uneven))
-    return np.maximum(weight, 0.0)
-
-
 def check_shrinkage(shrinkage: object) -> str | float | None:
-    """Return `shrinkage` if it is None, one of the allowed words or a number from 0 to 1."""
-    if shrinkage is None or (isinstance(shrinkage, str) and shrinkage in SHRINKAGES):
+    """Return `shrinkage` if it is None, "oas" or a number from 0 to 1."""
+    if shrinkage is None or (isinstance(shrinkage, str) and shrinkage == "oas"):
         return shrinkage
-    words = ", ".join(repr(word) for word in (*SHRINKAGES, None))
-    weight = check_number("shrinkage", shrinkage, 0.0, 1.0, or_words=words)
+    weight = check_number("shrinkage", shrinkage, 0.0, 1.0, or_words="'oas', None")
     # What is less than rounding adds nothing that could be inverted.
     return weight if weight > 10.0 * ROUNDING else 0.0
 
@@ -217,21 +196,14 @@ def shrinkage_weight(
     square: Array,
     size: int | Places,
     dof: float | Array,
-    fourth: tuple[Array, Array] | None = None,
 ) -> Array:
-    """Weight r of the identity, of shape (...): OAS, Ledoit and Wolf's, or as given.
+    """Weight r of the identity, of shape (...): OAS or as given.
 
-    `trace` and `square` are the traces of the covariance and of its square, `size` the dimension in
-    which features vary. `fourth` (mean fourth power of lengths, number of samples) is for Ledoit
-    and Wolf.
+    `trace` and `square` are the traces of the covariance and of its square, and `size` is the
+    dimension in which features vary.
     """
     if shrinkage == "oas":
         return oas(trace, square, size, dof)
-    if fourth is not None:
-        # Over n, as published: over the degrees of freedom it is zero for two samples a class.
-        power, n_samples = fourth
-        smaller = dof / n_samples
-        return ledoit_wolf(trace * smaller, square * smaller**2, power, size, n_samples)
     return np.full_like(trace, shrinkage)
 
 
@@ -250,13 +222,12 @@ def shrink(
     dof: Array,
     fallback: Spectrum | Sequence[Spectrum | None] | None = None,
     shown: Array | float = 1.0,
-    fourth: tuple[Array, Array] | None = None,
 ) -> tuple[Spectrum, Array, Places]:
     """Covariance shrunk towards a multiple of the identity (equation 2), its weight and its rank.
 
     `plain` shows a proportion `shown` of the variance. `nu` (..., d) is half the gap between the
     classes; it tells, with the plain covariance and the crowd's (`fallback`, for a batch one each),
-    in how many dimensions features vary. `fourth` and a number of samples are for Ledoit and Wolf.
+    in how many dimensions features vary.
     """
     shown = np.asarray(shown)
     sigma = plain.map(plain.values / shown[..., None], plain.floor / shown)
@@ -271,7 +242,7 @@ def shrink(
     if shrinkage is None:
         return sigma, np.zeros(sigma.values.shape[:-1]), np.minimum(rank_of(sigma), size)
     trace, square = sigma.trace(), (sigma.values**2).sum(-1)
-    r = shrinkage_weight(shrinkage, trace, square, size, dof, fourth)
+    r = shrinkage_weight(shrinkage, trace, square, size, dof)
     shrunk = sigma.shrunk(r, r * trace / size)
     return shrunk, r, np.minimum(rank_of(shrunk), size)
 

@@ -102,7 +102,7 @@ class TaskMoments:
     blocks: tuple[Block, ...]
 
     @classmethod
-    def of(cls, tasks: Sequence[tuple[Array, Places]], *, quartic: bool = False) -> TaskMoments:
+    def of(cls, tasks: Sequence[tuple[Array, Places]]) -> TaskMoments:
         """Moments of tasks.
 
         Parameters
@@ -110,15 +110,13 @@ class TaskMoments:
         tasks : sequence of (X, label) pairs
             Of each task its windows of shape (n_windows, n_features), in the order of time, and
             their classes, 0 or 1.
-        quartic : bool, default=False
-            Whether to take sums of fourth order too, for Ledoit and Wolf.
 
         Returns
         -------
         TaskMoments
             Their moments, for :meth:`TaskPrior.from_moments`.
         """
-        return cls.of_pairs(tasks, [(0, 1)], 2, quartic=quartic)[0]
+        return cls.of_pairs(tasks, [(0, 1)], 2)[0]
 
     @classmethod
     def of_pairs(
@@ -126,8 +124,6 @@ class TaskMoments:
         tasks: Sequence[tuple[Array, Places]],
         pairs: Sequence[tuple[int | None, int]],
         n_classes: int,
-        *,
-        quartic: bool = False,
     ) -> list[TaskMoments]:
         """Moments of each pair of classes, of the tasks that have both; those of a class once.
 
@@ -139,8 +135,6 @@ class TaskMoments:
             The classes of each pair; None is for all classes but the other.
         n_classes : int
             Number of classes.
-        quartic : bool, default=False
-            Whether to take sums of fourth order too, for Ledoit and Wolf.
 
         Returns
         -------
@@ -148,7 +142,7 @@ class TaskMoments:
             One for each pair.
         """
         found: list[list[Block]] = [[] for _ in pairs]
-        for chunk, classes in _in_chunks(tasks, n_classes, quartic):
+        for chunk, classes in _in_chunks(tasks, n_classes):
             for blocks, pair in zip(found, pairs, strict=True):
                 if pair[0] is None:
                     whole = _against_rest(classes, pair[1])
@@ -174,7 +168,7 @@ class TaskMoments:
             Their moments, for the sums of class means.
         """
         blocks = []
-        for chunk, classes in _in_chunks(tasks, n_classes, False):
+        for chunk, classes in _in_chunks(tasks, n_classes):
             if len(classes) == n_classes:
                 whole = reduce(ClassMoments.beside, (one.whole for one in classes.values()))
                 rows = tuple(one.rows for one in classes.values())
@@ -209,7 +203,7 @@ def _by_class(X: Array, label: Places) -> Array:
 
 
 def _in_chunks(
-    tasks: Sequence[tuple[Array, Places]], n_classes: int, quartic: bool
+    tasks: Sequence[tuple[Array, Places]], n_classes: int
 ) -> Iterator[tuple[Places, dict[int, _Class]]]:
     """Moments of each class, for tasks with as many windows of each, so many at a time."""
     alike: dict[tuple[int, ...], list[int]] = {}
@@ -222,7 +216,7 @@ def _in_chunks(
         for start in range(0, len(places), at_once):
             chunk = np.array(places[start : start + at_once])
             X = np.stack([_by_class(*tasks[place]) for place in chunk])
-            yield chunk, _moments_of_classes(X, sizes, quartic)
+            yield chunk, _moments_of_classes(X, sizes)
 
 
 class _Class(NamedTuple):
@@ -233,23 +227,23 @@ class _Class(NamedTuple):
     halves: tuple[ClassMoments, ClassMoments] | None  # None where they would have no direction
 
 
-def _moments_of_classes(X: Array, sizes: tuple[int, ...], quartic: bool) -> dict[int, _Class]:
+def _moments_of_classes(X: Array, sizes: tuple[int, ...]) -> dict[int, _Class]:
     """Moments of each class that windows (n_tasks, n, d), sorted by class, have any of."""
     classes = {}
     for place, rows in enumerate(np.split(X, np.cumsum(sizes[:-1]), 1)):
         n = rows.shape[1]
         if n >= 4:
             middle = (n + 1) // 2
-            early, late = _of_one(rows[:, :middle], quartic), _of_one(rows[:, middle:], quartic)
+            early, late = _of_one(rows[:, :middle]), _of_one(rows[:, middle:])
             classes[place] = _Class(rows, early + late, (early, late))
         elif n:
-            classes[place] = _Class(rows, _of_one(rows, quartic), None)
+            classes[place] = _Class(rows, _of_one(rows), None)
     return classes
 
 
-def _of_one(rows: Array, quartic: bool) -> ClassMoments:
+def _of_one(rows: Array) -> ClassMoments:
     """Moments of windows of one class."""
-    return ClassMoments.of(rows, np.zeros(rows.shape[1], np.intp), n_classes=1, quartic=quartic)
+    return ClassMoments.of(rows, np.zeros(rows.shape[1], np.intp), n_classes=1)
 
 
 def _block(places: Places, first: _Class, second: _Class) -> Block:
@@ -360,7 +354,7 @@ def unit_directions(
     """Unit directions (n_tasks, d) in features divided by `scale`; zero where there is no gap."""
     nu = moments.gap() / (2.0 * scale)
     omega: Array
-    if moments.rooted or not shrinkage or shrinkage == "ledoit_wolf":
+    if moments.rooted or not shrinkage:
         omega = learn_direction(moments, shrinkage, scale).omega
     else:
         shrunk = _shrunk_covariance(moments, scale, shrinkage)

@@ -202,7 +202,6 @@ class MulticlassPrior(Archived):
             samples,
             [(None if pair[0] is None else place[pair[0]], place[pair[1]]) for pair in pairs],
             len(classes),
-            quartic=shrinkage == "ledoit_wolf",
         )
         priors = {}
         for pair, able in zip(pairs, moments, strict=True):

@@ -352,7 +352,7 @@ class TaskPrior(Archived):
             (np.asarray(task.X), (np.asarray(task.y) == classes[1]).astype(np.intp))
             for task in sources
         ]
-        moments = TaskMoments.of(samples, quartic=shrinkage == "ledoit_wolf")
+        moments = TaskMoments.of(samples)
         fields = learn_sums(
             moments,
             shrinkage,
@@ -405,7 +405,7 @@ class TaskPrior(Archived):
         ----------
         moments : TaskMoments
             Moments of tasks of two classes, with their windows in the order of time.
-        shrinkage : {"oas", "ledoit_wolf"}, float or None, default="oas"
+        shrinkage : "oas", float or None, default="oas"
             Shrinkage of each task's covariance, see :class:`FisherDiscriminant`.
         feature_scale, isotropic, keep_directions, class_means : optional
             As in :meth:`from_tasks`.
