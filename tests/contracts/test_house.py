@@ -1,8 +1,8 @@
-"""Is the house in order? Short ways through it, nothing public that is not documented, fast doors.
+"""House rules: public names are documented, imports are lazy, and bad tables are refused.
 
-Data take few turns on their way through `fit`; every public name stands on the API page and lives
-in a room; rooms open when they are asked for; and what skips scikit-learn's validation refuses what
-that would refuse.
+Every public name is on the API page and lives in a room; a room is imported when it is first used;
+and what skips scikit-learn's validation refuses what that would refuse. Sizes are checked by
+``scripts/measure_house.py``.
 """
 
 import ast
@@ -10,7 +10,6 @@ import pickle
 import re
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import joblib
@@ -32,38 +31,6 @@ from crossfade import (
 
 HOUSE = Path(crossfade.__file__).parent
 API = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
-
-# -- few turns on the way -------------------------------------------------------------------
-
-
-def files_entered(function, *arguments):
-    """The file of each call into the package, in order."""
-    files = []
-
-    def note(frame, event, _):
-        if event == "call" and frame.f_code.co_filename.startswith(str(HOUSE)):
-            files.append(str(Path(frame.f_code.co_filename).relative_to(HOUSE)))
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        function(*arguments)
-    finally:
-        sys.setprofile(before)
-    return files
-
-
-def test_fit_passes_through_few_files(make_target, make_prior):
-    X, y = make_target(9, (20, 20))
-    rule = PosteriorBlendClassifier(make_prior(n_features=9))
-    # What follows from the prior alone is worked out once, and kept there.
-    rule.fit(X, y)
-    files = files_entered(rule.fit, X, y)
-    turns = sum(one != other for one, other in pairwise(files))
-    print(f"{len(set(files))} files, {turns} changes of file: {' '.join(sorted(set(files)))}")
-    assert len(set(files)) <= 6
-    assert turns <= 20
-
 
 # -- what is public, and where --------------------------------------------------------------
 
