@@ -12,6 +12,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 import crossfade as cf
+from crossfade.risk import conditional_risk
 from crossfade.simulate import draw_directions
 
 plt.style.use("crossfade.plots.crossfade")
@@ -60,7 +61,7 @@ def simulate(half_gap, n_labelled, shares):
             off[place] += forecast / N_TARGETS
     risks["best possible"] = np.array(
         [
-            cf.conditional_risk(nu, nu=nu, sigma=np.eye(N_FEATURES), class_prior=(1.0 - p, p))
+            conditional_risk(nu, nu=nu, sigma=np.eye(N_FEATURES), class_prior=(1.0 - p, p))
             for p in shares
         ]
     )

@@ -34,7 +34,7 @@ ROOMS = (
 )
 #: Classes whose methods are for the rooms themselves, but for those that
 #: docs/_templates/autosummary/class.rst names.
-NOUNS = ("ClassMoments", "Crowd", "Direction", "TaskMoments")
+NOUNS = ("Crowd",)
 
 
 def documented():

@@ -17,7 +17,6 @@ from crossfade import (
     Task,
     TaskPrior,
     choose_alpha,
-    conditional_risk,
 )
 from crossfade.blend import convex, posterior
 from crossfade.exceptions import (
@@ -28,6 +27,9 @@ from crossfade.exceptions import (
 from crossfade.fisher._direction import learn_direction
 from crossfade.fisher._moments import ClassMoments
 from crossfade.prior._crowd import Crowd
+from crossfade.risk import (
+    conditional_risk,
+)
 
 BLENDS = {
     "convex": ConvexBlendClassifier,

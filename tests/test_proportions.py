@@ -12,12 +12,14 @@ from crossfade import (
     PosteriorBlendClassifier,
     TaskPrior,
     choose_alpha,
-    conditional_risk,
-    expected_risk,
     risk_curve,
 )
 from crossfade.fisher._direction import learn_direction
 from crossfade.fisher._moments import ClassMoments
+from crossfade.risk import (
+    conditional_risk,
+    expected_risk,
+)
 from crossfade.risk._error_rate import threshold
 from crossfade.risk._forecast import expected_accuracy, forecast
 

@@ -5,16 +5,18 @@ import pytest
 from scipy.stats import norm
 
 from crossfade import (
+    TaskPrior,
+    choose_alpha,
+    risk_curve,
+)
+from crossfade.risk import (
     AlphaChoice,
     ExpectedRisk,
     RiskCurve,
-    TaskPrior,
     alpha_of_sum,
     blend_directions,
-    choose_alpha,
     conditional_risk,
     expected_risk,
-    risk_curve,
 )
 
 

@@ -29,25 +29,16 @@ if TYPE_CHECKING:
     from crossfade.live import LiveCalibration
     from crossfade.prior import Ledger, MulticlassPrior, Release, TaskPrior
     from crossfade.risk import (
-        AlphaChoice,
-        ExpectedRisk,
-        RiskCurve,
-        alpha_of_sum,
-        blend_directions,
         choose_alpha,
-        conditional_risk,
-        expected_risk,
         risk_curve,
     )
     from crossfade.study import CalibrationSplit, CalibrationStudy
     from crossfade.tasks import Recipe, Task, TaskSet, read_tasks
 
 __all__ = [
-    "AlphaChoice",
     "CalibrationSplit",
     "CalibrationStudy",
     "ConvexBlendClassifier",
-    "ExpectedRisk",
     "FisherDiscriminant",
     "HierarchicalBlendClassifier",
     "LabelForecast",
@@ -58,16 +49,11 @@ __all__ = [
     "PosteriorBlendClassifier",
     "Recipe",
     "Release",
-    "RiskCurve",
     "SavedRule",
     "Task",
     "TaskPrior",
     "TaskSet",
-    "alpha_of_sum",
-    "blend_directions",
     "choose_alpha",
-    "conditional_risk",
-    "expected_risk",
     "export_model",
     "forecast_labels",
     "load_mental_math",
@@ -88,14 +74,7 @@ _ROOMS = {
     "fisher": ("FisherDiscriminant",),
     "prior": ("Ledger", "MulticlassPrior", "Release", "TaskPrior"),
     "risk": (
-        "AlphaChoice",
-        "ExpectedRisk",
-        "RiskCurve",
-        "alpha_of_sum",
-        "blend_directions",
         "choose_alpha",
-        "conditional_risk",
-        "expected_risk",
         "risk_curve",
     ),
     "blend": (

@@ -21,15 +21,17 @@ from crossfade import (
     Release,
     Task,
     TaskPrior,
-    blend_directions,
     choose_alpha,
-    conditional_risk,
-    expected_risk,
     forecast_labels,
     load_model,
     risk_curve,
     save_model,
     simulate,
+)
+from crossfade.risk import (
+    blend_directions,
+    conditional_risk,
+    expected_risk,
 )
 from crossfade.study import CalibrationStudy
 

@@ -17,16 +17,18 @@ from crossfade import (
     Task,
     TaskPrior,
     TaskSet,
-    blend_directions,
     choose_alpha,
-    conditional_risk,
-    expected_risk,
     risk_curve,
 )
 from crossfade.prior import (
     concentration_formula,
     concentration_mle,
     mean_resultant_length,
+)
+from crossfade.risk import (
+    blend_directions,
+    conditional_risk,
+    expected_risk,
 )
 from crossfade.study import forecast_errors, reliability, statistics, verdict
 from tests.fuzz import _hostile as hostile

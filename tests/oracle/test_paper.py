@@ -11,6 +11,8 @@ from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
     TaskPrior,
+)
+from crossfade.risk import (
     alpha_of_sum,
     blend_directions,
     expected_risk,

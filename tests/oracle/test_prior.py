@@ -5,9 +5,15 @@ import pytest
 from scipy.special import ive
 from scipy.stats import vonmises_fisher
 
-from crossfade import TaskPrior, conditional_risk, expected_risk
+from crossfade import (
+    TaskPrior,
+)
 from crossfade.prior import concentration_formula, concentration_mle, mean_resultant_length
 from crossfade.prior._crowd import Crowd
+from crossfade.risk import (
+    conditional_risk,
+    expected_risk,
+)
 
 
 def axis(n_features):

@@ -14,13 +14,15 @@ from crossfade import (
     PosteriorBlendClassifier,
     TaskPrior,
     choose_alpha,
-    conditional_risk,
-    expected_risk,
     risk_curve,
 )
 from crossfade.fisher import _spectrum
 from crossfade.fisher._direction import direction_of
 from crossfade.prior._crowd import Psi
+from crossfade.risk import (
+    conditional_risk,
+    expected_risk,
+)
 from crossfade.risk._choose import dense_curve
 from crossfade.risk._law import BlendLaw, curve, sampled_curve
 

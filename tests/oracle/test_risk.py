@@ -8,7 +8,15 @@ import pytest
 from scipy.integrate import dblquad, quad
 from scipy.special import ndtr
 
-from crossfade import TaskPrior, choose_alpha, conditional_risk, expected_risk, risk_curve
+from crossfade import (
+    TaskPrior,
+    choose_alpha,
+    risk_curve,
+)
+from crossfade.risk import (
+    conditional_risk,
+    expected_risk,
+)
 
 
 def random_covariance(rng, n_features, rank):

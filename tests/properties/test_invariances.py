@@ -16,13 +16,15 @@ from crossfade import (
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
-    blend_directions,
     choose_alpha,
-    conditional_risk,
-    expected_risk,
     risk_curve,
 )
 from crossfade.prior import concentration_mle, mean_resultant_length
+from crossfade.risk import (
+    blend_directions,
+    conditional_risk,
+    expected_risk,
+)
 from crossfade.study import CalibrationStudy
 
 seeds = st.integers(0, 2**32 - 1)

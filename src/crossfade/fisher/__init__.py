@@ -21,21 +21,51 @@ through the shrinkage, has the right sign, and belongs to a unit vector; neighbo
 for less than independent ones.
 """
 
-from crossfade.fisher._direction import Direction, learn_direction
-from crossfade.fisher._discriminant import FisherDiscriminant
+from crossfade.fisher._direction import (
+    Direction,
+    direction_of,
+    learn_direction,
+    learn_pairs,
+    mean_noise,
+    worth_of_runs,
+)
+from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale, shrinkage_of
+from crossfade.fisher._linear import (
+    NOTHING_COUNTS,
+    LabelledClassifier,
+    LinearRule,
+    Rule,
+    check_both_classes,
+    check_weight,
+    encode,
+    refuse_units,
+    scores_of,
+    slope_of,
+)
 from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._spectrum import Spectrum as Spectrum
-from crossfade.fisher._task_moments import TaskMoments
+from crossfade.fisher._spectrum import (
+    Spectrum,
+    check_shrinkage,
+    from_dense,
+    invert,
+    joint_basis,
+    oas,
+    shrunk_dense,
+    truncate,
+)
+from crossfade.fisher._task_moments import (
+    N_LAGS,
+    RUNS,
+    Block,
+    TaskMoments,
+    cut_off,
+    off_by,
+    unit_directions,
+)
 
-__all__ = [
-    "ClassMoments",
-    "Direction",
-    "FisherDiscriminant",
-    "TaskMoments",
-    "learn_direction",
-]
+#: What is documented. All other names are for the rooms above.
+__all__ = ["FisherDiscriminant"]
 
-for _name in __all__:
-    globals()[_name].__module__ = __name__
-# Fitted estimators hold it: a file of one names the room, not the module.
-Spectrum.__module__ = __name__
+# Files and pickles of fitted estimators name the room, not the module.
+for _class in (ClassMoments, Direction, FisherDiscriminant, Spectrum, TaskMoments):
+    _class.__module__ = __name__

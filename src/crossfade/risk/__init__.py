@@ -16,19 +16,30 @@ What a fitted rule may promise is not its risk at the estimates but its forecast
 (`_forecast`, 25 and 26).
 """
 
-from crossfade.risk._choose import AlphaChoice, alpha_of_sum, blend_directions, choose_alpha
+from crossfade.risk._choose import (
+    AlphaChoice,
+    alpha_of_sum,
+    blend_directions,
+    choose_alpha,
+    least_risk,
+)
 from crossfade.risk._error_rate import (
     ExpectedRisk,
     RiskCurve,
+    check_class_prior,
     conditional_risk,
+    error_rate,
     expected_risk,
+    log_odds,
     risk_curve,
+    threshold,
 )
+from crossfade.risk._forecast import Forecast, expected_accuracy, forecast
+from crossfade.risk._law import BlendLaw
+from crossfade.risk._outlook import FURTHEST, LEFT_OUT, Outlook, shrunk_score, tempered_odds
 
+#: What is documented. All other names are for the rooms above.
 __all__ = [
-    "AlphaChoice",
-    "ExpectedRisk",
-    "RiskCurve",
     "alpha_of_sum",
     "blend_directions",
     "choose_alpha",
@@ -37,5 +48,5 @@ __all__ = [
     "risk_curve",
 ]
 
-for _name in __all__:
+for _name in (*__all__, "AlphaChoice", "ExpectedRisk", "RiskCurve"):
     globals()[_name].__module__ = __name__

@@ -372,7 +372,7 @@ def blend_directions(target: ArrayLike, source: ArrayLike, alpha: ArrayLike) -> 
 
     Examples
     --------
-    >>> from crossfade import blend_directions
+    >>> from crossfade.risk import blend_directions
     >>> blend_directions([1.0, 0.0], [0.0, 2.0], 0.5).round(3)
     array([0.707, 0.707])
     """
@@ -419,7 +419,7 @@ def alpha_of_sum(
 
     Examples
     --------
-    >>> from crossfade import alpha_of_sum
+    >>> from crossfade.risk import alpha_of_sum
     >>> float(alpha_of_sum(0.5, n_tasks=35, resultant_length=0.4).round(3))
     0.067
     >>> float(alpha_of_sum(1 / 15, n_tasks=35, resultant_length=0.4, inverse=True).round(3))

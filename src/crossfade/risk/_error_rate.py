@@ -101,7 +101,7 @@ def conditional_risk(
     Examples
     --------
     >>> import numpy as np
-    >>> from crossfade import conditional_risk
+    >>> from crossfade.risk import conditional_risk
     >>> conditional_risk([[1.0, 0.0], [0.0, 1.0]], nu=[1.0, 0.0], sigma=np.eye(2)).round(4)
     array([0.1587, 0.5   ])
     """
@@ -169,7 +169,7 @@ def expected_risk(
     Examples
     --------
     >>> import numpy as np
-    >>> from crossfade import expected_risk
+    >>> from crossfade.risk import expected_risk
     >>> answer = expected_risk([1.0, 0.0], 0.1 * np.eye(2), nu=[1.0, 0.0], sigma=np.eye(2))
     >>> float(answer.risk.round(4)), bool(answer.error < 1e-6)
     (0.1734, True)
