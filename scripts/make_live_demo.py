@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from crossfade import TaskPrior, TaskSet, read_eegmat
+from crossfade import TaskPrior, TaskSet
 from crossfade._files import write_whole
+from crossfade.datasets import read_eegmat
 from crossfade.datasets._live_demo import PERSON, PRIOR, RECORDING, packed
 from crossfade.signals._causal import CausalCleaner
 from crossfade.signals.recordings import open_recording

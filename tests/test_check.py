@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy.signal import lfilter
 
-from crossfade import TaskSet, load_mental_math, read_eegmat
+from crossfade import TaskSet, load_mental_math
+from crossfade.datasets import read_eegmat
 from crossfade.exceptions import TableWarning
 from crossfade.tasks import check_frame
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossfade import HierarchicalBlendClassifier, load_mental_math, read_eegmat
+from crossfade import HierarchicalBlendClassifier, load_mental_math
+from crossfade.datasets import read_eegmat
 from crossfade.datasets._live_demo import (
     PERSON,
     PRIOR,

@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 from scipy.io import savemat
 
-from crossfade import TaskPrior, read_matb, read_tasks
+from crossfade import TaskPrior, read_tasks
 from crossfade.cli import main
-from crossfade.datasets import make_matb_like
+from crossfade.datasets import make_matb_like, read_matb
 
 SFREQ = 500
 FRONTAL = ("Fp1", "Fp2", "F3", "F4", "F7", "F8", "Fz", "AFz")

@@ -9,7 +9,8 @@ import pytest
 from sklearn import config_context
 from sklearn.pipeline import Pipeline
 
-from crossfade import PosteriorBlendClassifier, Task, TaskPrior, read_eegmat
+from crossfade import PosteriorBlendClassifier, Task, TaskPrior
+from crossfade.datasets import read_eegmat
 from crossfade.signals.eeg import BandPower
 
 with warnings.catch_warnings():

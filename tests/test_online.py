@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.signal import sosfreqz
 
-from crossfade import LiveCalibration, Recipe, Task, TaskPrior, load_mental_math, read_eegmat
+from crossfade import LiveCalibration, Recipe, Task, TaskPrior, load_mental_math
+from crossfade.datasets import read_eegmat
 from crossfade.signals._causal import N_REFERENCE, CausalFilter, RunningTangent, StillChannels
 from crossfade.signals._extract import ECGFeatures, EEGFeatures
 from crossfade.signals._labels import Segment

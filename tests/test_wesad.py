@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from crossfade import read_wesad
+from crossfade.datasets import read_wesad
 from crossfade.signals.ecg import hamilton
 
 SFREQ = 700

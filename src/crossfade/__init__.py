@@ -17,13 +17,7 @@ if TYPE_CHECKING:
         load_model,
         save_model,
     )
-    from crossfade.datasets import (
-        load_mental_math,
-        make_matb_like,
-        read_eegmat,
-        read_matb,
-        read_wesad,
-    )
+    from crossfade.datasets import load_mental_math
     from crossfade.export import export_model
     from crossfade.fisher import FisherDiscriminant
     from crossfade.live import LiveCalibration
@@ -58,11 +52,7 @@ __all__ = [
     "forecast_labels",
     "load_mental_math",
     "load_model",
-    "make_matb_like",
-    "read_eegmat",
-    "read_matb",
     "read_tasks",
-    "read_wesad",
     "risk_curve",
     "save_model",
 ]
@@ -89,13 +79,7 @@ _ROOMS = {
         "save_model",
     ),
     "export": ("export_model",),
-    "datasets": (
-        "load_mental_math",
-        "make_matb_like",
-        "read_eegmat",
-        "read_matb",
-        "read_wesad",
-    ),
+    "datasets": ("load_mental_math",),
     "study": ("CalibrationSplit", "CalibrationStudy"),
     "simulate": (),
     "signals": (),

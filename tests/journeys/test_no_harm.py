@@ -1,6 +1,7 @@
 """The default blend on a real table of 190 features: never far below either parent."""
 
-from crossfade import CalibrationStudy, read_eegmat
+from crossfade import CalibrationStudy
+from crossfade.datasets import read_eegmat
 
 PARENTS = ["target-shrunk", "average-source"]
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import crossfade as cf
 from crossfade.cli import main
+from crossfade.datasets import read_eegmat
 
 mne = pytest.importorskip("mne")
 
@@ -21,12 +22,12 @@ def eegmat(recordings):
 
 @pytest.fixture(scope="module")
 def tasks(eegmat):
-    return cf.read_eegmat(eegmat, n_jobs=2)
+    return read_eegmat(eegmat, n_jobs=2)
 
 
 @pytest.fixture(scope="module")
 def log_powers(eegmat):
-    return cf.read_eegmat(eegmat, features="log-powers", n_jobs=2)
+    return read_eegmat(eegmat, features="log-powers", n_jobs=2)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +108,7 @@ def test_the_command_computes_the_shipped_log_powers(few, tmp_path):
 
 def test_tangent_features_hold_more_than_shares(few, tasks):
     pytest.importorskip("pyriemann")
-    tangent = cf.read_eegmat(few, features="tangent", n_jobs=2)
+    tangent = read_eegmat(few, features="tangent", n_jobs=2)
     accuracy = {}
     for kind, people in (("shares", tasks[:8]), ("tangent", tangent)):
         scores = []

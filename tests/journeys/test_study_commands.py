@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from crossfade import Task, TaskSet, make_matb_like
+from crossfade import Task, TaskSet
 from crossfade.cli import main
+from crossfade.datasets import make_matb_like
 from crossfade.study import reproduce
 from crossfade.study._methods import METHODS
 from crossfade.study._published import printed

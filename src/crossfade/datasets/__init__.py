@@ -10,7 +10,7 @@ MATB-II        a session at low and at high load       EEG, 24 shares of bands, 
 
 :func:`~crossfade.load_mental_math` needs no recordings: its features ship with the package, as
 shares and as log powers.
-:func:`~crossfade.read_eegmat`, :func:`~crossfade.read_wesad` and :func:`~crossfade.read_matb`
+:func:`read_eegmat`, :func:`read_wesad` and :func:`read_matb`
 compute features from a folder of recordings with :mod:`crossfade.signals`; each says what it
 assumes where the paper is silent. :func:`make_matb_like` simulates the third, whose recordings
 are not public. `_live_demo` has one person's filtered signal, and a prior of the others. Pickles of

@@ -44,9 +44,9 @@ def load_mental_math(*, features: str = "shares") -> TaskSet:
 
     Nine features of 2.5 s windows of EEG: of Fz, Cz and Pz the shares or the log powers of theta (4
     to 8 Hz), alpha (8 to 12 Hz) and lower beta (12 to 20 Hz). The three shares of a channel sum to
-    one, so that their covariance has rank 6. Computed by :func:`crossfade.read_eegmat` from "EEG
-    During Mental Arithmetic Tasks" 1.0.0 (PhysioNet; Zyma et al. 2019, doi:10.3390/data4010014),
-    under the Open Data Commons Attribution License 1.0.
+    one, so that their covariance has rank 6. Computed by :func:`crossfade.datasets.read_eegmat`
+    from "EEG During Mental Arithmetic Tasks" 1.0.0 (PhysioNet; Zyma et al. 2019,
+    doi:10.3390/data4010014), under the Open Data Commons Attribution License 1.0.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _SECONDS_OF_A_RUN = 10.0
 class EegMat(BaseDataset):
     """Rest and mental arithmetic of 36 people, from a local folder.
 
-    The steps of :func:`crossfade.read_eegmat`: average reference over the 19 EEG channels,
+    The steps of :func:`crossfade.datasets.read_eegmat`: average reference over the 19 EEG channels,
     band-pass 0.5 to 30 Hz, windows of 2.5 s, which are MOABB's trials. Filtered already, they need
     no filter of the paradigm: ``MotorImagery(n_classes=2, fmin=None, fmax=None)``.
 
@@ -48,7 +48,7 @@ class EegMat(BaseDataset):
 
     See Also
     --------
-    crossfade.read_eegmat : The same windows as tasks.
+    crossfade.datasets.read_eegmat : The same windows as tasks.
 
     References
     ----------

@@ -19,10 +19,10 @@ Figure function              "printed"                              "authors"
                              with 20 samples                        covariance Sigma / n, the same
                                                                     Psi; kappa with 50 samples
 4      :func:`matb`          Psi as printed; features by the text   Psi as above; features as run,
-                                                                    :func:`crossfade.read_matb`
+                                                                    :func:`crossfade.datasets.read_matb`
 5      :func:`mental_math`   Psi as printed                         Psi as above
 6      :func:`wesad`         Psi as printed; features by the text   Psi as above; features as run,
-                                                                    :func:`crossfade.read_wesad`
+                                                                    :func:`crossfade.datasets.read_wesad`
 7      :func:`vectors`       directions of all windows              directions of the last of ten
                                                                     balanced runs after seed 1;
                                                                     kappa is the mean of the ten
