@@ -9,11 +9,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo live test lint bench fuzz docs dist versions clean
+.PHONY: help demo live test test-slow lint bench fuzz docs dist versions clean
 
 help: ## List the targets
-	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/\1|\2/' \
-		| while IFS='|' read -r target text; do printf '  make %-8s %s\n' "$$target" "$$text"; done
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' \
+		| while IFS='|' read -r target text; do printf '  make %-9s %s\n' "$$target" "$$text"; done
 
 demo: $(VENV)/.ready-demo ## Run the Mental Math study on the data that ships, and write its report
 	$(BIN)/crossfade demo $(ARGS)
@@ -21,8 +21,11 @@ demo: $(VENV)/.ready-demo ## Run the Mental Math study on the data that ships, a
 live: $(VENV)/.ready-live ## Calibrate a recorded person on a page in the browser; ARGS="--speed 4"
 	$(BIN)/crossfade live --demo $(ARGS)
 
-test: $(VENV)/.ready-test ## Run the tests; ARGS goes to pytest
-	$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
+test: $(VENV)/.ready-test ## Run the tests but the slow ones; ARGS goes to pytest
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow" $(ARGS)
+
+test-slow: $(VENV)/.ready-test ## Run the slow tests: fuzzing, Dask, browser and pages
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m slow $(ARGS)
 
 lint: $(VENV)/.ready-lint ## Check format, style, types and docstrings
 	$(BIN)/ruff format --check .
@@ -51,11 +54,21 @@ clean: ## Remove .venv and everything that was built
 	rm -rf $(VENV) .versions build dist docs/_build docs/api docs/learn .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# .ready-NAME says that the package is installed with the extra NAME. Python compiles what it
-# imports, when it does: all at once would take ten seconds and 140 MB more.
+# .ready-NAME says that the package is installed with what NAME needs, in one call of pip. Python
+# compiles what it imports, when it does: all at once would take ten seconds and 140 MB more.
+# Groups need pip 25.1.
+$(VENV)/.ready-demo: WITH = -e ".[plots,tables]"
+$(VENV)/.ready-live: WITH = -e ".[live]"
+$(VENV)/.ready-test: WITH = -e ".[all]" --group test
+$(VENV)/.ready-lint: WITH = -e ".[plots,tables]" --group lint
+$(VENV)/.ready-docs: WITH = -e ".[plots,tables,eeg,onnx]" --group docs
+$(VENV)/.ready-bench: WITH = -e ".[all]" --group bench
+$(VENV)/.ready-dist: WITH = --group dist
+$(VENV)/.ready-dev: WITH = -e ".[all]" --group dev
 $(VENV)/.ready-%: pyproject.toml constraints.txt | $(BIN)/pip
-	@echo "Installing crossfade[$*] in $(VENV) (once; this may take a minute) ..."
-	@$(PIP) install -qq --no-compile -c constraints.txt -e ".[$*]"
+	@echo "Installing in $(VENV) what make $* needs (once; this may take a minute) ..."
+	@$(PIP) install -qq --no-compile "pip>=25.1"
+	@$(PIP) install -qq --no-compile -c constraints.txt $(WITH)
 	@touch $@
 
 # pip arrives last, so a half-made environment is made again.

@@ -53,7 +53,7 @@ def _rows_of(name, benchmark, show):
     try:
         yield from benchmark(show)
     except ImportError as reason:
-        said = f"{str(reason).rstrip('.')}. Install it with: pip install -e '.[bench]'"
+        said = f"{str(reason).rstrip('.')}. make bench installs it"
         yield Row(name, said, "runs", False, float("nan"))
 
 

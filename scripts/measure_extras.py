@@ -12,8 +12,6 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-#: For people who work on Crossfade itself.
-UPKEEP = {"bench", "docs", "test", "lint", "dist", "dev"}
 
 
 def installed(requirement, folder):
@@ -47,8 +45,7 @@ def packages(python):
 def main():
     """Print a table of Markdown."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    known = [name for name in settings["optional-dependencies"] if name not in UPKEEP]
-    wanted = sys.argv[1:] or known
+    wanted = sys.argv[1:] or settings["optional-dependencies"]
     print("| extra | adds | packages |\n|---|---|---|")
     base = 0.0, 0
     for name in ["", *wanted]:

@@ -21,9 +21,9 @@ ROOT = Path(__file__).parents[1]
 HOME = ROOT / ".versions"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 #: What a study with its report needs: other extras follow their own pace.
-EXTRAS = ("plots", "tables")
-#: What is installed with the lowest versions; MOABB needs newer ones.
-BESIDE_LOWEST, TOO_NEW = "bench", "src/crossfade/moabb"
+REPORT = ("plots", "tables")
+#: Goes with the lowest versions; MOABB needs newer ones.
+BESIDE_LOWEST = "plots,tables,dask,eeg,live,privacy,onnx"
 
 
 def candidates(version):
@@ -49,18 +49,14 @@ def interpreter(version):
 
 
 def lowest():
-    """Requirements of pyproject.toml with the lower bound as the version, by name."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    stated = [*project["dependencies"]]
-    for extra in EXTRAS:
-        stated += project["optional-dependencies"][extra]
-    return [re.sub(r">=", "==", one) for one in stated]
-
-
-def tools():
-    """What the tests need beside extras of the package."""
-    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return [one for one in stated["optional-dependencies"]["test"] if "crossfade[" not in one]
+    """Requirements of pyproject.toml with the lower bound as the version."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    stated = list(settings["project"]["dependencies"])
+    for extra in REPORT:
+        stated += settings["project"]["optional-dependencies"][extra]
+    # Checks of an old scikit-learn do not go with a new pytest.
+    stated += [one for one in settings["dependency-groups"]["test"] if "pytest>=" in one]
+    return [one.replace(">=", "==") for one in stated]
 
 
 def prepare(name, python):
@@ -69,13 +65,13 @@ def prepare(name, python):
     subprocess.run([python, "-m", "venv", HOME / name], check=True)
     own = HOME / name / "bin" / "python"
     pip = [own, "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
+    # Groups need it.
+    subprocess.run([*pip, "pip>=25.1"], check=True)
     if name == "lowest":
-        # Checks of an old scikit-learn do not go with a new pytest.
-        beside = [one.replace("pytest>=", "pytest==") for one in tools()]
-        wanted = [f"{ROOT}[{BESIDE_LOWEST}]", *beside, *lowest()]
+        wanted = [f"{ROOT}[{BESIDE_LOWEST}]", *lowest()]
     else:
-        wanted = ["-c", ROOT / "constraints.txt", f"{ROOT}[test]"]
-    subprocess.run([*pip, *wanted], check=True)
+        wanted = ["-c", ROOT / "constraints.txt", f"{ROOT}[all]"]
+    subprocess.run([*pip, *wanted, "--group", f"{ROOT / 'pyproject.toml'}:test"], check=True)
     return own
 
 
@@ -97,7 +93,7 @@ def main(arguments):
         own = prepare(name, found[name])
         command = [own, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", *rest]
         if name == "lowest":
-            command.append(f"--ignore={TOO_NEW}")
+            command.append("--ignore=src/crossfade/moabb")
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         (HOME / f"{name}.log").write_text(done.stdout + done.stderr)
         lines = done.stdout.strip().splitlines()

@@ -8,6 +8,7 @@ from tests.fuzz import _run
 pytest.importorskip("edfio")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(("part", "calls"), [("api", 2000), ("files", 500)])
 def test_hostile_calls_are_answered_or_refused(part, calls, seed, capsys):

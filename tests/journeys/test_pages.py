@@ -47,6 +47,7 @@ def test_no_block_escapes(name):
     assert wrong == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNNING)
 def test_every_block_runs_as_pasted_and_prints_what_the_page_shows(name):
     blocks, _ = BLOCKS[name]
@@ -101,6 +102,7 @@ ILL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", WELL)
 def test_a_page_that_is_well(case, tmp_path):
     (tmp_path / "page.md").write_text(WELL[case])
@@ -108,6 +110,7 @@ def test_a_page_that_is_well(case, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["page.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ILL)
 def test_a_page_whose_block(case, tmp_path):
     text, message = ILL[case]

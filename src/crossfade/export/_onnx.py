@@ -20,9 +20,7 @@ def onnx_of(rule: SavedRule) -> bytes:
         import onnx
         from onnx import TensorProto, checker, helper
     except ModuleNotFoundError as reason:
-        raise ModuleNotFoundError(
-            "Export to ONNX needs the package onnx. Install it with: pip install 'crossfade[onnx]'"
-        ) from reason
+        raise ImportError("ONNX needs the package onnx. Install crossfade[onnx].") from reason
     labels = _labels_of(rule)
     graph = _Graph(helper, onnx.numpy_helper)
     scores, chances = _outputs(graph, rule)

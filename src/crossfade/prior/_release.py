@@ -257,9 +257,7 @@ def _opendp() -> Any:
     try:
         import opendp.prelude as dp
     except ImportError as reason:
-        raise ImportError(
-            'Releasing a prior needs OpenDP: pip install "crossfade[privacy]".'
-        ) from reason
+        raise ImportError("Release needs OpenDP. Install crossfade[privacy].") from reason
     # OpenDP asks every caller to agree to parts that its own committee has not yet vetted; the
     # consent holds for the whole process.
     dp.enable_features("contrib")

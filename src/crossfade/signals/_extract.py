@@ -84,7 +84,7 @@ class EEGFeatures:
                 "only. Add a band, or choose the features log-powers."
             )
         if self.kind == "tangent":
-            check_extra("pyriemann", "riemann", "A tangent space")
+            check_extra("pyriemann", "eeg", "A tangent space")
         if self.passband is not None:
             if not self.causal:
                 check_extra("mne", "eeg", "A band-pass")

@@ -314,7 +314,7 @@ def window_covariances(X: ArrayLike) -> Array:
     ndarray of shape (n_windows, n_channels, n_channels)
         The covariances; NaN for a window that holds NaN.
     """
-    check_extra("pyriemann", "riemann", "Covariances of windows")
+    check_extra("pyriemann", "eeg", "Covariances of windows")
     from pyriemann.estimation import Covariances
 
     windows = _windows(X)
@@ -351,7 +351,7 @@ def tangent_vectors(covariances: ArrayLike) -> Array:
     P. Zanini et al., Transfer learning: a Riemannian geometry framework with applications to
     brain-computer interfaces. IEEE Transactions on Biomedical Engineering 65, 1107-1116 (2018).
     """
-    check_extra("pyriemann", "riemann", "A tangent space")
+    check_extra("pyriemann", "eeg", "A tangent space")
     from pyriemann.tangentspace import TangentSpace
 
     matrices = np.asarray(covariances, np.float64)

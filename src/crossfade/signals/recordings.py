@@ -334,7 +334,7 @@ def _open_xdf(path: Path) -> Recording:
     try:
         import pyxdf
     except ImportError as reason:
-        raise ImportError("XDF needs pyxdf. Install crossfade[xdf].") from reason
+        raise ImportError("XDF needs pyxdf. Install crossfade[eeg].") from reason
     with open(path, "rb") as stream:
         if stream.read(4) != b"XDF:":
             raise _UnreadableError("This is no XDF file, or it is damaged.")
