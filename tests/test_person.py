@@ -19,7 +19,6 @@ from crossfade import (
 from crossfade.cli import main
 from crossfade.datasets import make_matb_like
 from crossfade.exceptions import PriorMismatchError
-from crossfade.live import earlier_task
 from crossfade.prior._sessions import Sessions
 from crossfade.study._splits import draw_splits, generator_for
 
@@ -378,7 +377,7 @@ def test_an_earlier_session_is_read_from_its_folder(tasks, prior, tmp_path):
     live.add(tasks[0].X[2])
     live.add(np.full(3, np.nan), 1, usable=False)
     live.close()
-    task = earlier_task(tmp_path / "monday")
+    task = LiveCalibration.load(tmp_path / "monday").task()
     np.testing.assert_array_equal(task.X, tasks[0].X[[0, 1, 200, 201]])
     np.testing.assert_array_equal(task.y, [0, 0, 1, 1])
     assert (task.name, task.feature_names) == ("monday", ("a", "b", "c"))
@@ -391,16 +390,6 @@ def test_an_earlier_session_is_read_from_its_folder(tasks, prior, tmp_path):
     again = LiveCalibration.load(tmp_path / "tuesday")
     assert again.predict(window) == expected
     again.close()
-
-
-def test_a_session_without_labels_says_nothing(tasks, prior, tmp_path):
-    live = LiveCalibration(prior, folder=tmp_path / "s")
-    live.add(tasks[0].X[0])
-    live.close()
-    with pytest.raises(ValueError, match="has no labelled window that counts"):
-        earlier_task(tmp_path / "s")
-    with pytest.raises(FileNotFoundError):
-        earlier_task(tmp_path / "nowhere")
 
 
 def test_calibrate_takes_earlier_sessions(tasks, tmp_path):

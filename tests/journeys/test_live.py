@@ -33,7 +33,6 @@ from crossfade import (
     load_model,
 )
 from crossfade.cli import main
-from crossfade.live import earlier_task
 from crossfade.live._lsl import lsl
 from crossfade.live._run import about_session, open_live, write_session
 from crossfade.live._session import Session
@@ -587,7 +586,7 @@ def test_features_by_line_and_a_process_that_is_killed(lines, prior, tmp_path):
     with running(*again, stdin=subprocess.PIPE) as (_, address), page_of(address) as page:
         assert until(page, lambda one: one["kind"] == "hello")["returns"]
     with closing(LiveCalibration.load(tmp_path / "next")) as live:
-        assert live.prior == prior.for_person(earlier_task(folder))
+        assert live.prior == prior.for_person(LiveCalibration.load(folder).task())
         assert not np.allclose(live.model().coef_, LiveCalibration(prior).model().coef_, rtol=0.01)
     with pytest.raises(
         ValueError, match=r"was begun with another prior, or with other sessions as"

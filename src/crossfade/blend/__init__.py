@@ -15,6 +15,11 @@ Estimators, studies, simulations and many classes call these and nothing else. W
 the paper: everything but `convex`, and there the exact risk and the continuous alpha.
 """
 
+from crossfade.blend._advice import Advice as Advice
+from crossfade.blend._advice import Goal as Goal
+from crossfade.blend._advice import advise as advise
+from crossfade.blend._advice import expected_gains as expected_gains
+from crossfade.blend._classifier import MOST_UNLABELLED as MOST_UNLABELLED
 from crossfade.blend._convex import ConvexBlendClassifier, convex
 from crossfade.blend._fit import Fit as Fit
 from crossfade.blend._hierarchical import Hierarchical, hierarchical

@@ -215,7 +215,6 @@ def _run(
     **source: Any,
 ) -> None:
     """Open everything, serve the page until it is ended, and write what is left to write."""
-    from crossfade.live import earlier_task
     from crossfade.live._lsl import LslStream
     from crossfade.live._publish import Lines, Publisher
     from crossfade.live._run import (
@@ -234,7 +233,7 @@ def _run(
         prior, stream, windows = _source(labels, **source)
         opened.callback(stream.close)
         places = None if windows is None else check_stream(stream, windows)
-        prior = prior_for(prior, [earlier_task(one) for one in earlier])
+        prior = prior_for(prior, earlier)
         where = folder or new_folder(Path("results") / "live")
         live = open_live(prior, where, **kept)
         opened.callback(live.close)

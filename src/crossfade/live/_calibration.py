@@ -1,8 +1,8 @@
 """Calibration of one person while they sit there, without a page or a stream.
 
-What is kept of the labelled windows are their moments, in which a window of age t counts
-:math:`2^{-t / \\text{forget}}`; the rule follows from these and the crowd at a cost that does not
-grow with the session.
+Labelled windows are kept as their moments, where a window of age t has the weight
+:math:`2^{-t / \\text{forget}}`. The rule follows from these and the prior, so a new window costs
+the same however many came before.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crossfade._typing import Array
-from crossfade._validate import check_number
-from crossfade.blend import HierarchicalBlendClassifier, PosteriorBlendClassifier
-from crossfade.blend._advice import Goal, advise, expected_gains
+from crossfade._validate import check_integer, check_number
+from crossfade.blend import (
+    Goal,
+    HierarchicalBlendClassifier,
+    PosteriorBlendClassifier,
+    advise,
+    expected_gains,
+)
 from crossfade.exceptions import PriorMismatchError
 from crossfade.live._drift import find_drift
 from crossfade.live._folder import begin, check_prior, check_recipe, names_of, read
-from crossfade.live._history import History
 from crossfade.live._journal import Journal
 from crossfade.live._records import LiveState, LiveWindow, Prediction, fields_of, window_of
 from crossfade.live._sums import Sums
@@ -37,29 +41,28 @@ if TYPE_CHECKING:
 
 #: Probability of the interval of a state.
 _LEVEL = 0.9
-_TORN = (
-    "The last line of the journal was incomplete, as after a crash, and was left out: it was never "
-    "acknowledged."
-)
+_TORN = "The last line of the journal was incomplete and never acknowledged; it was dropped."
+#: What `undo` restores of a window that was new.
+_NEW = object()
 
 
 class LiveCalibration:
-    """Calibrate a new person window by window, from no label on.
+    """Calibrate a new person window by window, starting without a label.
 
     Parameters
     ----------
     prior : TaskPrior or MulticlassPrior
         What the crowd knows, with its classes. With class means the rule is that of
-        :class:`HierarchicalBlendClassifier` and predicts at once; else it is that of
+        :class:`HierarchicalBlendClassifier` and predicts at once; otherwise it is that of
         :class:`PosteriorBlendClassifier`, which needs a label of each class.
     recipe : Recipe or None, default=None
-        How features are made of raw windows; None is the prior's. Needed for raw windows only.
+        How features are made of raw windows; None is the prior's. Only raw windows need it.
     folder : path-like or None, default=None
-        Where to keep the session, a new or an empty folder; every window is on disk there before
-        :meth:`add` returns. None keeps it in memory alone.
+        Where to keep the session: a new or an empty folder. Every window is on disk there before
+        :meth:`add` returns. None keeps the session in memory.
     forget : float or None, default=None
-        Half-life in windows: one that is so many windows old counts half, though what is left of a
-        class counts as one window at least. None counts all alike.
+        Half-life in windows: a window that is so many windows old counts half. What is left of a
+        class counts as one window at least. None counts all windows alike.
     want : float or None, default=None
         Accuracy that is enough.
     certainty : float, default=0.9
@@ -104,39 +107,36 @@ class LiveCalibration:
     ) -> None:
         self.prior = check_prior(prior)
         self.recipe = check_recipe(recipe, self.prior)
-        self._stream: RawWindows | None = None
         self.folder = None if folder is None else Path(folder)
-        if forget is not None:
-            forget = check_number("forget", forget, 1.0, 1e9)
-        if want is not None:
-            want = check_number("want", want, 0.0, 1.0)
-        if isinstance(ahead, bool) or int(ahead) != ahead or not 1 <= ahead <= 1000:
-            raise ValueError(f"ahead must be a whole number from 1 to 1000; got {ahead!r}.")
-        self.forget = forget
+        self.forget = None if forget is None else check_number("forget", forget, 1.0, 1e9)
         self.goal = Goal(
-            want,
+            None if want is None else check_number("want", want, 0.0, 1.0),
             check_number("certainty", certainty, 0.0, 1.0),
             check_number("least_gain", least_gain, 0.0, 1.0),
-            int(ahead),
+            check_integer("ahead", ahead, 1, 1000),
         )
         self.classes: tuple[Any, ...] = tuple(np.sort(np.array(self.prior.classes)).tolist())
         self.class_names = names_of(self.prior, self.classes)
-        self._history = History(Sums.of_none(self.prior, self.classes, forget))
-        # The rule, None where there is none yet, and what was said of it.
+        self._windows: list[LiveWindow] = []
+        # Places of windows that were added or labelled, and their labels before, or _NEW.
+        self._actions: list[tuple[int, Any]] = []
+        self._empty = self._sums = Sums(self.prior, self.classes, self.forget)
+        # The rule and its notes, once they are asked for.
         self._known: tuple[Any, tuple[str, ...]] | None = None
-        # Sums with the windows that were predicted since.
+        # Sums with the windows that were predicted since the last one was learnt.
         self._later: Sums | None = None
+        self._stream: RawWindows | None = None
         self._torn = False
         self._journal: Journal | None = None
         if self.folder is not None:
-            self._journal = begin(self.folder, self.prior, self.recipe, forget, self.goal)
+            self._journal = begin(self.folder, self.prior, self.recipe, self.forget, self.goal)
 
     # -- windows and labels -----------------------------------------------------------------
 
     @property
     def windows(self) -> tuple[LiveWindow, ...]:
         """All windows so far."""
-        return tuple(self._history.windows)
+        return tuple(self._windows)
 
     def add(
         self,
@@ -148,25 +148,25 @@ class LiveCalibration:
     ) -> int:
         """Add a window; it is on disk when this returns.
 
-        Refused with :exc:`~crossfade.exceptions.PriorMismatchError`, and not kept, is one that is
-        out of all proportion to the crowd, as in other units: a feature is ten deviations or more
-        from the crowd's mean, and would be as far for one window in 10,000. That takes a prior
-        with the class means of three people or more. So is one from which no rule follows.
+        A window out of all proportion to the crowd, as in other units, is refused with
+        :exc:`~crossfade.exceptions.PriorMismatchError` and not kept: a feature is ten deviations
+        or more from the crowd's mean, and would be as far for one window in 10,000. This needs a
+        prior with the class means of three people or more.
 
         Parameters
         ----------
         window : array-like of shape (n_features,) or (n_channels, n_samples), or None
             Its features, or the raw window of the recipe; None for one that cannot be used. A raw
-            window whose `start` says that it goes on where the last one ended is filtered with
-            what came before; any other as after a gap.
+            window whose `start` is the end of the last one continues its filter; any other raw
+            window is filtered as after a gap.
         label : object or None, default=None
-            Its class, by the prior's value or name; None if it has none, or not yet.
+            Its class, by the prior's value or name; None without a label.
         usable : bool, default=True
-            False keeps it on record, and leaves it out.
+            False keeps it on record and leaves it out.
         start : float or None, default=None
             When it began, in seconds.
         note : str or None, default=None
-            What is to be said of it, such as why it is left out.
+            A remark, such as why it is left out.
 
         Returns
         -------
@@ -183,7 +183,7 @@ class LiveCalibration:
             None if start is None else check_number("start", start, -1e18, 1e18),
             None if note is None else str(note),
         )
-        place = len(self._history.windows)
+        place = len(self._windows)
         self._put(place, one, {"do": "add", **fields_of(one)})
         self._stream = stream
         return place
@@ -198,24 +198,28 @@ class LiveCalibration:
         label : object or None
             Its class, by the prior's value or name; None takes the label away.
         """
-        place = self._place_of(i)
-        value = None if label is None else self._class_of(label)
-        one = replace(self._history.windows[place], label=value)
+        n = len(self._windows)
+        if isinstance(i, bool) or int(i) != i or not 0 <= i < n:
+            raise IndexError(f"There is no window {i!r}: the session has {n}, counted from 0.")
+        place, value = int(i), None if label is None else self._class_of(label)
+        one = replace(self._windows[place], label=value)
         self._put(place, one, {"do": "label", "window": place, "label": value})
 
     def undo(self) -> str:
-        """Take back the last action that was not taken back yet: a window, or a label.
+        """Take back the last window or label that was not taken back yet.
 
         Returns
         -------
         str
             What was taken back, "window" or "label".
         """
-        if not self._history.can_undo:
+        if not self._actions:
             raise ValueError("There is nothing to take back: no window was added.")
         self._write({"do": "undo"})
+        what = self._take_back()
+        self._sums = self._empty.then(self._windows)
         self._known = self._later = None
-        return self._history.undo()
+        return what
 
     # -- what is known ----------------------------------------------------------------------
 
@@ -228,7 +232,7 @@ class LiveCalibration:
             Forecast, gains and advice.
         """
         rule, notes = self._rule()
-        sums = self._history.sums
+        sums = self._sums
         counts = sums.counts
         if self._torn:
             notes = (*notes, _TORN)
@@ -250,9 +254,9 @@ class LiveCalibration:
             upper,
             gains,
             advice,
-            len(self._history.windows),
+            len(self._windows),
             sums.n_used - int(counts.sum()),
-            len(self._history.windows) - sums.n_used,
+            len(self._windows) - sums.n_used,
             self._drift(sums),
             notes,
         )
@@ -260,8 +264,8 @@ class LiveCalibration:
     def model(self) -> HierarchicalBlendClassifier | PosteriorBlendClassifier:
         """The rule for this person, as an estimator of its own.
 
-        It has the names of the prior's features, so that its card and a C header name them, and
-        expects windows as a data frame with these columns.
+        It has the names of the prior's features and expects windows as a data frame with these
+        columns.
 
         Returns
         -------
@@ -284,15 +288,15 @@ class LiveCalibration:
         Parameters
         ----------
         window : array-like of shape (n_features,) or (n_channels, n_samples)
-            Its features, or the raw window of the recipe, taken to go on where the last raw one
-            ended.
+            Its features, or the raw window of the recipe, which is taken to follow the last one.
 
         Returns
         -------
         Prediction
             Name of the class, and probabilities.
         """
-        features: Any = self._features(window, True, self._goes_on)[0]
+        follows = None if self._stream is None else self._stream.next
+        features: Any = self._features(window, True, follows)[0]
         probabilities = self._ready().predict_proba(features[None, :])[0].tolist()
         best = int(np.argmax(probabilities))
         return Prediction(
@@ -301,23 +305,42 @@ class LiveCalibration:
             dict(zip(self.class_names, probabilities, strict=True)),
         )
 
-    def _watch(self, features: Array) -> str | None:
-        """What has changed, with a window that was predicted and is not learnt from."""
-        self._later = (self._later or self._history.sums).then([LiveWindow(features)])
-        return self._drift(self._later)
+    def task(self) -> Task:
+        """Labelled windows of this session, for :meth:`TaskPrior.for_person`.
 
-    def _drift(self, sums: Sums) -> str | None:
-        """What has changed in the last of these windows."""
-        rule = self._rule()[0]
-        if rule is None:
-            return None
-        return find_drift(rule, sums.recent, sums.places, sums.n_used)
+        Returns
+        -------
+        Task
+            The windows that count and have a label, in their order.
+
+        Examples
+        --------
+        >>> from crossfade import LiveCalibration, TaskPrior, load_mental_math
+        >>> people = load_mental_math()
+        >>> prior = TaskPrior.from_tasks(people[1:], replay=False)
+        >>> yesterday = LiveCalibration(prior)
+        >>> for i in (0, 1, -2, -1):
+        ...     _ = yesterday.add(people[0].X[i], people[0].y[i])
+        >>> today = LiveCalibration(prior.for_person(yesterday.task()))
+        >>> today.state().counts
+        {'rest': 0, 'arithmetic': 0}
+        """
+        used = [one for one in self._windows if one.usable and one.label is not None]
+        if not used:
+            raise ValueError("The session has no labelled window that counts. Leave it out.")
+        return Task(
+            np.array([one.features for one in used]),
+            np.array([one.label for one in used]),
+            name=None if self.folder is None else self.folder.name or None,
+            feature_names=self.prior.feature_names,
+            recipe=self.recipe,
+        )
 
     # -- the session's folder ---------------------------------------------------------------
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
-        """Go on with a session that was kept in a folder.
+        """Continue a session that was kept in a folder.
 
         Parameters
         ----------
@@ -327,80 +350,109 @@ class LiveCalibration:
         Returns
         -------
         LiveCalibration
-            The session, with all that was acknowledged.
+            The session, with every window and label that was acknowledged.
         """
         path = Path(folder)
         prior, recipe, options, journal = read(path)
-        try:
-            live = cls(prior, recipe, **options)
-            live._replay(journal.actions)
-        except BaseException:
-            journal.close()
-            raise
+        live = cls(prior, recipe, **options)
+        for action in journal.actions:
+            if action["do"] == "add":
+                live._record(len(live._windows), window_of(action))
+            elif action["do"] == "label":
+                one = live._windows[action["window"]]
+                live._record(action["window"], replace(one, label=action["label"]))
+            else:
+                live._take_back()
+        live._sums = live._empty.then(live._windows)
         live.folder, live._journal, live._torn = path, journal, journal.torn
         return live
 
     def close(self) -> None:
-        """Give up the session's folder; what is in memory can still be asked."""
+        """Let others open the session's folder; what is in memory can still be asked."""
         if self._journal is not None:
             self._journal.close()
 
-    def _write(self, action: dict[str, Any]) -> None:
-        if self._journal is not None:
-            self._journal.write(action)
-
-    def _replay(self, actions: list[dict[str, Any]]) -> None:
-        """Do again what a journal holds."""
-        for action in actions:
-            if action["do"] == "add":
-                self._history.put(len(self._history.windows), window_of(action))
-            elif action["do"] == "label":
-                one = self._history.windows[action["window"]]
-                self._history.put(action["window"], replace(one, label=action["label"]))
-            else:
-                self._history.undo()
-
-    def _put(self, place: int, one: LiveWindow, action: dict[str, Any]) -> None:
-        """Put a window in its place, once a rule follows from it and it is on disk."""
-        both = self._history.with_(place, one)
-        known = both[1].tried_rule() if one.usable else self._known
-        self._write(action)
-        self._history.put(place, one, both)
-        self._known, self._later = known, None
-
     def _past(self, most: int) -> Iterator[LiveState]:
-        """States after some of its labelled windows, `most` at most, as these are labelled now."""
+        """States after some of the labelled windows, `most` at most, as these are labelled now."""
         past = LiveCalibration(self.prior, self.recipe, forget=self.forget, **self.goal._asdict())
         yield past.state()
-        counts = [one.usable and one.label is not None for one in self.windows]
+        counts = [one.usable and one.label is not None for one in self._windows]
         shown = np.flatnonzero(counts)
         if len(shown) > most:
             shown = shown[np.linspace(0, len(shown) - 1, most).astype(int)]
-        for place, one in enumerate(self.windows):
-            past._history.put(place, one)
-            past._known = None
+        for place, one in enumerate(self._windows):
+            past._sums, past._known = past._sums.then([one]), None
             if place in shown:
                 yield past.state()
 
     # -- from windows to a rule -------------------------------------------------------------
 
+    def _put(self, place: int, one: LiveWindow, action: dict[str, Any]) -> None:
+        """Put a window in its place, once a rule follows from it and it is on disk."""
+        sums = self._sums_with(place, one)
+        known = sums.tried_rule() if one.usable else self._known
+        self._write(action)
+        self._record(place, one)
+        self._sums, self._known, self._later = sums, known, None
+
+    def _sums_with(self, place: int, one: LiveWindow) -> Sums:
+        """Sums if this window were in its place; another label counts all windows again."""
+        if place == len(self._windows):
+            return self._sums.then([one])
+        return self._empty.then([*self._windows[:place], one, *self._windows[place + 1 :]])
+
+    def _record(self, place: int, one: LiveWindow) -> None:
+        """Put a window on the list, or replace one on it."""
+        if place == len(self._windows):
+            self._actions.append((place, _NEW))
+            self._windows.append(one)
+        else:
+            self._actions.append((place, self._windows[place].label))
+            self._windows[place] = one
+
+    def _take_back(self) -> str:
+        """Take back the last action: "window" or "label"."""
+        place, before = self._actions.pop()
+        if before is _NEW:
+            self._windows.pop()
+            return "window"
+        self._windows[place] = replace(self._windows[place], label=before)
+        return "label"
+
+    def _write(self, action: dict[str, Any]) -> None:
+        if self._journal is not None:
+            self._journal.write(action)
+
     def _rule(self) -> tuple[Any, tuple[str, ...]]:
-        """The rule, None where there is none yet, and what was said of it."""
+        """The rule, or None where there is none yet, and its notes."""
         if self._known is None:
-            self._known = self._history.sums.rule()
+            self._known = self._sums.rule()
         return self._known
 
     def _ready(self) -> Any:
         """The rule, where there is one."""
         rule = self._rule()[0]
         if rule is None:
-            counts = zip(self.class_names, self._history.sums.counts, strict=True)
+            counts = zip(self.class_names, self._sums.counts, strict=True)
             missing = [name for name, count in counts if not count]
             raise ValueError(
-                f"There is no rule yet: the prior holds no class means, and no window of "
+                "There is no rule yet: the prior holds no class means, and no window of "
                 f"{' and '.join(missing)} has a label. Label at least 1 window of each class."
             )
         return rule
+
+    def _watch(self, window: ArrayLike) -> str | None:
+        """Look for drift with a window that was predicted and is not learnt from."""
+        features = np.asarray(window, dtype=np.float64)
+        self._later = (self._later or self._sums).then([LiveWindow(features)])
+        return self._drift(self._later)
+
+    def _drift(self, sums: Sums) -> str | None:
+        """What has changed in the last of these windows."""
+        rule = self._rule()[0]
+        if rule is None:
+            return None
+        return find_drift(rule, sums.recent, sums.places, sums.n_used)
 
     def _features(
         self, window: ArrayLike | None, usable: bool, start: float | None
@@ -429,16 +481,11 @@ class LiveCalibration:
             )
         if usable and not np.isfinite(found).all():
             raise ValueError(
-                "A window has features that are no numbers (NaN or infinite). Leave it out with "
-                "usable=False, or check the signal."
+                "The features of a window are NaN or infinite. Leave it out with usable=False, or "
+                "check the signal."
             )
         found.setflags(write=False)
         return found, stream
-
-    @property
-    def _goes_on(self) -> float | None:
-        """Start of the raw window that follows the last one, if there was any."""
-        return None if self._stream is None else self._stream.next
 
     def _class_of(self, label: Any) -> Any:
         """The prior's label for a class value or name."""
@@ -450,58 +497,3 @@ class LiveCalibration:
         raise ValueError(
             f"There is no class {label!r}: the classes are {', '.join(self.class_names)}."
         )
-
-    def _place_of(self, i: int) -> int:
-        place, n = int(i), len(self._history.windows)
-        if isinstance(i, bool) or place != i or not 0 <= place < n:
-            raise IndexError(
-                f"There is no window {i!r}: the session has {n}, from 0 on. It may have been taken "
-                "back."
-            )
-        return place
-
-
-def earlier_task(folder: str | os.PathLike[str]) -> Task:
-    """Labelled windows of an earlier session, for :meth:`TaskPrior.for_person`.
-
-    Parameters
-    ----------
-    folder : str or path-like
-        Folder of the session, as :class:`LiveCalibration` keeps it.
-
-    Returns
-    -------
-    Task
-        Its windows that count and have a label, in their order.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from crossfade import LiveCalibration, TaskPrior, load_mental_math
-    >>> from crossfade.live import earlier_task
-    >>> people = load_mental_math()
-    >>> prior = TaskPrior.from_tasks(people[1:], replay=False)
-    >>> with TemporaryDirectory() as folder:
-    ...     yesterday = LiveCalibration(prior, folder=folder)
-    ...     for i in (0, 1, -2, -1):
-    ...         _ = yesterday.add(people[0].X[i], people[0].y[i])
-    ...     yesterday.close()
-    ...     today = LiveCalibration(prior.for_person(earlier_task(folder)))
-    >>> today.state().counts
-    {'rest': 0, 'arithmetic': 0}
-    """
-    live = LiveCalibration.load(folder)
-    live.close()
-    used = [one for one in live.windows if one.usable and one.label is not None]
-    if not used:
-        raise ValueError(
-            f"The session in {os.fspath(folder)} has no labelled window that counts, so that it "
-            "says nothing of the person. Leave it out."
-        )
-    return Task(
-        np.array([one.features for one in used]),
-        np.array([one.label for one in used]),
-        name=Path(folder).name or None,
-        feature_names=live.prior.feature_names,
-        recipe=live.recipe,
-    )

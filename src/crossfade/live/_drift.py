@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from crossfade._typing import Array, Places
-from crossfade.fisher._direction import worth_of_runs
+from crossfade.fisher import worth_of_runs
 
 #: Windows of a comparison, most that they are compared with, and false alarms a session.
 LAST, BEFORE, ALARMS = 20, 200, 0.01

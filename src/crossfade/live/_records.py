@@ -1,4 +1,4 @@
-"""What a session holds and says: its windows, its state, a prediction; and a window as JSON."""
+"""What a session holds and reports: its windows, its state, a prediction; a window as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crossfade._typing import Array
-from crossfade.blend._advice import Advice
+from crossfade.blend import Advice
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class LiveWindow:
     Attributes
     ----------
     features : ndarray of shape (n_features,) or None
-        Its features; None for one of which nothing can be used.
+        Its features; None if nothing of it can be used.
     label : object or None
         Its class, as the prior has it; None without a label.
     usable : bool
@@ -27,7 +27,7 @@ class LiveWindow:
     start : float or None
         When it began, in seconds.
     note : str or None
-        Why it is left out, or what else is to be said of it.
+        Why it is left out, or another remark.
     """
 
     features: Array | None
@@ -50,17 +50,17 @@ class LiveState:
     accuracy, lower, upper : float
         Accuracy to expect of the person, and the 90 % interval; NaN while there is no rule.
     gains : dict of str to float
-        Accuracy that the next windows are expected to add, if all are of one class, or some of each
-        ("both", of more than two classes "all"); NaN where the prior does not know.
+        Accuracy that the next windows are expected to add, if all are of one class or some of each
+        ("both"; with more than two classes "all"). NaN if the prior does not know.
     advice : Advice
         Whether to stop, which class is next, and why.
     n_windows, n_unlabelled, n_left_out : int
         Windows so far, those without a label, and those that do not count.
     drift : str or None
-        What has changed in the last 20 windows, if anything has; a false alarm in one session of
-        100.
+        What has changed in the last 20 windows, if anything has; one session in 100 has a false
+        alarm.
     notes : tuple of str
-        What else the person at the screen should know.
+        Further remarks for the person at the screen.
     """
 
     counts: dict[str, int]
@@ -96,23 +96,18 @@ class Prediction(NamedTuple):
 
 
 def fields_of(one: LiveWindow) -> dict[str, Any]:
-    """A window as JSON; what is no number is null."""
-    values = one.features
-    return {
-        "features": None
-        if values is None
-        else [value if math.isfinite(value) else None for value in values.tolist()],
-        "label": one.label,
-        "usable": one.usable,
-        "start": one.start,
-        "note": one.note,
-    }
+    """A window as JSON, where NaN and infinity are null."""
+    features = one.features
+    if features is not None:
+        features = [value if math.isfinite(value) else None for value in features.tolist()]
+    return {**vars(one), "features": features}
 
 
 def window_of(fields: dict[str, Any]) -> LiveWindow:
-    values = fields["features"]
-    features = None
-    if values is not None:
-        features = np.array([math.nan if one is None else one for one in values], dtype=np.float64)
-        features.setflags(write=False)
-    return LiveWindow(features, fields["label"], fields["usable"], fields["start"], fields["note"])
+    """The window that `fields_of` wrote."""
+    known = {name: fields[name] for name in ("features", "label", "usable", "start", "note")}
+    if known["features"] is not None:
+        values = [math.nan if value is None else value for value in known["features"]]
+        known["features"] = np.array(values, dtype=np.float64)
+        known["features"].setflags(write=False)
+    return LiveWindow(**known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,15 @@ from numpy.typing import NDArray
 
 from crossfade._files import write_whole
 from crossfade.blend import load_model, save_model
-from crossfade.datasets._live_demo import load_live_demo
+from crossfade.datasets import load_live_demo
 from crossfade.live._calibration import LiveCalibration
 from crossfade.live._folder import KINDS, SESSION
 from crossfade.live._page import report_page, result_of
 from crossfade.live._session import Session
 from crossfade.live._streams import Rehearsal, Replay, Stream, Windows
-from crossfade.prior import MulticlassPrior, TaskPrior
-from crossfade.prior._replay import FEW_PEOPLE
+from crossfade.prior import FEW_PEOPLE, MulticlassPrior, TaskPrior
 from crossfade.signals import OnlineFeatures, open_recording
-from crossfade.tasks import Recipe, Task
+from crossfade.tasks import Recipe
 
 Array = NDArray[np.float64]
 
@@ -160,16 +160,17 @@ def _n_people(prior: Any) -> int:
     return int(prior.n_people)
 
 
-def prior_for(prior: Any, earlier: Sequence[Task]) -> Any:
-    """The prior, tightened around a person by their earlier sessions, if there are any."""
+def prior_for(prior: Any, earlier: Sequence[Path]) -> Any:
+    """The prior, tightened around a person by the folders of earlier sessions, if there are any."""
     if not earlier:
         return prior
     if not isinstance(prior, TaskPrior):
-        raise ValueError(
-            f"--earlier needs a TaskPrior; this prior is a {type(prior).__name__}. Leave --earlier "
-            "out, or build a prior of two classes with `crossfade prior build`."
-        )
-    return prior.for_person(list(earlier))
+        raise ValueError("--earlier needs a prior of two classes. Leave --earlier out.")
+    tasks = []
+    for folder in earlier:
+        with closing(LiveCalibration.load(folder)) as live:
+            tasks.append(live.task())
+    return prior.for_person(tasks)
 
 
 def open_demo(speed: float) -> tuple[Any, Rehearsal, OnlineFeatures]:

@@ -29,6 +29,7 @@ from crossfade.prior._crowd import Crowd
 from crossfade.prior._ledger import Ledger
 from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._release import Release
+from crossfade.prior._replay import FEW_PEOPLE as FEW_PEOPLE
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.prior._vmf import (
     concentration_formula,
