@@ -646,7 +646,7 @@ def test_a_prior_of_many_classes_is_taken(lines, tmp_path):
     again = (*options[2:-1], str(tmp_path / "next"), "--port", "0", "--no-open")
     earlier = ["--prior", str(path), *again, "--earlier", str(tmp_path / "session")]
     result = CliRunner().invoke(main, ["live", *earlier], input="")
-    assert "--earlier needs a TaskPrior; this prior is a MulticlassPrior." in result.output
+    assert "--earlier needs a prior of two classes." in result.output
 
 
 def test_without_a_label_there_is_no_model(lines, tmp_path):

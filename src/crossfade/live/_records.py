@@ -97,7 +97,7 @@ class Prediction(NamedTuple):
 
 def fields_of(one: LiveWindow) -> dict[str, Any]:
     """A window as JSON, where NaN and infinity are null."""
-    features = one.features
+    features: Any = one.features
     if features is not None:
         features = [value if math.isfinite(value) else None for value in features.tolist()]
     return {**vars(one), "features": features}

@@ -112,7 +112,8 @@ class Sums:
             raise PriorMismatchError(far)
         try:
             rule, notes = self.rule()
-            sound = rule is None or np.isfinite([*rule.coef_.ravel(), *rule.intercept_]).all()
+            numbers = [] if rule is None else [*rule.coef_.ravel(), *rule.intercept_]
+            sound = bool(np.isfinite(numbers).all())
         except (ValueError, np.linalg.LinAlgError):
             sound = False
         if not sound:
