@@ -18,7 +18,6 @@ from crossfade.plots._style import told_by
 from crossfade.simulate import simulate_tasks
 from crossfade.study import CalibrationStudy, StudyResult
 from crossfade.study._budgets import budget_text, number_of
-from crossfade.study._crowd_gain import crowd_curve
 from crossfade.study._methods import METHODS
 from crossfade.study.statistics import (
     by_task,
@@ -547,36 +546,6 @@ def test_rows_without_forecasts_are_refused(rows):
         plots.forecast(rows[rows["method"] == "target"])
 
 
-# -- the size of the crowd ------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def by_sources():
-    tasks = simulate_tasks(8, n_features=3, random_state=0)
-    options = {"budgets": [2, 4, 8], "n_sources": [3, 5], "n_splits": 3, "random_state": 0}
-    methods = ["posterior", "hierarchical-unlabelled", "target"]
-    return CalibrationStudy(tasks, methods=methods, **options).run().by_sources
-
-
-def test_accuracies_stand_against_the_people_in_the_crowd(by_sources):
-    figure = plots.accuracy_by_sources(by_sources, chance=0.25)
-    curve = crowd_curve(by_sources)
-    drawn = tips(figure)
-    assert len(drawn) == len(curve) == 2 * 3 * 3
-    for one in curve.itertuples():
-        called = f"{label(one.method)}, {budget_text(one.budget)}"
-        place = drawn[f"{called}, {one.n_sources} people: {one.mean:.3f}"].place
-        assert place[1] == one.mean
-        assert abs(place[0] - one.n_sources) < 0.5
-    for ax in figure.axes:
-        [line] = [one for one in ax.get_lines() if one.get_gid() == "chance"]
-        assert set(line.get_ydata()) == {0.25}
-        assert ax.get_xlabel() == "people in the crowd"
-    names = [label("posterior"), label("hierarchical-unlabelled")]
-    assert labels(figure) == [*names, "expected, not measured", "sees test windows"]
-    assert labels(plots.accuracy_by_sources(by_sources, legend=False)) == []
-
-
 # -- effect of B ----------------------------------------------------------------------------------
 
 
@@ -782,7 +751,7 @@ def test_figures_are_as_wide_as_one_or_two_columns_of_a_journal(rows, counted):
     assert round(25.4 * on_page.get_figwidth(), 6) == 88.0
 
 
-def test_letters_of_a_figure_do_not_overlap(rows, counted, from_zero, by_sources):
+def test_letters_of_a_figure_do_not_overlap(rows, counted, from_zero):
     """Titles, ticks, labels and legend of full and of empty figures, in boxes of their own."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.text import Text
@@ -791,7 +760,6 @@ def test_letters_of_a_figure_do_not_overlap(rows, counted, from_zero, by_sources
     drawn += [(name, draw(few(rows))) for name, draw in DRAWN.items() if name != "alphas"]
     drawn += [("one alpha", plots.alphas(few(rows), ["posterior"]))]
     drawn += [("nobody", plots.needed(from_zero, 1.0, 1.0))]
-    drawn += [("crowd", plots.accuracy_by_sources(by_sources))]
     for name, figure in drawn:
         FigureCanvasAgg(figure).draw()
         sizes = {text.get_fontsize() for text in figure.findobj(Text) if text.get_text().strip()}

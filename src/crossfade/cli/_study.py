@@ -124,11 +124,6 @@ def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Skip the replay that makes forecasts true for one person: faster, if only accuracy "
     "counts.",
 )
-@click.option(
-    "--sources",
-    metavar="N,N,...",
-    help="Try smaller crowds, too, of 5,10,20 people for example: would more people help?",
-)
 @jobs_option()
 @click.option(
     "--dask", metavar="ADDRESS", help="Address of a Dask scheduler, to run on its workers instead."
@@ -148,7 +143,6 @@ def study(
     kind: str,
     mix: float | None,
     no_forecasts: bool,
-    sources: str | None,
     jobs: int,
     dask: str | None,
     seed: int,
@@ -170,7 +164,6 @@ def study(
       crossfade study tasks.csv -o few --budgets 0,2,4,24+2 --methods hierarchical,lda
       crossfade study ours.csv --task subject --label condition --drop trial,block
       crossfade study three.csv --methods pairwise,lda --budgets 2,4,8
-      crossfade study tasks.parquet --sources 5,10,20
       crossfade study tasks.parquet --kind chronological --dask tcp://10.0.0.1:8786
     """
     from crossfade.tasks import read_tasks
@@ -186,7 +179,6 @@ def study(
         kind=kind,
         mix=mix,
         forecasts=not no_forecasts,
-        sources=sources,
         jobs=jobs,
         dask=dask,
         seed=seed,
@@ -215,7 +207,6 @@ def run_study(
     kind: str = "consecutive",
     mix: float | None = None,
     forecasts: bool = True,
-    sources: str | None = None,
     jobs: int = 2,
     dask: str | None = None,
     seed: int = 0,
@@ -249,7 +240,6 @@ def run_study(
                     random_state=seed,
                     mix=mix,
                     forecasts=forecasts,
-                    n_sources=None if sources is None else _sizes_from(sources),
                 )
                 result = plan.run(n_jobs=jobs, folder=out, dask=dask, on_progress=on_progress)
         finally:
@@ -304,17 +294,6 @@ def budget_from(text: str) -> Budget:
             "A budget is a number of windows of each class, such as 4, of the first and of the "
             "second, such as 24+2, a proportion, such as 0.1, or 0 for no label; got "
             f"{text.strip()!r}."
-        ) from None
-
-
-def _sizes_from(text: str) -> list[int]:
-    """Sizes of crowds as they are typed: 5,10,20."""
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(
-            "--sources takes numbers of people, separated by commas, such as 5,10,20; got "
-            f"{text!r}."
         ) from None
 
 

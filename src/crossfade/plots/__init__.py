@@ -3,7 +3,6 @@
 from crossfade.plots._forecast import forecast
 from crossfade.plots._needed import needed
 from crossfade.plots._simulation import figure2, figure3, misspecified, newcomers
-from crossfade.plots._sources import accuracy_by_sources
 from crossfade.plots._study import (
     accuracy_by_budget,
     alphas,
@@ -15,7 +14,6 @@ from crossfade.plots._vectors import blend_geometry, embed_directions, projectio
 
 __all__ = [
     "accuracy_by_budget",
-    "accuracy_by_sources",
     "alphas",
     "blend_geometry",
     "differences",

@@ -82,17 +82,6 @@ def _of_methods(findings: Findings, paper: pd.DataFrame | None) -> Iterator[Draw
         # On the page, the buttons are the legend.
         plots.accuracy_by_budget(apart, legend=False, **options),
     )
-    if len(tables.get("crowd", ())):
-        by_sources = findings.result.by_sources
-        by_sources = by_sources[by_sources["method"].isin(findings.compared)]
-        yield Drawing(
-            "crowd",
-            "Mean balanced accuracy against the people in the crowd, with 95 % intervals over "
-            "people. Dots: ten more people, by the fitted curve; this was not measured.",
-            "The table has the numbers.",
-            plots.accuracy_by_sources(by_sources, chance=chance),
-            plots.accuracy_by_sources(by_sources, chance=chance, legend=False),
-        )
     if len(tables["forecast"]):
         yield Drawing(
             "forecast",

@@ -14,7 +14,6 @@ from crossfade.plots._methods import spoken, without_twins
 from crossfade.plots._vectors import embed_as_one
 from crossfade.study import StudyResult
 from crossfade.study._budgets import budget_of, budget_text, leaves_test_windows
-from crossfade.study._crowd_gain import crowd_curve, crowd_gain
 from crossfade.study._needed import NEEDED
 from crossfade.study._resampling import cells
 from crossfade.study._verdict import rivals as rivals_among
@@ -52,8 +51,8 @@ class Findings:
     `reach` is the accuracy that a `share` of people is to reach; `headline` says how many windows
     that takes, and `statistics` how sure that is; `rivals` is None if no method has an accuracy;
     `tables` are `needed`, `summary`, `forecast`, `reliability`, `probabilities`, `comparison`,
-    `labels_saved`, `participants`, `directions`, `left_out` and `failures`, and `crowd` and
-    `crowd_gain` where smaller crowds were tried; `class_names` is what people read instead of
+    `labels_saved`, `participants`, `directions`, `left_out` and `failures`;
+    `class_names` is what people read instead of
     labels, and `notes` what may mislead in the table.
     """
 
@@ -104,9 +103,6 @@ class Findings:
             "left_out": _left_out(means, named),
             "failures": result.failures,
         }
-        if len(result.by_sources):
-            tables["crowd"] = crowd_curve(result.by_sources)
-            tables["crowd_gain"] = crowd_gain(result.by_sources)
         headline, *statistics = sentences(result, reach, share)
         names = tasks.class_names if isinstance(tasks, TaskSet) else {}
         about = (rivals, tables, names, tuple(notes))

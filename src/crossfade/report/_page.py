@@ -31,8 +31,6 @@ CONTENTS = {
     "directions": "place of each task in the figure of directions",
     "left_out": "tasks that are left out, and why",
     "failures": "splits that failed, and why",
-    "crowd": "accuracy of each method and budget by the people in the crowd",
-    "crowd_gain": "what more people in the crowd would bring",
 }
 _SPLITS = {
     "consecutive": "Labelled windows are consecutive and start at random.",
@@ -113,14 +111,11 @@ def page(
             "alphas": figures.get("alphas"),
             "forecast": figures.get("forecast"),
             "vectors": figures.get("projection-vectors"),
-            "crowd": figures.get("crowd"),
         },
         accuracies=_tables.accuracies(findings, printed),
         gains=_gains(findings, figures),
         spoken=spoken(findings.rivals.method) if findings.rivals else "",
         participants=_tables.participants(findings),
-        crowd=_crowd(findings),
-        crowd_table=_tables.crowd(findings),
         saved=_tables.saved(findings),
         with_alpha=with_alpha(findings.tables["participants"]),
         one_forecast=_one_forecast(findings),
@@ -258,28 +253,6 @@ def _gains(findings: Findings, figures: Mapping[str, Any]) -> list[dict[str, Any
         }
         for name in rivals.against
     ]
-
-
-def _crowd(findings: Findings) -> list[str]:
-    """What ten more people would bring, in words, for the method that the report is about."""
-    table = findings.tables.get("crowd_gain")
-    if table is None or table.empty:
-        return []
-    method = findings.rivals.method if findings.rivals else ""
-    if method not in set(table["method"]):
-        method = str(table["method"].iloc[0])
-    texts = []
-    for line in table[table["method"] == method].to_dict("records"):
-        interval = ""
-        if np.isfinite(line["low"]):
-            low, high = (number(line[name], signed=True) for name in ("low", "high"))
-            interval = f" (95 % interval {low} to {high})"
-        texts.append(
-            f"{findings.budgets[line['budget']]}: {number(line['accuracy'])} with a crowd of "
-            f"{line['n_sources']}; {line['more']} more people would bring "
-            f"{number(line['gain'], signed=True)}{interval}."
-        )
-    return [f"With {spoken(method)}:", *map(_kept_together, texts)]
 
 
 def _one_forecast(findings: Findings) -> str:

@@ -248,7 +248,7 @@ def _saved(line: Mapping[Hashable, Any]) -> str:
     return f"{text}\n95 % interval {low} or more"
 
 
-# -- comparisons, the crowd, and what is missing --------------------------------------------------
+# -- comparisons, and what is missing -------------------------------------------------------------
 
 
 def gain(findings: Findings, against: str) -> Table:
@@ -261,15 +261,6 @@ def gain(findings: Findings, against: str) -> Table:
     shown = table.loc[own & (table["n_tasks"] > 0), columns]
     names = [method_of(name).label for name in (str(method), against)]
     return table_of(shown, f"Gain in balanced accuracy of {names[0]} over {names[1]}")
-
-
-def crowd(findings: Findings) -> Table | None:
-    """What more people in the crowd would bring, where smaller crowds were tried."""
-    table = findings.tables.get("crowd_gain")
-    if table is None or table.empty:
-        return None
-    columns = ["method", "budget", "n_sources", "accuracy", "last", "gain", "low", "high", "limit"]
-    return table_of(table[columns], "What ten more people in the crowd would bring")
 
 
 def left_out(findings: Findings) -> Table | None:

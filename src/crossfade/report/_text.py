@@ -47,21 +47,15 @@ _HEADS = {
     "total": "in all",
     "n_people": "people",
     "n_never": "never reach it",
-    "n_sources": "people in the crowd",
-    "last": "gained by the last step",
-    "gain": "by ten more",
-    "limit": "with an endless crowd",
 }
 _SIGNED = {
-    "last",
-    "gain",
     "mean_difference",
     "median_difference",
     "max_difference",
     "min_difference",
     "bias",
 }
-_WHOLE = {"n_labelled", "n_sources", "wins", "ties", "losses", "smaller_class", "n"}
+_WHOLE = {"n_labelled", "wins", "ties", "losses", "smaller_class", "n"}
 _PERCENT = {"share_saved", "coverage_68", "coverage_90", "reached", "share"}
 _DIGITS = {
     "windows": 0,

@@ -159,14 +159,10 @@ class Outcome(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """What is computed and kept as one: a method on a target, with so many people as sources.
-
-    `n_sources` is None for the whole crowd.
-    """
+    """What is computed and kept as one: a method on a target."""
 
     task: str
     method: str
-    n_sources: int | None = None
 
 
 def run_target(
@@ -175,14 +171,9 @@ def run_target(
     """Shards of one target, one after the other; what its sources know is learnt once for all."""
     again = plan.kind == NEXT_SESSION
     crowd = sources.before(target) if again else sources.without(target.group)
-    crowds: dict[int | None, Sources] = {None: crowd}
     for shard in shards:
-        n_sources = shard.n_sources
-        if n_sources is not None and n_sources not in crowds:
-            rng = generator_for(plan.seed, target.name, "sources")
-            crowds[n_sources] = crowd.some(n_sources, rng)
         part = plan._replace(methods={shard.method: plan.methods[shard.method]})
-        yield shard, _run_shard(target, crowds[n_sources], part)
+        yield shard, _run_shard(target, crowd, part)
 
 
 def _run_shard(target: Participant, others: Sources, plan: Plan) -> Outcome:

@@ -369,9 +369,3 @@ PAPER = tuple(one.name for one in _RECORDS if one.family == "paper")
 def by_role(role: str) -> list[Method]:
     """Methods of one role, the first in a verdict first."""
     return sorted((one for one in _RECORDS if one.role == role), key=lambda one: one.rank)
-
-
-def looks_at_sources(name: str) -> bool:
-    """Whether a method of this name is another with another crowd."""
-    of_sources = Sees.SUMS | Sees.DIRECTIONS | Sees.WINDOWS
-    return name in METHODS and bool(METHODS[name].sees & of_sources)

@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 
 #: What tells one row of a study from all others.
 _CELL = ["task", "method", "budget", "split"]
-#: Columns of the accuracies with smaller crowds.
-_BY_SOURCES = [
-    *("task", "group", "method", "budget", "n_labelled", "n_sources", "n_splits", "n_failed"),
-    "balanced_accuracy",
-]
 #: What another machine may make of the same row.
 _ROUNDING = 1e-6
 #: Rows of a study that are in memory even if they are in a folder: some 15 MB.
@@ -47,12 +42,6 @@ def _failures_of(notes: Sequence[Note]) -> pd.DataFrame:
     ]
     kinds = {"task": str, "budget": float, "method": str, "n": int, "message": str}
     return pd.DataFrame(lines, columns=list(kinds)).astype(kinds)
-
-
-def _no_crowds() -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(columns=_BY_SOURCES)
 
 
 def _columns_of(kept: Mapping[Shard, Columns], shards: Sequence[Shard]) -> Iterator[Columns]:
@@ -95,10 +84,6 @@ class StudyResult:
         Number of classes, if it is known.
     window_seconds : mapping of str to float
         For each task the seconds from one window to the next, where they are known.
-    by_sources : DataFrame
-        With `n_sources` of a study: `task`, `group`, `method`, `budget`, `n_labelled`, the people
-        in the crowd `n_sources`, `n_splits`, `n_failed` and the mean `balanced_accuracy` over
-        splits, for each size of the crowd, the whole one at last. Empty without.
     """
 
     rows: pd.DataFrame
@@ -106,7 +91,6 @@ class StudyResult:
     drawn_from: Mapping[str, str] = field(default_factory=dict)
     n_classes: int | None = None
     window_seconds: Mapping[str, float] = field(default_factory=dict)
-    by_sources: pd.DataFrame = field(default_factory=lambda: _no_crowds())
 
     @classmethod
     def _of(
@@ -118,10 +102,7 @@ class StudyResult:
         """Put the parts of one study together, in the order of `notes`."""
         import pandas as pd
 
-        from crossfade.study._methods import looks_at_sources
-        from crossfade.study._resampling import by_task
-
-        whole = [shard for shard in notes if shard.n_sources is None]
+        whole = list(notes)
         about = (
             _failures_of([note for shard in whole for note in notes[shard]]),
             record.drawn_from(),
@@ -139,22 +120,6 @@ class StudyResult:
             result.__dict__["_read"] = partial(read, whole)
             if len(whole) * len(record.content["budgets"]) * record.content["n_splits"] <= _FEW:
                 _ = result.rows
-        if len(whole) == len(notes):
-            return result
-        crowds: dict[int, list[Shard]] = {}
-        for shard in notes:
-            if shard.n_sources is not None:
-                crowds.setdefault(shard.n_sources, []).append(shard)
-        tables = [
-            by_task(pd.DataFrame(columns)).assign(n_sources=size)
-            for size, shards in sorted(crowds.items())
-            for columns in read(shards)
-            if len(columns["task"])
-        ]
-        means = result.means
-        means = means[[looks_at_sources(name) for name in means["method"]]]
-        tables.append(means.assign(n_sources=record.n_people - 1))
-        result.__dict__["by_sources"] = pd.concat(tables, ignore_index=True)[_BY_SOURCES]
         return result
 
     def __getattr__(self, name: str) -> Any:
@@ -274,17 +239,12 @@ class StudyResult:
                 "task or the method, or leave it out of one of them."
             )
         failures = pd.concat([self.failures, other.failures], ignore_index=True)
-        crowds = [one.by_sources for one in (self, other) if len(one.by_sources)]
-        by_sources = pd.concat(crowds, ignore_index=True) if crowds else _no_crowds()
         return StudyResult(
             pd.concat([mine, theirs.drop(shared)]).reset_index()[list(COLUMNS)],
             failures.drop_duplicates(["task", "budget", "method"], ignore_index=True),
             {**self.drawn_from, **other.drawn_from},
             self.n_classes if self.n_classes is not None else other.n_classes,
             {**self.window_seconds, **other.window_seconds},
-            by_sources.drop_duplicates(
-                ["task", "method", "budget", "n_sources"], ignore_index=True
-            ),
         )
 
     def summary(self) -> pd.DataFrame:
@@ -373,47 +333,3 @@ class StudyResult:
             window_seconds=self.window_seconds,
             random_state=random_state,
         )
-
-    def crowd_gain(self, more: int = 10, *, random_state: RandomState = 0) -> pd.DataFrame:
-        """What more people in the crowd would bring, from a study with `n_sources`.
-
-        What a crowd of J people knows is an average, whose error falls as 1 / J: a - b / J is
-        fitted to the mean accuracies, and carried on from the whole crowd to `more` people. That is
-        beyond what was measured.
-
-        Parameters
-        ----------
-        more : int, default=10
-            People to add.
-        random_state : int or Generator, default=0
-            Seed of the interval.
-
-        Returns
-        -------
-        DataFrame
-            For each `method` that looks at sources and each `budget`: the median `n_labelled`;
-            `n_people`, who have an accuracy with all sizes of the crowd; `n_sources`, the whole
-            crowd, and the mean balanced `accuracy` with it; `last`, what was gained from the next
-            smaller crowd to this one; `more` and the expected `gain`, with the `low` and `high` of
-            its 95 % interval over people (NaN with fewer than five); `limit`, the accuracy a of a
-            crowd without end.
-
-        Examples
-        --------
-        >>> from crossfade.simulate import simulate_tasks
-        >>> from crossfade.study import CalibrationStudy
-        >>> study = CalibrationStudy(
-        ...     simulate_tasks(12, n_features=3, random_state=0),
-        ...     methods=["average-source"],
-        ...     budgets=[2],
-        ...     n_splits=20,
-        ...     random_state=0,
-        ...     n_sources=[2, 4, 8],
-        ... )
-        >>> study.run().crowd_gain()[["method", "n_sources", "more"]]
-                   method  n_sources  more
-        0  average-source         11    10
-        """
-        from crossfade.study._crowd_gain import crowd_gain
-
-        return crowd_gain(self.by_sources, more, random_state=random_state)

@@ -171,11 +171,6 @@ class Sources:
         """All but those of one group: the sources of a target that belongs to it."""
         return replace(self, kept=self.kept & (self.groups != group))
 
-    def some(self, n_groups: int, rng: np.random.Generator) -> Sources:
-        """So many of the groups; the same generator gives fewer that are among more."""
-        names = rng.permutation(np.unique(self.groups[self.kept]))[:n_groups]
-        return replace(self, kept=self.kept & np.isin(self.groups, names))
-
     @property
     def _sums(self) -> Sums:
         assert self.sums is not None

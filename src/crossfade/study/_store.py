@@ -44,14 +44,14 @@ from crossfade.study._evaluate import (
     Shard,
     joined,
 )
-from crossfade.study._methods import METHODS, Method, looks_at_sources
+from crossfade.study._methods import METHODS, Method
 from crossfade.study._sources import Participant
 from crossfade.tasks import sealed, unsealed
 
 #: What a record says that no row depends on.
 _ABOUT = ("window_seconds",)
 #: What may be added to a study that is there.
-_GROWS = ("methods", "n_sources")
+_GROWS = ("methods",)
 #: Where a Parquet file keeps what went wrong.
 _NOTES = b"crossfade_notes"
 #: Bytes of a plan or a shard.
@@ -75,7 +75,6 @@ class Record:
         classes: NDArray[Any],
         feature_names: Sequence[str] | None,
         *,
-        n_sources: Sequence[int] = (),
         identified: bool,
     ) -> Record:
         """Record of a study."""
@@ -110,8 +109,6 @@ class Record:
             content["mix"] = plan.mix
         if not plan.forecasts:
             content["forecasts"] = False
-        if n_sources:
-            content["n_sources"] = list(n_sources)
         # As it will be when it is read again: no tuples, no numbers of numpy.
         return cls(json.loads(json.dumps(content)))
 
@@ -149,24 +146,14 @@ class Record:
         return cls.read(folder) if (folder / "study.json").exists() else None
 
     def shards(self) -> list[Shard]:
-        """All shards, in the order of the rows, each with those of smaller crowds behind it.
-
-        Methods that do not look at sources have no such.
-        """
+        """All shards, in the order of the rows."""
         tasks: Mapping[str, Any] = self.content["tasks"]
-        sizes = [None, *self.content.get("n_sources", ())]
         return [
-            Shard(name, method, size)
+            Shard(name, method)
             for name, task in tasks.items()
             if task["target"]
             for method in self.content["methods"]
-            for size in (sizes if looks_at_sources(method) else sizes[:1])
         ]
-
-    @property
-    def n_people(self) -> int:
-        """Groups of the study, targets or not."""
-        return len({task["group"] for task in self.content["tasks"].values()})
 
     def drawn_from(self) -> dict[str, str]:
         """For each task a digest of what its splits are drawn from."""
@@ -216,9 +203,8 @@ class Shelf(NamedTuple):
 
     def path(self, shard: Shard) -> Path:
         """File of a shard."""
-        task, method, n_sources = shard
-        crowd = [] if n_sources is None else [n_sources]
-        digest = _digest([self.common, task, self.methods[method], method, *crowd])
+        task, method = shard
+        digest = _digest([self.common, task, self.methods[method], method])
         return self.shards / f"{digest}.parquet"
 
     @property
@@ -279,7 +265,7 @@ class Store:
         """Begin a study in a folder, or go on with the one that is there."""
         store = cls(Path(folder), record)
         path = Path(folder) / "study.json"
-        known: dict[str, Any] = {"methods": {}, "n_sources": []}
+        known: dict[str, Any] = {"methods": {}}
         there = Record.find(path.parent)
         if there is not None:
             differences = there.differences(record)
@@ -290,9 +276,6 @@ class Store:
                 )
             known |= {name: there.content[name] for name in _GROWS if name in there.content}
         grown: dict[str, Any] = {"methods": {**known["methods"], **record.content["methods"]}}
-        sizes = {*known["n_sources"], *record.content.get("n_sources", ())}
-        if sizes:
-            grown["n_sources"] = sorted(sizes)
         if any(part != known[name] for name, part in grown.items()):
             plan = Record({**record.content, **grown})
             try:

@@ -23,7 +23,6 @@ from crossfade.study._validate import (
     check_budgets,
     check_methods,
     check_mix,
-    check_n_sources,
     check_sessions,
     check_sizes,
     check_tasks,
@@ -86,12 +85,6 @@ class CalibrationStudy:
     forecasts : bool, default=True
         Whether priors learn from their sources how true forecasts are. Without, a study of
         accuracies alone is faster, and its forecasts are the theory's.
-    n_sources : sequence of int or None, default=None
-        Sizes of smaller crowds, as in ``[5, 10, 20, 35]``: methods that look at sources are run
-        with so many of the other people, too, drawn at random, the smaller crowds within the
-        larger. What they reach is in `by_sources` of the result, and `crowd_gain` says what more
-        people would bring.
-
     See Also
     --------
     CalibrationSplit : The same splits as a cross-validator of scikit-learn.
@@ -134,7 +127,6 @@ class CalibrationStudy:
         random_state: int | None = None,
         mix: float | None = None,
         forecasts: bool = True,
-        n_sources: Sequence[int] | None = None,
     ) -> None:
         tasks = TaskSet(tasks)
         self._classes, self._participants = check_tasks(tasks)
@@ -156,7 +148,6 @@ class CalibrationStudy:
             forecasts=bool(forecasts),
         )
         check_zero(self._plan.methods, self._plan.budgets)
-        self._n_sources = check_n_sources(n_sources, self._participants)
         targets = self._participants
         if kind == NEXT_SESSION:
             targets = check_sessions(targets, len(self._classes))
@@ -192,8 +183,7 @@ class CalibrationStudy:
             Address of a Dask scheduler, as in ``"tcp://127.0.0.1:8786"``, or a client: the study
             runs on its workers instead of local processes. Needs ``crossfade[dask]``.
         on_progress : callable or None, default=None
-            Called with the number of finished parts, of a task and a method each, and their total;
-            smaller crowds are parts of their own.
+            Called with the number of finished parts, of a task and a method each, and their total.
 
         Returns
         -------
@@ -212,7 +202,6 @@ class CalibrationStudy:
             self._targets,
             self._classes,
             self._feature_names,
-            n_sources=self._n_sources,
             identified=folder is not None,
         )
         store = None if folder is None else Store.open(folder, record)
@@ -280,7 +269,7 @@ class CalibrationStudy:
 
 def _messages(noted: Mapping[Shard, list[Note]], result: StudyResult) -> list[str]:
     """One sentence for each method that failed with the whole crowd, and for each that warned."""
-    notes = [note for shard, some in noted.items() if shard.n_sources is None for note in some]
+    notes = [note for some in noted.values() for note in some]
     if not notes:
         return []
     n_fits = result.means.groupby("method")["n_splits"].sum().to_dict()

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade._validate import check_integer
 from crossfade.fisher._moments import ClassMoments
 from crossfade.study._budgets import Budget, check_budget, leaves_test_windows, shows_all_classes
 from crossfade.study._methods import METHODS, Method, by_role, own_method
@@ -158,23 +157,6 @@ def check_budgets(budgets: Sequence[Budget], n_classes: int = 2) -> tuple[Budget
     if not found or len(set(found)) < len(found):
         raise ValueError(f"budgets must be different numbers, at least one; got {budgets!r}.")
     return tuple(found)
-
-
-def check_n_sources(
-    n_sources: Sequence[int] | int | None, participants: Sequence[Participant]
-) -> tuple[int, ...]:
-    """Sizes of smaller crowds, the smallest first; that of the whole crowd is not among them."""
-    if n_sources is None:
-        return ()
-    several = np.ravel(np.asarray(n_sources, dtype=object)).tolist()
-    found = sorted({check_integer("n_sources", one, 1) for one in several})
-    n_people = len({one.group for one in participants})
-    if not found or found[-1] >= n_people:
-        raise ValueError(
-            f"n_sources must be numbers of people from 1 to {n_people - 1}: the study has "
-            f"{n_people} people, and each of them learns from the others; got {n_sources!r}."
-        )
-    return tuple(one for one in found if one < n_people - 1)
 
 
 def _enough(method: Method, budget: Budget) -> bool:
