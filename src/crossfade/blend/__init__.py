@@ -18,14 +18,21 @@ the paper: everything but `convex`, and there the exact risk and the continuous 
 from crossfade.blend._advice import Advice as Advice
 from crossfade.blend._advice import Goal as Goal
 from crossfade.blend._advice import advise as advise
+from crossfade.blend._advice import enough as enough
 from crossfade.blend._advice import expected_gains as expected_gains
+from crossfade.blend._advice import gains_ahead as gains_ahead
 from crossfade.blend._classifier import MOST_UNLABELLED as MOST_UNLABELLED
+from crossfade.blend._classifier import BlendClassifier as BlendClassifier
 from crossfade.blend._convex import ConvexBlendClassifier, convex
 from crossfade.blend._fit import Fit as Fit
 from crossfade.blend._hierarchical import Hierarchical, hierarchical
 from crossfade.blend._hierarchical_classifier import HierarchicalBlendClassifier
 from crossfade.blend._labels import LabelForecast, forecast_labels
+from crossfade.blend._many_means import ManyFit as ManyFit
+from crossfade.blend._model_file import Model as Model
+from crossfade.blend._model_file import content_of_model as content_of_model
 from crossfade.blend._model_file import load_model, save_model
+from crossfade.blend._model_file import saved_rule as saved_rule
 from crossfade.blend._multiclass import MulticlassBlend
 from crossfade.blend._posterior import PosteriorBlendClassifier, posterior
 from crossfade.blend._saved_rule import SavedRule

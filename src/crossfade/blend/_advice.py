@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
 from crossfade._typing import Array
-from crossfade.prior._replay import rung_of
+from crossfade.prior import rung_of
 
 
 class Advice(NamedTuple):

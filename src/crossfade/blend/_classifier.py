@@ -26,15 +26,18 @@ from crossfade.blend._fit import Fit, check_level
 from crossfade.blend._hierarchical import Hierarchical, hierarchical
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import NoDirectionError, PriorMismatchError
-from crossfade.fisher._direction import Direction, learn_direction
-from crossfade.fisher._linear import Rule, check_both_classes, check_weight, encode
-from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._spectrum import check_shrinkage
-from crossfade.prior._crowd import Crowd
-from crossfade.prior._task_prior import TaskPrior
-from crossfade.prior._units import warn_of_units
-from crossfade.risk._error_rate import check_class_prior, log_odds
-from crossfade.risk._outlook import Outlook
+from crossfade.fisher import (
+    ClassMoments,
+    Direction,
+    Rule,
+    check_both_classes,
+    check_shrinkage,
+    check_weight,
+    encode,
+    learn_direction,
+)
+from crossfade.prior import Crowd, TaskPrior, warn_of_units
+from crossfade.risk import Outlook, check_class_prior, log_odds
 
 MISSING_CLASS = ("auto", "error", "prior")
 #: Kinds of labels that can be told apart from each other: numbers, text, and times.

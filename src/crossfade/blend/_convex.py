@@ -19,11 +19,9 @@ from crossfade._validate import check_choice, check_number
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import CancellingSourcesWarning
-from crossfade.fisher._direction import Direction
-from crossfade.prior._crowd import Crowd, refuse_other
-from crossfade.prior._task_prior import TaskPrior
-from crossfade.risk._choose import AlphaChoice, least_risk
-from crossfade.risk._law import BlendLaw
+from crossfade.fisher import Direction
+from crossfade.prior import Crowd, TaskPrior, refuse_other
+from crossfade.risk import AlphaChoice, BlendLaw, least_risk
 
 #: Ways to choose alpha: our own, and Algorithm 1 as its authors ran it or as the paper prints it.
 RECIPES = ("exact", "authors", "printed")

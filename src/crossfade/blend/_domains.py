@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from crossfade._typing import Array
 from crossfade._validate import as_labels, classes_of, refuse_nameless, refuse_size
-from crossfade.fisher._linear import LinearRule
-from crossfade.prior._multiclass import MulticlassPrior
-from crossfade.prior._task_prior import TaskPrior
+from crossfade.fisher import LinearRule
+from crossfade.prior import MulticlassPrior, TaskPrior
 from crossfade.tasks import Task
 
 Mask = NDArray[np.bool_]

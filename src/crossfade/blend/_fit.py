@@ -13,12 +13,9 @@ from crossfade._validate import check_number
 from crossfade.blend._hierarchical import Hierarchical
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import ContradictionWarning, MissingPartWarning
-from crossfade.fisher._direction import Direction
-from crossfade.prior._class_means import CROWD_DOF
-from crossfade.prior._replay import FEWEST, Replay, rung_of, usable
-from crossfade.prior._task_prior import TaskPrior
-from crossfade.risk._forecast import Forecast, expected_accuracy, forecast
-from crossfade.risk._outlook import LEFT_OUT, Outlook, shrunk_score
+from crossfade.fisher import Direction
+from crossfade.prior import CROWD_DOF, FEWEST, Replay, TaskPrior, rung_of, usable
+from crossfade.risk import LEFT_OUT, Forecast, Outlook, expected_accuracy, forecast, shrunk_score
 
 
 @dataclass(frozen=True, eq=False)

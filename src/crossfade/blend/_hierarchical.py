@@ -18,8 +18,8 @@ from scipy.special import logsumexp, ndtr
 
 from crossfade._typing import Array
 from crossfade.exceptions import PriorMismatchError
-from crossfade.fisher._moments import ClassMoments
-from crossfade.prior._class_means import Population, contrasts
+from crossfade.fisher import ClassMoments
+from crossfade.prior import Population, contrasts
 
 #: Probability that a person's centre, or contrasts, are not those of the crowd; how much wider the
 #: law of the centre then is.

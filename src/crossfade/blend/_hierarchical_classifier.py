@@ -16,10 +16,8 @@ from crossfade.blend._many_means import ManyFit, ManyMeans, PairsFit, moments_of
 from crossfade.blend._posterior import posterior
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import NoDirectionError
-from crossfade.fisher._direction import Direction
-from crossfade.fisher._moments import ClassMoments
-from crossfade.prior._crowd import Crowd
-from crossfade.prior._task_prior import TaskPrior
+from crossfade.fisher import ClassMoments, Direction
+from crossfade.prior import Crowd, TaskPrior
 
 
 class HierarchicalBlendClassifier(ManyMeans, BlendClassifier):

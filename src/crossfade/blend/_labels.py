@@ -18,11 +18,9 @@ from crossfade.blend._fit import check_level
 from crossfade.blend._many_means import PairsFit
 from crossfade.blend._multiclass import MulticlassBlend, stacked
 from crossfade.blend._posterior import Path, path_of
-from crossfade.fisher._direction import Direction, worth_of_runs
-from crossfade.fisher._spectrum import Spectrum
-from crossfade.prior._replay import Replay, rung_of
-from crossfade.risk._forecast import Forecast, expected_accuracy, forecast
-from crossfade.risk._outlook import Outlook, shrunk_score
+from crossfade.fisher import Direction, Spectrum, worth_of_runs
+from crossfade.prior import Replay, rung_of
+from crossfade.risk import Forecast, Outlook, expected_accuracy, forecast, shrunk_score
 
 #: The target's separation is never taken for less than this share of what its samples show.
 _LEAST_SHARE = 0.2

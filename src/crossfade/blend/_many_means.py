@@ -20,12 +20,9 @@ from crossfade.blend._hierarchical import Hierarchical, hierarchical
 from crossfade.blend._multiclass import MulticlassBlend
 from crossfade.blend._posterior import PosteriorBlendClassifier
 from crossfade.exceptions import PriorMismatchError
-from crossfade.fisher._linear import NOTHING_COUNTS
-from crossfade.fisher._moments import ClassMoments
-from crossfade.prior._class_means import CROWD_DOF, ClassMeans
-from crossfade.prior._multiclass import MulticlassPrior
-from crossfade.prior._replay import Replay, rung_of, usable
-from crossfade.risk._outlook import LEFT_OUT, Outlook
+from crossfade.fisher import NOTHING_COUNTS, ClassMoments
+from crossfade.prior import CROWD_DOF, ClassMeans, MulticlassPrior, Replay, rung_of, usable
+from crossfade.risk import LEFT_OUT, Outlook
 
 #: How far apart, beside what theory says, class means may be to be as accurate as a forecast says.
 _STRETCHES = np.array([0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0])

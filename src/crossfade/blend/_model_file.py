@@ -29,12 +29,9 @@ from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._many_means import ManyFit, PairsFit
 from crossfade.blend._multiclass import MulticlassBlend
 from crossfade.blend._saved_rule import COUPLINGS, Calibration, SavedRule, card_of, n_scores
-from crossfade.fisher._discriminant import FisherDiscriminant
-from crossfade.prior._archive import content_of
-from crossfade.prior._card import check_about, privacy_of, privacy_text
-from crossfade.prior._task_prior import TaskPrior
-from crossfade.risk._error_rate import check_class_prior, log_odds
-from crossfade.risk._outlook import Outlook
+from crossfade.fisher import FisherDiscriminant
+from crossfade.prior import TaskPrior, check_about, content_of, privacy_of, privacy_text
+from crossfade.risk import Outlook, check_class_prior, log_odds
 from crossfade.tasks import Recipe
 
 FORMAT = "crossfade-model"

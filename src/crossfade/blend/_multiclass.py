@@ -24,13 +24,18 @@ from crossfade.blend._coupling import couple_pairs, couple_rests, coupled_accura
 from crossfade.blend._fit import Fit, check_level
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import PriorMismatchError
-from crossfade.fisher._direction import Direction, learn_pairs
-from crossfade.fisher._linear import NOTHING_COUNTS, LabelledClassifier, scores_of
-from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._spectrum import Spectrum, check_shrinkage
-from crossfade.prior._multiclass import STRATEGIES, MulticlassPrior, Pair, pairs_of
-from crossfade.prior._units import warn_of_units
-from crossfade.risk._outlook import Outlook
+from crossfade.fisher import (
+    NOTHING_COUNTS,
+    ClassMoments,
+    Direction,
+    LabelledClassifier,
+    Spectrum,
+    check_shrinkage,
+    learn_pairs,
+    scores_of,
+)
+from crossfade.prior import STRATEGIES, MulticlassPrior, Pair, pairs_of, warn_of_units
+from crossfade.risk import Outlook
 
 
 class MulticlassBlend(LabelledClassifier):

@@ -21,10 +21,8 @@ from crossfade._typing import Array
 from crossfade._validate import check_number
 from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._verb import Blend
-from crossfade.fisher._direction import Direction
-from crossfade.fisher._spectrum import Spectrum, joint_basis, truncate
-from crossfade.prior._crowd import Crowd, refuse_other
-from crossfade.prior._task_prior import TaskPrior
+from crossfade.fisher import Direction, Spectrum, joint_basis, truncate
+from crossfade.prior import Crowd, TaskPrior, refuse_other
 
 #: Gain in log evidence that it takes to distrust the crowd's scatter.
 CONTRADICTION = 3.0

@@ -18,13 +18,9 @@ from crossfade.blend._convex import convex
 from crossfade.blend._hierarchical import hierarchical
 from crossfade.blend._posterior import posterior
 from crossfade.exceptions import PriorMismatchError
-from crossfade.fisher._direction import learn_direction
-from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._task_moments import Block, TaskMoments
-from crossfade.prior._class_means import ClassMeans, Population
-from crossfade.prior._crowd import Crowd
-from crossfade.prior._replay import LADDER, SPARE, Replay
-from crossfade.risk._forecast import forecast
+from crossfade.fisher import Block, ClassMoments, TaskMoments, learn_direction
+from crossfade.prior import LADDER, SPARE, ClassMeans, Crowd, Population, Replay
+from crossfade.risk import forecast
 
 #: Runs of each player, most players, and numbers that one array may hold.
 N_RUNS, MOST, _CHUNK = 2, 300, 4_000_000

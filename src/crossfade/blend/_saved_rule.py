@@ -21,9 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 from crossfade._typing import Array
 from crossfade._validate import check_number
 from crossfade.blend._coupling import couple_pairs
-from crossfade.fisher._linear import LinearRule
-from crossfade.prior._card import privacy_text, table_of
-from crossfade.risk._outlook import Outlook, tempered_odds
+from crossfade.fisher import LinearRule
+from crossfade.prior import privacy_text, table_of
+from crossfade.risk import Outlook, tempered_odds
 from crossfade.tasks import Recipe
 
 #: How log odds become probabilities: one score for two classes; one for each class; one for each

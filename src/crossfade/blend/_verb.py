@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from crossfade._typing import Array
-from crossfade.risk._choose import AlphaChoice
+from crossfade.risk import AlphaChoice
 
 
 class Blend(NamedTuple):

@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from crossfade.blend import SavedRule
-    from crossfade.blend._classifier import BlendClassifier
+    from crossfade.blend import BlendClassifier, SavedRule
     from crossfade.prior import TaskPrior
-    from crossfade.study._budgets import Budget
+    from crossfade.study import Budget
     from crossfade.tasks import Table as Windows
 
 #: Numbers of windows of each class for which `calibrate` forecasts the accuracy.
@@ -109,8 +108,8 @@ def calibrate(
         ConvexBlendClassifier,
         HierarchicalBlendClassifier,
         PosteriorBlendClassifier,
+        content_of_model,
     )
-    from crossfade.blend._model_file import content_of_model
     from crossfade.cli._study import budget_from
     from crossfade.prior import TaskPrior
 
@@ -161,7 +160,7 @@ def _for_person(
     crowd: TaskPrior, earlier: Path, prior: Path, blend: str, mapping: Mapping[str, Any]
 ) -> TaskPrior:
     """The prior for the person of a table of earlier sessions."""
-    from crossfade.prior._compatibility import misfits
+    from crossfade.prior import misfits
 
     if blend != "hierarchical":
         raise ValueError(
@@ -195,7 +194,7 @@ def _learn(
     import numpy as np
     import pandas as pd
 
-    from crossfade.prior._compatibility import misfits, name_misfits
+    from crossfade.prior import misfits, name_misfits
     from crossfade.tasks import recipe_misfits, recipe_of
 
     if few is None:
@@ -394,7 +393,7 @@ def _predicted(rule: SavedRule, windows: Windows) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    from crossfade.prior._compatibility import name_misfits
+    from crossfade.prior import name_misfits
     from crossfade.tasks import numbers_of, recipe_misfits, recipe_of
 
     frame, features = windows.frame, list(windows.features)

@@ -122,7 +122,7 @@ def eegmat(folder: Path, out: Path, features: str, causal: bool, jobs: int) -> N
       crossfade features eegmat eegmat/ -o tasks.parquet --features log-powers
       crossfade features eegmat eegmat/ -o live.parquet --features log-powers --causal
     """
-    from crossfade.datasets._eegmat import collect_eegmat
+    from crossfade.datasets import collect_eegmat
 
     _run(
         out,
@@ -149,7 +149,7 @@ def wesad(folder: Path, recipe: str, out: Path, jobs: int) -> None:
       crossfade features wesad WESAD/ -o tasks.parquet
       crossfade features wesad WESAD/ --recipe authors -o as-run.parquet
     """
-    from crossfade.datasets._wesad import collect_wesad
+    from crossfade.datasets import collect_wesad
 
     _run(out, lambda bar: collect_wesad(folder, n_jobs=jobs, on_progress=bar, recipe=recipe))
 
@@ -171,7 +171,7 @@ def matb(folder: Path, recipe: str, out: Path, jobs: int) -> None:
       crossfade features matb matb/ -o tasks.parquet
       crossfade features matb matb/ --recipe authors -o as-run.parquet
     """
-    from crossfade.datasets._matb import collect_matb
+    from crossfade.datasets import collect_matb
 
     _run(out, lambda bar: collect_matb(folder, n_jobs=jobs, on_progress=bar, recipe=recipe))
 

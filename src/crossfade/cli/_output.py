@@ -209,7 +209,7 @@ def write_results(
     table: pd.DataFrame, draw: Callable[[], Figure], out: Path, name: str, image_format: str
 ) -> str:
     """Write the table and the figure; return a line that says where they are."""
-    from crossfade.plots._style import render
+    from crossfade.plots import render
 
     written = [out / f"{name}.csv"]
     try:

@@ -111,7 +111,7 @@ def build(
 
 def _limits(made: TaskPrior) -> list[str]:
     """What a prior is not good for."""
-    from crossfade.prior._replay import FEW_PEOPLE
+    from crossfade.prior import FEW_PEOPLE
 
     notes = []
     if made.n_people < FEW_PEOPLE:
@@ -234,8 +234,7 @@ def release(
       crossfade prior release prior.npz --epsilon 1 --delta 1e-5 -o public.npz
       crossfade prior release prior.npz --epsilon 1 --delta 1e-5 --budget 3 -o public.npz
     """
-    from crossfade.prior import Ledger
-    from crossfade.prior._ledger import beside
+    from crossfade.prior import Ledger, beside
 
     exact = _load(file)
     found = beside(file.resolve() if file.is_symlink() else file)
@@ -266,9 +265,7 @@ def check(ctx: click.Context, file: Path, table: Path | None, mapping: Mapping[s
       crossfade prior check prior.npz
       crossfade prior check prior.npz few.csv
     """
-    from crossfade.prior._archive import card_faults
-    from crossfade.prior._compatibility import misfits
-    from crossfade.prior._units import unit_misfits
+    from crossfade.prior import card_faults, misfits, unit_misfits
 
     found = _load(file)
     with plain_messages():
@@ -292,7 +289,7 @@ def _load(file: Path) -> TaskPrior:
 
 
 def _write(made: TaskPrior, out: Path) -> None:
-    from crossfade.prior._archive import content_of
+    from crossfade.prior import content_of
 
     write_out(out, content_of(made))
 
@@ -311,7 +308,7 @@ def _refuse_twins(files: tuple[Path, ...], priors: list[TaskPrior]) -> None:
 def _scale_of(scale: str, names: tuple[str, ...]) -> str | NDArray[np.float64] | None:
     if scale in ("auto", "none"):
         return None if scale == "none" else scale
-    from crossfade.prior._compatibility import name_misfits
+    from crossfade.prior import name_misfits
 
     path = Path(scale)
     if not path.is_file():

@@ -106,8 +106,8 @@ def reproduce(
     if what != "all":
         parts[what](run)
         return
+    from crossfade.report import require_jinja
     from crossfade.report._paper import headline, write_paper
-    from crossfade.report._write import require_jinja
 
     # Better now than after all the work.
     with study_of("Page", out):

@@ -173,7 +173,7 @@ def figure3(
       crossfade simulate figure3 --recipe authors
     """
     from crossfade import plots
-    from crossfade.plots._methods import method_of
+    from crossfade.plots import method_of
     from crossfade.simulate import figure3 as study
 
     with study_of("Figure 3", out) as on_progress:
@@ -240,7 +240,7 @@ def misspecified(
       crossfade simulate misspecified --scenario wishart --scenario stranger --repeats 200
     """
     from crossfade import plots
-    from crossfade.plots._methods import spoken
+    from crossfade.plots import spoken
     from crossfade.simulate import misspecified as study
     from crossfade.simulate._scenarios import SCENARIOS
 
@@ -289,7 +289,7 @@ def newcomers(
       crossfade simulate newcomers --samples 6 --kappa 50
     """
     from crossfade import plots
-    from crossfade.plots._methods import method_of
+    from crossfade.plots import method_of
     from crossfade.simulate import newcomers as study
 
     with study_of("Newcomers", out) as on_progress:
@@ -336,7 +336,7 @@ def _by(recipe: str) -> str:
 
 def _predictions(table: pd.DataFrame, title: str) -> Table:
     """Predicted and true values for one number of sources, and the paper's beside them."""
-    from crossfade.plots._methods import method_of
+    from crossfade.plots import method_of
 
     view = narrow_table(title)
     view.add_column("n", justify="right")
@@ -375,7 +375,7 @@ def _by_cell(
     quantity: str = "accuracy",
 ) -> Table:
     """Classifiers across, cells down; differences from the paper's figure in brackets."""
-    from crossfade.plots._methods import method_of
+    from crossfade.plots import method_of
 
     reference = f"reference_{quantity}"
     compared = reference in table and bool(table[reference].notna().any())
@@ -405,7 +405,7 @@ def _by_cell(
 
 def _say_forecast(console: Console, table: pd.DataFrame, note: str = "") -> None:
     """How far forecasts are from the truth, in words."""
-    from crossfade.plots._methods import spoken
+    from crossfade.plots import spoken
 
     for name in ("convex", "posterior"):
         part = table[table["classifier"] == name]

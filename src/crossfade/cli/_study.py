@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from crossfade.study import StudyResult
-    from crossfade.study._budgets import Budget
+    from crossfade.study import Budget, StudyResult
     from crossfade.tasks import TaskSet
 
 #: What is compared, and how much is labelled, unless the command says otherwise.
@@ -57,7 +56,7 @@ def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         return
     from rich.text import Text
 
-    from crossfade.study._methods import METHODS
+    from crossfade.study import METHODS
 
     view = narrow_table("")
     view.show_header = False
@@ -214,11 +213,8 @@ def run_study(
     formats: Sequence[str] = ("png",),
 ) -> StudyResult:
     """Run a study in a folder, write its report, print its table and say where the report is."""
-    from crossfade.report import write_report
-    from crossfade.report._text import class_text
-    from crossfade.report._write import require_jinja
-    from crossfade.study import CalibrationStudy
-    from crossfade.study._verdict import sentences
+    from crossfade.report import class_text, require_jinja, write_report
+    from crossfade.study import CalibrationStudy, sentences
 
     new = [folder for folder in (out, *out.parents) if not os.path.exists(folder)]
     with warnings.catch_warnings(record=True) as caught:
@@ -299,7 +295,7 @@ def budget_from(text: str) -> Budget:
 
 def _default_methods(tasks: TaskSet) -> list[str]:
     """Methods that can tell as many classes apart as there are."""
-    from crossfade.study._methods import METHODS
+    from crossfade.study import METHODS
 
     if max(len(task.classes) for task in tasks) <= 2:
         return list(_METHODS)
@@ -320,8 +316,7 @@ def _accuracies(result: StudyResult, paper: pd.DataFrame | None) -> tuple[Table,
 
     from rich.markup import escape
 
-    from crossfade.plots._budget_axis import in_order
-    from crossfade.plots._methods import method_of, without_twins
+    from crossfade.plots import in_order, method_of, without_twins
     from crossfade.study._published import published
     from crossfade.study.statistics import summarise
 
@@ -367,7 +362,7 @@ def _accuracies(result: StudyResult, paper: pd.DataFrame | None) -> tuple[Table,
 
 def _head(budget: float) -> str:
     """What stands above a column of a budget."""
-    from crossfade.study._budgets import budget_text
+    from crossfade.study import budget_text
 
     if 0.0 < budget < 1.0:
         return f"{budget:.0%}"

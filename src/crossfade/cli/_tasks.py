@@ -109,7 +109,7 @@ def check(ctx: click.Context, file: Path, mapping: Mapping[str, Any]) -> None:
 def _by_task(table: Windows, found: TaskSet, labels: list[object]) -> Table:
     from rich.markup import escape
 
-    from crossfade.report._text import class_text
+    from crossfade.report import class_text
 
     frame, features, names = table.frame, list(table.features), found.class_names
     view = narrow_table("")
@@ -135,7 +135,7 @@ def _by_task(table: Windows, found: TaskSet, labels: list[object]) -> Table:
 def _in_all(table: Windows, found: TaskSet, labels: list[object]) -> Table:
     from rich.markup import escape
 
-    from crossfade.report._text import class_text
+    from crossfade.report import class_text
 
     frame, features = table.frame, list(table.features)
     absent = frame[features].isna()

@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from crossfade._files import write_whole
-from crossfade.blend import SavedRule, load_model
-from crossfade.blend._model_file import Model, saved_rule
+from crossfade.blend import Model, SavedRule, load_model, saved_rule
 from crossfade.export._c import header_of
 
 if TYPE_CHECKING:

@@ -43,6 +43,7 @@ from crossfade.fisher._linear import (
     slope_of,
 )
 from crossfade.fisher._moments import ClassMoments
+from crossfade.fisher._spectrum import ROUNDING as ROUNDING
 from crossfade.fisher._spectrum import (
     Spectrum,
     check_shrinkage,
@@ -53,6 +54,7 @@ from crossfade.fisher._spectrum import (
     shrunk_dense,
     truncate,
 )
+from crossfade.fisher._spectrum import outside as outside
 from crossfade.fisher._task_moments import (
     N_LAGS,
     RUNS,

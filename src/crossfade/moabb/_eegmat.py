@@ -13,7 +13,7 @@ from moabb.datasets.base import BaseDataset
 
 from crossfade._typing import Array
 from crossfade._validate import check_number
-from crossfade.datasets._eegmat import CLASS_NAMES, LABELS, RECIPE
+from crossfade.datasets import CLASS_NAMES, LABELS, RECIPE
 from crossfade.signals import average_reference, band_pass, open_recording
 
 #: Seconds of a run: both classes have runs of this length, and so the same joints.

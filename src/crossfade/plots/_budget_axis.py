@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade.plots._style import GREY, log_axis
-from crossfade.study._budgets import budget_of, budget_text
+from crossfade.study import budget_of, budget_text
 
 if TYPE_CHECKING:
     import pandas as pd

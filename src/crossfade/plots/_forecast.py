@@ -18,8 +18,7 @@ from crossfade.plots._style import (
     records,
     tips,
 )
-from crossfade.study import StudyResult
-from crossfade.study._budgets import budget_of, budget_text
+from crossfade.study import StudyResult, budget_of, budget_text
 from crossfade.study.statistics import forecast_errors, reliability
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crossfade.plots._style import GREY
-from crossfade.study._methods import METHODS
+from crossfade.study import METHODS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,9 +19,7 @@ from crossfade.plots._style import (
     tips,
     width_for,
 )
-from crossfade.study._budgets import budget_of, budget_text
-from crossfade.study._needed import windows_needed
-from crossfade.study._resampling import ROUNDING
+from crossfade.study import ROUNDING, budget_of, budget_text, windows_needed
 from crossfade.study.statistics import by_task
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from crossfade.plots._style import (
     tips,
     width_for,
 )
-from crossfade.study._budgets import budget_of, budget_text
+from crossfade.study import budget_of, budget_text
 from crossfade.study._published import published
 from crossfade.study.statistics import by_task, compare, p_text, summarise
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from crossfade._validate import check_directions, check_finite
-from crossfade.datasets._recipes import check_recipe
+from crossfade.datasets import check_recipe
 from crossfade.fisher import FisherDiscriminant
 from crossfade.plots._methods import method_of
 from crossfade.plots._style import (

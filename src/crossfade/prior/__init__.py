@@ -25,12 +25,45 @@ sphere; the crowd is a distribution and not a point; what people share can be re
 its noise.
 """
 
+from crossfade.prior._archive import card_faults as card_faults
+from crossfade.prior._archive import content_of as content_of
+from crossfade.prior._card import check_about as check_about
+from crossfade.prior._card import privacy_of as privacy_of
+from crossfade.prior._card import privacy_text as privacy_text
+from crossfade.prior._card import table_of as table_of
+from crossfade.prior._class_means import CROWD_DOF as CROWD_DOF
+from crossfade.prior._class_means import ClassMeans as ClassMeans
+from crossfade.prior._class_means import Population as Population
+from crossfade.prior._class_means import contrasts as contrasts
+from crossfade.prior._compatibility import misfits as misfits
+from crossfade.prior._compatibility import name_misfits as name_misfits
+from crossfade.prior._compatibility import spread_of as spread_of
+from crossfade.prior._crowd import PSI_FORMS as PSI_FORMS
 from crossfade.prior._crowd import Crowd
+from crossfade.prior._crowd import Psi as Psi
+from crossfade.prior._crowd import refuse_other as refuse_other
+from crossfade.prior._learn import sums_of_means as sums_of_means
 from crossfade.prior._ledger import Ledger
+from crossfade.prior._ledger import beside as beside
+from crossfade.prior._multiclass import STRATEGIES as STRATEGIES
 from crossfade.prior._multiclass import MulticlassPrior
+from crossfade.prior._multiclass import Pair as Pair
+from crossfade.prior._multiclass import pairs_of as pairs_of
 from crossfade.prior._release import Release
+from crossfade.prior._release import noise_scale as noise_scale
+from crossfade.prior._release import repaired as repaired
+from crossfade.prior._release import sensitivity as sensitivity
+from crossfade.prior._replay import CLIP as CLIP
 from crossfade.prior._replay import FEW_PEOPLE as FEW_PEOPLE
+from crossfade.prior._replay import FEWEST as FEWEST
+from crossfade.prior._replay import LADDER as LADDER
+from crossfade.prior._replay import SPARE as SPARE
+from crossfade.prior._replay import Replay as Replay
+from crossfade.prior._replay import rung_of as rung_of
+from crossfade.prior._replay import usable as usable
 from crossfade.prior._task_prior import TaskPrior
+from crossfade.prior._units import unit_misfits as unit_misfits
+from crossfade.prior._units import warn_of_units as warn_of_units
 from crossfade.prior._vmf import (
     concentration_formula,
     concentration_mle,

@@ -22,7 +22,7 @@ from scipy.linalg import helmert
 
 from crossfade._typing import Array
 from crossfade._validate import check_number
-from crossfade.fisher._task_moments import RUNS
+from crossfade.fisher import RUNS
 
 if TYPE_CHECKING:
     from crossfade.prior._class_means import ClassMeans

@@ -27,9 +27,7 @@ from crossfade._validate import (
     check_spectrum,
 )
 from crossfade.exceptions import PriorMismatchError
-from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._spectrum import invert, oas, shrunk_dense
-from crossfade.fisher._task_moments import RUNS, Block, off_by
+from crossfade.fisher import RUNS, Block, ClassMoments, invert, oas, off_by, shrunk_dense
 from crossfade.prior._bounded import bounded, check_clip, filled
 from crossfade.prior._sessions import Person
 

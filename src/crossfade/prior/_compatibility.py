@@ -9,7 +9,7 @@ import numpy as np
 
 from crossfade._typing import Array
 from crossfade.exceptions import PriorMismatchError
-from crossfade.fisher._moments import ClassMoments
+from crossfade.fisher import ClassMoments
 from crossfade.tasks import Recipe, Task, common_recipe, recipe_misfits
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from crossfade._typing import Array
-from crossfade.fisher._spectrum import Spectrum, oas, shrunk_dense
+from crossfade.fisher import Spectrum, oas, shrunk_dense
 from crossfade.prior._vmf import concentration_formula, concentration_mle
 
 PSI_FORMS = ("tangent", "authors", "printed")

@@ -18,9 +18,7 @@ from numpy.typing import ArrayLike
 from crossfade._typing import Array
 from crossfade._validate import check_classes, check_names
 from crossfade.exceptions import NoDirectionError
-from crossfade.fisher._discriminant import resolve_scale
-from crossfade.fisher._linear import refuse_units
-from crossfade.fisher._task_moments import Block, TaskMoments, unit_directions
+from crossfade.fisher import Block, TaskMoments, refuse_units, resolve_scale, unit_directions
 from crossfade.prior._bounded import check_clip
 from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._compatibility import typical_deviation

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 
 from crossfade._typing import Array
 from crossfade._validate import check_choice
-from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale, shrinkage_of
-from crossfade.fisher._task_moments import TaskMoments
+from crossfade.fisher import FisherDiscriminant, TaskMoments, resolve_scale, shrinkage_of
 from crossfade.prior._archive import Archived
 from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._compatibility import refuse_recipes, spread_of

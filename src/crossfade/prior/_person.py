@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crossfade._typing import Array
-from crossfade.fisher._moments import ClassMoments
+from crossfade.fisher import ClassMoments
 from crossfade.prior._class_means import (
     Population,
     contrasts,

@@ -27,10 +27,17 @@ from crossfade._validate import (
     check_spectrum,
 )
 from crossfade.exceptions import MissingPartWarning, NoDirectionError, PriorMismatchError
-from crossfade.fisher._discriminant import FisherDiscriminant, shrinkage_of
-from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._spectrum import Spectrum, from_dense, oas
-from crossfade.fisher._task_moments import N_LAGS, TaskMoments, cut_off
+from crossfade.fisher import (
+    N_LAGS,
+    ClassMoments,
+    FisherDiscriminant,
+    Spectrum,
+    TaskMoments,
+    cut_off,
+    from_dense,
+    oas,
+    shrinkage_of,
+)
 from crossfade.prior._archive import Archived
 from crossfade.prior._card import cards_of, check_about, data_of, describe, joined_about, text_of
 from crossfade.prior._class_means import ClassMeans

@@ -26,7 +26,7 @@ from scipy.special import fdtrc, gammainc, stdtr
 
 from crossfade._typing import Array
 from crossfade.exceptions import UnitsWarning
-from crossfade.fisher._moments import ClassMoments
+from crossfade.fisher import ClassMoments
 from crossfade.prior._class_means import ClassMeans
 from crossfade.tasks import Task
 

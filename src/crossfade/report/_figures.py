@@ -11,11 +11,19 @@ import numpy as np
 import pandas as pd
 
 from crossfade import plots
-from crossfade.plots._methods import MethodLook, method_of, spoken
-from crossfade.plots._style import LINE_MARKERS, for_files, render, tip_id, told_by
+from crossfade.plots import (
+    LINE_MARKERS,
+    MethodLook,
+    for_files,
+    method_of,
+    render,
+    spoken,
+    tip_id,
+    told_by,
+)
 from crossfade.report._findings import DRAWN, Findings, tells_labels
 from crossfade.report._text import number
-from crossfade.study._budgets import budget_of
+from crossfade.study import budget_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

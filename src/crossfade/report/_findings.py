@@ -9,15 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from crossfade.plots._budget_axis import in_order
-from crossfade.plots._methods import spoken, without_twins
-from crossfade.plots._vectors import embed_as_one
-from crossfade.study import StudyResult
-from crossfade.study._budgets import budget_of, budget_text, leaves_test_windows
-from crossfade.study._needed import NEEDED
-from crossfade.study._resampling import cells
-from crossfade.study._verdict import rivals as rivals_among
-from crossfade.study._verdict import sentences
+from crossfade.plots import embed_as_one, in_order, spoken, without_twins
+from crossfade.study import (
+    NEEDED,
+    StudyResult,
+    budget_of,
+    budget_text,
+    cells,
+    leaves_test_windows,
+    sentences,
+)
+from crossfade.study import rivals as rivals_among
 from crossfade.study.statistics import (
     SAVED,
     compare,

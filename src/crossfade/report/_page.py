@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from crossfade._version import __version__
-from crossfade.plots._methods import looks, method_of, spoken
+from crossfade.plots import looks, method_of, spoken
 from crossfade.report import _tables
 from crossfade.report._figures import Drawing, inline, marker, slug, with_alpha
 from crossfade.report._findings import Findings

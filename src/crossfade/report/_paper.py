@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crossfade._files import write_whole
 from crossfade._version import __version__
-from crossfade.datasets._recipes import RECIPES
+from crossfade.datasets import RECIPES
 from crossfade.report._figures import Drawing, inline, slug
 from crossfade.report._text import number
 from crossfade.report._write import require_jinja
+from crossfade.study import duration
 from crossfade.study._reproduced import Cell, Check, Exhibit
-from crossfade.study._verdict import duration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossfade.plots._methods import method_of
+from crossfade.plots import method_of
 from crossfade.report._findings import Findings, tells_labels
 from crossfade.report._text import NOTHING, Table, number, table_of
-from crossfade.study._verdict import duration
+from crossfade.study import duration
 
 #: Tables with a line for each person: where there are many, they are files beside the page.
 LONG = ("participants", "directions", "left_out", "failures")

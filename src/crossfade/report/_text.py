@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossfade.plots._methods import method_of
-from crossfade.study._budgets import budget_text
+from crossfade.plots import method_of
+from crossfade.study import budget_text
 from crossfade.study.statistics import p_text
 
 if TYPE_CHECKING:

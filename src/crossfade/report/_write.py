@@ -110,7 +110,7 @@ def write_report(
     files |= {name: text.encode() for name, text in people_files(findings).items()}
     drawings = []
     if find_spec("matplotlib") is not None:
-        from crossfade.plots._style import render
+        from crossfade.plots import render
         from crossfade.report._figures import draw
 
         drawings = draw(findings, printed)

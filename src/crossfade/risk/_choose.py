@@ -22,10 +22,8 @@ from crossfade._validate import (
     check_spectrum,
     unit,
 )
-from crossfade.fisher import _spectrum
-from crossfade.fisher._direction import direction_of
-from crossfade.fisher._spectrum import joint_basis
-from crossfade.prior._crowd import PSI_FORMS
+from crossfade.fisher import _spectrum, direction_of, joint_basis
+from crossfade.prior import PSI_FORMS
 from crossfade.risk._error_rate import (
     METHODS,
     MOST_DRAWS,

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from crossfade._typing import Array
-from crossfade.fisher._direction import Direction
+from crossfade.fisher import Direction
 from crossfade.risk._error_rate import error_rate, threshold
 
 

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crossfade._typing import Array
-from crossfade.fisher._direction import Direction
-from crossfade.fisher._spectrum import ROUNDING, Spectrum, invert, outside
-from crossfade.prior._crowd import Psi
+from crossfade.fisher import ROUNDING, Direction, Spectrum, invert, outside
+from crossfade.prior import Psi
 from crossfade.risk._error_rate import error_rate, threshold
 from crossfade.risk._inversion import by_rows, negative_probability, single, wrong_probability
 

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
 from crossfade._typing import Array
-from crossfade.prior._replay import CLIP
+from crossfade.prior import CLIP
 from crossfade.risk._error_rate import error_rate, threshold
 
 #: Nodes and weights of a standard normal.

@@ -12,13 +12,10 @@ from scipy.special import ndtr
 
 from crossfade._typing import Array, Places, Progress
 from crossfade._validate import check_choice, check_integer, check_number, grid_of
-from crossfade.datasets._recipes import check_recipe
-from crossfade.fisher._direction import direction_of, mean_noise
-from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._spectrum import Spectrum
-from crossfade.prior._crowd import Crowd
-from crossfade.risk._choose import least_risk
-from crossfade.risk._law import BlendLaw
+from crossfade.datasets import check_recipe
+from crossfade.fisher import ClassMoments, Spectrum, direction_of, mean_noise
+from crossfade.prior import Crowd
+from crossfade.risk import BlendLaw, least_risk
 from crossfade.simulate._generate import draw_directions, half_labels
 from crossfade.simulate._misspecified import Parameters, accuracies, build_world
 from crossfade.simulate._repeats import means, reference, run

@@ -12,12 +12,14 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from crossfade._typing import Progress, RandomState
 from crossfade._validate import as_generator
-from crossfade.blend._convex import ConvexBlendClassifier
-from crossfade.blend._hierarchical_classifier import HierarchicalBlendClassifier
-from crossfade.blend._posterior import PosteriorBlendClassifier
+from crossfade.blend import (
+    ConvexBlendClassifier,
+    HierarchicalBlendClassifier,
+    PosteriorBlendClassifier,
+)
 from crossfade.exceptions import ContradictionWarning
-from crossfade.fisher._discriminant import FisherDiscriminant
-from crossfade.prior._task_prior import TaskPrior
+from crossfade.fisher import FisherDiscriminant
+from crossfade.prior import TaskPrior
 from crossfade.simulate._generate import draw_directions, half_labels, simulate_tasks
 
 

@@ -9,14 +9,9 @@ import numpy as np
 from crossfade._typing import Array, Places
 from crossfade._validate import grid_of
 from crossfade.blend import Blend, convex, posterior
-from crossfade.fisher._direction import Direction, direction_of, learn_direction
-from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._spectrum import Spectrum
-from crossfade.prior._crowd import Crowd
-from crossfade.risk._choose import least_risk
-from crossfade.risk._error_rate import error_rate
-from crossfade.risk._forecast import forecast
-from crossfade.risk._law import BlendLaw
+from crossfade.fisher import ClassMoments, Direction, Spectrum, direction_of, learn_direction
+from crossfade.prior import Crowd
+from crossfade.risk import BlendLaw, error_rate, forecast, least_risk
 
 
 class Rules(NamedTuple):

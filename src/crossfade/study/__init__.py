@@ -27,11 +27,23 @@ is worth on windows that it did not choose by; forecasts are judged one calibrat
 beside the mean accuracy of the other people.
 """
 
+from crossfade.study._budgets import Budget as Budget
+from crossfade.study._budgets import budget_of as budget_of
+from crossfade.study._budgets import budget_text as budget_text
+from crossfade.study._budgets import leaves_test_windows as leaves_test_windows
 from crossfade.study._effect_of_b import effect_of_b
 from crossfade.study._forecasts import forecast_errors, reliability
+from crossfade.study._methods import METHODS as METHODS
+from crossfade.study._needed import NEEDED as NEEDED
+from crossfade.study._needed import windows_needed as windows_needed
+from crossfade.study._resampling import ROUNDING as ROUNDING
+from crossfade.study._resampling import cells as cells
 from crossfade.study._result import StudyResult
 from crossfade.study._splits import CalibrationSplit
 from crossfade.study._study import CalibrationStudy
+from crossfade.study._verdict import duration as duration
+from crossfade.study._verdict import rivals as rivals
+from crossfade.study._verdict import sentences as sentences
 from crossfade.study._verdict import verdict
 
 __all__ = [

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.fisher._direction import Direction, learn_direction
-from crossfade.fisher._moments import ClassMoments
-from crossfade.prior._task_prior import TaskPrior
+from crossfade.fisher import ClassMoments, Direction, learn_direction
+from crossfade.prior import TaskPrior
 from crossfade.study._splits import Splits
 
 Array = NDArray[np.float64]

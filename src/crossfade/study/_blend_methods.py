@@ -14,26 +14,24 @@ from sklearn.base import clone
 
 from crossfade.blend import (
     Blend,
+    BlendClassifier,
     ConvexBlendClassifier,
+    Fit,
+    Goal,
     Hierarchical,
+    ManyFit,
     MulticlassBlend,
     PosteriorBlendClassifier,
     convex,
+    enough,
+    gains_ahead,
     hierarchical,
     posterior,
 )
-from crossfade.blend._advice import Goal, enough, gains_ahead
-from crossfade.blend._classifier import BlendClassifier
-from crossfade.blend._fit import Fit
-from crossfade.blend._many_means import ManyFit
 from crossfade.exceptions import CancellingSourcesWarning
-from crossfade.fisher import FisherDiscriminant
-from crossfade.fisher._direction import Direction
-from crossfade.fisher._linear import slope_of
-from crossfade.prior._multiclass import MulticlassPrior
-from crossfade.prior._release import Release, noise_scale, repaired, sensitivity
-from crossfade.prior._task_prior import TaskPrior
-from crossfade.risk._outlook import Outlook
+from crossfade.fisher import Direction, FisherDiscriminant, slope_of
+from crossfade.prior import MulticlassPrior, Release, TaskPrior, noise_scale, repaired, sensitivity
+from crossfade.risk import Outlook
 from crossfade.study._batch import LEVELS, Array, Batch, Predictions
 from crossfade.study._estimators import fit_and_predict, refitted
 from crossfade.study._sources import Means, Sources

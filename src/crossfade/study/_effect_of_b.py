@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from crossfade._validate import check_integer
-from crossfade.datasets._recipes import check_recipe
-from crossfade.fisher._direction import Direction, direction_of
-from crossfade.prior._task_prior import TaskPrior
-from crossfade.risk._choose import least_risk
-from crossfade.risk._law import BlendLaw
+from crossfade.datasets import check_recipe
+from crossfade.fisher import Direction, direction_of
+from crossfade.prior import TaskPrior
+from crossfade.risk import BlendLaw, least_risk
 from crossfade.study._batch import Batch
 from crossfade.study._budgets import windows_of_each_class
 from crossfade.study._evaluate import threads

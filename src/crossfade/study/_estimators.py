@@ -16,8 +16,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from crossfade.blend._classifier import BlendClassifier
-from crossfade.blend._multiclass import MulticlassBlend
+from crossfade.blend import BlendClassifier, MulticlassBlend
 from crossfade.study._batch import LEVELS, Array, Batch, Predictions
 from crossfade.study._sources import Sources
 

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade.blend import convex
-from crossfade.fisher._direction import Direction
-from crossfade.risk._choose import least_risk
-from crossfade.risk._law import BlendLaw
+from crossfade.fisher import Direction
+from crossfade.risk import BlendLaw, least_risk
 from crossfade.study._batch import Array, Batch, Predictions
 from crossfade.study._sources import Sources
 

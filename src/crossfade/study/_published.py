@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike
 
 from crossfade._typing import Array
 from crossfade.blend import convex
-from crossfade.datasets._recipes import check_recipe
+from crossfade.datasets import check_recipe
 from crossfade.fisher import FisherDiscriminant
-from crossfade.risk._choose import least_risk
-from crossfade.risk._law import BlendLaw
+from crossfade.risk import BlendLaw, least_risk
 from crossfade.study._batch import Batch, Predictions
 from crossfade.study._methods import METHODS, PAPER
 from crossfade.study._paper_methods import GRID, as_printed
@@ -181,7 +180,7 @@ def _wesad_like() -> TaskSet:
     that accuracies are within 0.03 of the paper's. Directions agree more than there: their
     concentration is 2.6 where the paper has 1.45.
     """
-    from crossfade.datasets._wesad import CLASS_NAMES
+    from crossfade.datasets import CLASS_NAMES
 
     rng = np.random.default_rng(0)
     drawn = rng.standard_normal((14, 3))

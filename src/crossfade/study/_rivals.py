@@ -15,7 +15,7 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 
-from crossfade.fisher._moments import ClassMoments
+from crossfade.fisher import ClassMoments
 from crossfade.study._batch import Array, Batch, Predictions
 from crossfade.study._estimators import refitted
 from crossfade.study._sources import Sources

@@ -16,14 +16,8 @@ from numpy.typing import NDArray
 
 from crossfade.blend._replay import replay, replay_means
 from crossfade.exceptions import NoDirectionError
-from crossfade.fisher._discriminant import FisherDiscriminant
-from crossfade.fisher._task_moments import TaskMoments
-from crossfade.prior._class_means import ClassMeans
-from crossfade.prior._compatibility import spread_of
-from crossfade.prior._learn import sums_of_means
-from crossfade.prior._multiclass import MulticlassPrior
-from crossfade.prior._replay import Replay
-from crossfade.prior._task_prior import TaskPrior
+from crossfade.fisher import FisherDiscriminant, TaskMoments
+from crossfade.prior import ClassMeans, MulticlassPrior, Replay, TaskPrior, spread_of, sums_of_means
 from crossfade.study._splits import generator_for
 from crossfade.tasks import Task
 

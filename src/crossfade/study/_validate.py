@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.fisher._moments import ClassMoments
+from crossfade.fisher import ClassMoments
 from crossfade.study._budgets import Budget, check_budget, leaves_test_windows, shows_all_classes
 from crossfade.study._methods import METHODS, Method, by_role, own_method
 from crossfade.study._sources import Participant

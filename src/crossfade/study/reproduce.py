@@ -51,8 +51,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossfade._validate import check_choice, check_integer
-from crossfade.datasets._recipes import check_recipe
-from crossfade.prior._task_prior import TaskPrior
+from crossfade.datasets import check_recipe
+from crossfade.prior import TaskPrior
 from crossfade.simulate import draw_directions
 from crossfade.simulate import figure2 as _figure2
 from crossfade.simulate import figure3 as _figure3
