@@ -66,9 +66,7 @@ def test_rows_are_those_of_the_local_run(cluster, study, alone):
 
 
 def test_rows_of_many_classes_are_those_of_the_local_run(cluster, make_many):
-    study = make_study(
-        make_many(4), ["pairwise", "one-vs-rest", "lda-pooled", ("mine", GaussianNB())]
-    )
+    study = make_study(make_many(4), ["hierarchical", "lda-pooled", ("mine", GaussianNB())])
     same(study.run(dask=cluster.scheduler_address), study.run())
 
 

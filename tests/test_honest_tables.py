@@ -1,10 +1,8 @@
 """What keeps a study honest: log loss, intervals, an oracle by halves, mixes."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import log_loss as reference_log_loss
@@ -158,81 +156,6 @@ def test_what_the_paper_s_oracle_is_worth():
     assert means["oracle"].tolist() == pytest.approx([0.718, 0.730, 0.745, 0.796], abs=0.01)
     honest = means["oracle-honest"].tolist()
     assert honest == pytest.approx([0.687, 0.701, 0.711, 0.760], abs=0.01)
-
-
-# -- the mix of unlabelled windows ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("mix", [0.0, 0.2, 0.5, 0.8, 1.0])
-def test_a_mix_is_drawn_from_the_test_windows(mix):
-    label = np.repeat([0, 1], [30, 20])
-    splits = draw_splits(label, 2, 20, "consecutive", np.random.default_rng(0))
-    mixed = splits.mixed(mix, np.random.default_rng(1))
-    second = label[mixed.unlabelled].mean(1)
-    assert second == pytest.approx(np.full(20, mix), abs=0.02)
-    for seen, test in zip(mixed.unlabelled, splits.test, strict=True):
-        assert set(seen) <= set(test)
-        assert len(set(seen)) == len(seen)
-        kept = label[seen]
-        # One of the classes is there in full, and each in the order of time.
-        assert (kept == 0).sum() == 28 or (kept == 1).sum() == 18
-        for name in (0, 1):
-            assert (np.diff(seen[kept == name]) > 0).all()
-    assert mixed.part(3, 5).unlabelled.shape[0] == 2
-
-
-def test_only_methods_that_see_unlabelled_windows_depend_on_the_mix(make_tasks):
-    methods = ["posterior", "posterior-unlabelled", "hierarchical-unlabelled", "oracle"]
-
-    def rows(mix):
-        study = CalibrationStudy(
-            make_tasks(4, n_each=(20, 20)),
-            methods=methods,
-            budgets=[2],
-            n_splits=3,
-            random_state=0,
-            mix=mix,
-        )
-        return study.run().rows.set_index("method")
-
-    all_of_them, balanced, skewed = rows(None), rows(0.5), rows(0.1)
-    pd.testing.assert_frame_equal(
-        all_of_them.drop(columns="seconds"), balanced.drop(columns="seconds")
-    )
-    for name in methods:
-        moved = (
-            all_of_them.loc[name, "balanced_accuracy"] != skewed.loc[name, "balanced_accuracy"]
-        ).any()
-        assert moved == ("-" in name)
-
-
-def test_a_mix_and_forecasts_belong_to_the_study_in_a_folder(make_tasks, tmp_path):
-    def study(**options):
-        options = {"budgets": [2], "n_splits": 2, "random_state": 0} | options
-        return CalibrationStudy(make_tasks(3), methods=["target"], **options)
-
-    study().run(folder=tmp_path / "plain")
-    plan = json.loads((tmp_path / "plain" / "study.json").read_text())
-    assert "mix" not in plan
-    assert "forecasts" not in plan
-    with pytest.raises(ValueError, match=r"mix is None there and 0\.2 here"):
-        study(mix=0.2).run(folder=tmp_path / "plain")
-    with pytest.raises(ValueError, match="forecasts is None there and False here"):
-        study(forecasts=False).run(folder=tmp_path / "plain")
-    study(mix=0.2, forecasts=False).run(folder=tmp_path / "other")
-    with pytest.raises(ValueError, match=r"mix is 0\.2 there and None here"):
-        study().run(folder=tmp_path / "other")
-
-
-@pytest.mark.parametrize("mix", [-0.1, 1.5, True, "half"])
-def test_what_is_no_mix_is_refused(make_tasks, mix):
-    with pytest.raises(ValueError, match="mix must be the proportion of the second class"):
-        CalibrationStudy(make_tasks(3), methods=["target"], budgets=[1], mix=mix)
-
-
-def test_a_mix_is_for_two_classes(make_many):
-    with pytest.raises(ValueError, match="mix is for two classes, and the tasks have 3"):
-        CalibrationStudy(make_many(3), methods=["lda"], budgets=[2], mix=0.5)
 
 
 def test_sources_know_whether_forecasts_are_calibrated(make_tasks):

@@ -20,8 +20,7 @@ from crossfade.study._sources import Sources
 from crossfade.study._splits import KINDS, draw_splits
 from crossfade.study._validate import check_tasks
 
-STRATEGIES = ["pairwise", "one-vs-rest"]
-MANY = [*STRATEGIES, "lda", "lda-pooled"]
+MANY = ["hierarchical", "lda", "lda-pooled"]
 SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "brier"]
 
 
@@ -75,55 +74,6 @@ def by_hand(rule, X, y, labelled):
     return found
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_rows_are_those_of_the_blend_by_hand(make_many, strategy):
-    tasks = make_many(5)
-    tasks = [
-        Task(one.X, one.y, one.name, group=group) for one, group in zip(tasks, "abbcd", strict=True)
-    ]
-    rows = rows_of(tasks, [strategy], splits="chronological", budgets=[2, 0.5])
-    sources = [tasks[place] for place in (0, 3, 4)]
-    prior = MulticlassPrior.from_tasks(sources, strategy=strategy)
-    for budget, n_each in ((2, 2), (0.5, 4)):
-        row = rows[(rows["task"] == "p1") & (rows["budget"] == budget)].iloc[0]
-        rule = MulticlassBlend(PosteriorBlendClassifier(prior), strategy)
-        labelled = np.r_[0:n_each, 8 : 8 + n_each, 18 : 18 + n_each]
-        wanted = by_hand(rule, tasks[1].X, tasks[1].y, labelled)
-        assert row[SCORES].to_dict() == pytest.approx(wanted)
-        assert row["n_labelled"] == 3 * n_each
-        alphas = [one.alpha_ for one in rule.rules_.values()]
-        assert row["alpha"] == pytest.approx(np.mean(alphas))
-        if strategy == "pairwise":
-            assert row["expected_accuracy"] == pytest.approx(rule.expected_accuracy_)
-        else:
-            assert np.isnan(row["expected_accuracy"])
-
-
-def test_windows_that_are_no_neighbours_are_not_taken_for_such(make_many):
-    """As with two classes: only runs lose by the correlation of neighbours."""
-    tasks = []
-    for task in make_many(4, n_each=(12, 12, 12)):
-        means = np.repeat([task.X[task.y == name].mean(0) for name in np.unique(task.y)], 12, 0)
-        steady = (task.X - means).reshape(18, 2, -1).mean(1).repeat(2, 0)
-        tasks.append(Task(means + steady, task.y, task.name))
-    prior = MulticlassPrior.from_tasks(tasks[1:])
-    assert any(one.neighbour_correlation.size for one in prior.priors.values())
-    classes, participants = check_tasks(tasks)
-    sources = Sources.of(participants, classes, 0, keep_windows=False).without("p0")
-    target = participants[0]
-    alphas = {}
-    for in_a_row in (True, False):
-        splits = draw_splits(target.label, 6, 1, "chronological", np.random.default_rng(0))
-        splits = splits._replace(in_a_row=in_a_row)
-        batch = Batch(target.X, classes, splits)
-        found = METHODS["pairwise"].run(sources, batch, np.random.default_rng(0))
-        alphas[in_a_row] = found.alpha[0]
-    blend = MulticlassBlend(PosteriorBlendClassifier(prior))
-    blend.fit(tasks[0].X[splits.labelled[0]], tasks[0].y[splits.labelled[0]])
-    assert alphas[True] == pytest.approx(np.mean([one.alpha_ for one in blend.rules_.values()]))
-    assert alphas[True] < alphas[False]
-
-
 def test_rows_of_estimators_are_theirs(make_many):
     tasks = make_many(3)
     own = MulticlassBlend(PosteriorBlendClassifier(MulticlassPrior.from_tasks(tasks)))
@@ -171,32 +121,9 @@ def test_four_classes_too(make_many):
     rows = rows_of(make_many(5, n_each=(9, 9, 9, 11)), list(MANY), budgets=[2, 0.5])
     assert rows.groupby("budget")["n_labelled"].unique().map(list).to_dict() == {2: [8], 0.5: [20]}
     means = rows.groupby(["method", "budget"])["balanced_accuracy"].mean()
-    for strategy in STRATEGIES:
-        assert means[strategy, 2] > means["lda", 2]
+    assert means["hierarchical", 2] > means["lda", 2]
     assert rows["brier"].between(0, 2).all()
-    assert set(rows.loc[rows["expected_accuracy"].notna(), "method"]) == {"pairwise"}
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("kind", ["consecutive", "random"])
-def test_of_two_classes_they_are_the_posterior_blend(make_tasks, strategy, kind):
-    rows = rows_of(make_tasks(4), ["posterior", strategy], splits=kind)
-    first, second = (
-        rows[rows["method"] == name].drop(columns="method") for name in ("posterior", strategy)
-    )
-    same(first, second)
-
-
-def test_a_blend_of_ones_own_has_alpha_and_forecast_of_two_classes_too(make_tasks):
-    tasks = make_tasks(4)
-    mine = MulticlassBlend(PosteriorBlendClassifier(MulticlassPrior.from_tasks(tasks[1:])))
-    rows = rows_of(tasks, ["pairwise", ("mine", mine)], budgets=[3])
-    first, second = (
-        rows[(rows["method"] == name) & (rows["task"] == "p0")] for name in ("pairwise", "mine")
-    )
-    # The engine sums up its sources in another order.
-    for name in ("accuracy", "brier", "alpha", "expected_accuracy"):
-        np.testing.assert_allclose(first[name], second[name], atol=1e-7)
+    assert set(rows.loc[rows["expected_accuracy"].notna(), "method"]) == {"hierarchical"}
 
 
 # -- what methods may look at ---------------------------------------------------------------------
@@ -265,7 +192,7 @@ def test_the_other_session_of_a_target_is_never_seen(make_many):
     tasks[1] = Task(1000.0 - 7.0 * other.X[:, ::-1], other.y, other.name, group="a")
     after = rows_of(tasks, list(MANY))
     same(*(rows[rows["task"] == "p0"] for rows in (before, after)))
-    for method in ("pairwise", "one-vs-rest", "lda-pooled"):
+    for method in ("hierarchical", "lda-pooled"):
         first, second = (
             rows[(rows["task"] == "p2") & (rows["method"] == method)] for rows in (before, after)
         )
@@ -291,20 +218,7 @@ def test_who_lacks_a_class_is_a_source_and_no_target(make_many):
     alone = rows_of(tasks[1:], list(MANY), budgets=[2, 0.5])
     for method in MANY:
         first, second = (part[part["method"] == method] for part in (rows, alone))
-        if method == "pairwise":
-            assert (first["roc_auc"].to_numpy() != second["roc_auc"].to_numpy()).any()
-        else:
-            same(first, second)
-
-
-def test_a_pair_that_no_source_has_fails_with_its_name(make_many):
-    tasks = make_many(3)
-    tasks = [tasks[0], *(without(task, "class 1") for task in tasks[1:])]
-    with pytest.warns(UserWarning, match="2 tasks are left out of the targets"):
-        study = study_of(tasks, ["pairwise", "lda"])
-    with pytest.warns(UserWarning, match="Method 'pairwise' failed on 3 of 3 .* 'class 1'"):
-        rows = study.run().rows
-    assert rows.groupby("method")["accuracy"].count().to_dict() == {"lda": 3, "pairwise": 0}
+        same(first, second)
 
 
 def test_tasks_of_one_class_or_with_two_alike_are_left_out(make_many):
@@ -314,9 +228,9 @@ def test_tasks_of_one_class_or_with_two_alike_are_left_out(make_many):
     X[tasks[0].y == "class 1"] = X[0]
     one = Task([[1.0] * 4] * 3, ["class 2"] * 3, "resting")
     with pytest.warns(UserWarning, match="left out of the study") as caught:
-        rows = rows_of([Task(X, tasks[0].y, "flat"), *tasks[1:], one], ["pairwise"])
+        rows = rows_of([Task(X, tasks[0].y, "flat"), *tasks[1:], one], ["hierarchical"])
     assert [str(each.message).rpartition(": ")[2] for each in caught] == ["'resting'.", "'flat'."]
-    same(rows, rows_of(tasks[1:], ["pairwise"]))
+    same(rows, rows_of(tasks[1:], ["hierarchical"]))
 
 
 # -- refusals -------------------------------------------------------------------------------------
@@ -326,7 +240,7 @@ def test_tasks_of_one_class_or_with_two_alike_are_left_out(make_many):
 def test_a_method_for_two_classes_is_refused(make_many, method):
     message = (
         f"Method '{method}' is for two classes, and the tasks have 3. Keep the windows of two, or "
-        "take 'hierarchical', 'live', 'pairwise', 'one-vs-rest', 'lda', 'lda-pooled', "
+        "take 'hierarchical', 'live', 'lda', 'lda-pooled', "
         "'lda-calibrated'; an estim"
     )
     with pytest.raises(ValueError, match=message):
@@ -336,7 +250,7 @@ def test_a_method_for_two_classes_is_refused(make_many, method):
 def test_a_study_of_many_classes_refuses(make_many):
     tasks = make_many(3)
     with pytest.raises(
-        ValueError, match=r"no method 'tarqet'\. There are 'hierarchical', 'live', 'pairwise', 'one"
+        ValueError, match=r"no method 'tarqet'\. There are 'hierarchical', 'live', 'lda'"
     ):
         study_of(tasks, ["tarqet"])
     with pytest.raises(ValueError, match=r"Budget 8 leaves no task .* has 8 of its smallest class"):
@@ -355,12 +269,12 @@ def test_studies_go_on_and_add_up(make_many, tmp_path):
     tasks = make_many(4)
     mine = [*MANY, ("logistic", LogisticRegression())]
     whole = study_of(tasks, mine).run()
-    study_of(tasks, ["pairwise"]).run(folder=tmp_path)
+    study_of(tasks, ["hierarchical"]).run(folder=tmp_path)
     seen = []
     again = study_of(tasks, mine).run(
         folder=tmp_path, n_jobs=2, on_progress=lambda *numbers: seen.append(numbers)
     )
-    assert seen[0] == (4, 20)
+    assert seen[0] == (4, 16)
     same(again.rows, whole.rows)
     same(StudyResult.load(tmp_path).rows, whole.rows)
     parts = [study_of(tasks, [method]).run() for method in mine]

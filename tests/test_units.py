@@ -309,7 +309,7 @@ def test_a_study_compares_nothing(people, make_many, monkeypatch):
     methods = ["convex", "posterior", "hierarchical"]
     options = {"n_splits": 2, "random_state": 0}
     two = CalibrationStudy(people[:8], methods=methods, budgets=[2], **options)
-    many = CalibrationStudy(TaskSet(make_many()), methods=["pairwise"], budgets=[3], **options)
+    many = CalibrationStudy(TaskSet(make_many()), methods=["hierarchical"], budgets=[3], **options)
     with warnings.catch_warnings():
         # So few sources cancel out, and have no replay.
         warnings.simplefilter("ignore")

@@ -701,10 +701,10 @@ FUNCTIONS = {
 
 # -- studies --------------------------------------------------------------------------------------
 
-#: Every named method for two classes, but for "private", which needs OpenDP.
+#: Every named method for two classes.
 TWO_CLASS = (
-    *("target", "average-source", "paper", "oracle", "random-alpha", "target-shrunk", "convex"),
-    *("posterior", "posterior-unlabelled", "lda", "lda-pooled", "pairwise", "one-vs-rest"),
+    *("target", "average-source", "paper", "oracle", "target-shrunk", "convex"),
+    *("posterior", "posterior-unlabelled", "lda", "lda-pooled"),
 )
 #: Those that minimise over a continuous weight.
 MINIMISED = ("convex",)
@@ -722,7 +722,7 @@ STUDIES = {
     ),
     "random": lambda: CalibrationStudy(
         draw_tasks(6, 4, (14, 16), ("rest", "task"), groups=2),
-        methods=[*TWO_CLASS[:9], ("own", FisherDiscriminant())],
+        methods=[*TWO_CLASS[:8], ("own", FisherDiscriminant())],
         budgets=[3],
         n_splits=3,
         splits="random",
@@ -730,13 +730,10 @@ STUDIES = {
     ),
     "three classes": lambda: CalibrationStudy(
         draw_tasks(6, 4, (10, 9, 8), tuple("abc")),
-        methods=["pairwise", "one-vs-rest", "lda", "lda-pooled"],
+        methods=["lda", "lda-pooled"],
         budgets=[2, 4],
         n_splits=2,
         **SEEDED,
-    ),
-    "private": lambda: CalibrationStudy(
-        draw_tasks(6, 4, (18, 15)), methods=["private"], budgets=[3], n_splits=3, **SEEDED
     ),
 }
 SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "alpha"]

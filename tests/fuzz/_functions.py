@@ -476,7 +476,6 @@ def case_split(trial):
 
 _METHODS = ("target", "average-source", "convex", "posterior", "oracle", "paper", "lda")
 _METHODS += (
-    "random-alpha",
     "target-shrunk",
     "posterior-unlabelled",
     "lda-pooled",

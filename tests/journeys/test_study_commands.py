@@ -113,15 +113,8 @@ def test_three_classes_have_methods_of_their_own(run, tmp_path, no_figures):
     result = run("study", "three.csv", "--splits", "2", "--jobs", "1")
     assert result.exit_code == 0, result.output
     rows = pd.read_parquet(tmp_path / "study" / "rows.parquet")
-    assert {"lda", "pairwise", "lda-pooled"} <= set(rows["method"])
+    assert {"hierarchical", "lda", "lda-pooled"} <= set(rows["method"])
     assert set(rows["budget"]) - {0.0} == {1.0, 2.0, 4.0}
-
-
-def test_the_mix_of_unlabelled_windows_can_be_chosen(run, table, tmp_path, no_figures):
-    words = ["--splits", "2", "--jobs", "1", "--budgets", "2", "--mix", "0.2"]
-    result = run("study", "tasks.csv", *words, "--methods", "hierarchical-unlabelled")
-    assert result.exit_code == 0, result.output
-    assert json.loads((tmp_path / "study" / "study.json").read_text())["mix"] == 0.2
 
 
 def cells_of(text):

@@ -1,7 +1,5 @@
 """Batched variants of the blends against their estimators, split by split."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,9 +10,6 @@ from crossfade import (
     Task,
     TaskPrior,
 )
-from crossfade.prior._release import noise_scale, sensitivity
-from crossfade.study._blend_methods import DELTA, EPSILON, as_if_released
-from crossfade.study._sources import Sources
 
 #: What each variant is, given the prior of the sources and the windows without labels.
 ESTIMATORS = {
@@ -67,52 +62,3 @@ def test_a_variant_is_its_estimator(tasks, priors, name):
             chances = rule.predict_proba(target.X[rest])[:, 1]
             brier = np.mean((chances - (target.y[rest] == 1)) ** 2)
             assert row["brier"] == pytest.approx(brier, abs=1e-6)
-
-
-def test_noise_of_private_is_that_of_a_release(tasks):
-    pytest.importorskip("opendp")
-    exact = TaskPrior.from_tasks(tasks)
-    noise = noise_scale(sensitivity(exact.n_tasks, False), EPSILON, DELTA)
-    rng = np.random.default_rng(1)
-    # So many tasks that nothing has to be repaired: what is left of the difference is the noise.
-    more = 10**6
-    wide = replace(
-        exact,
-        n_tasks=len(tasks) * more,
-        direction_sum=more * exact.direction_sum,
-        outer_sum=more * exact.outer_sum,
-    )
-    drawn = [as_if_released(wide, noise, rng) for _ in range(400)]
-    sums = np.array([one.direction_sum - wide.direction_sum for one in drawn])
-    assert sums.std() == pytest.approx(noise, rel=0.1)
-    outer = np.array([one.outer_sum - wide.outer_sum for one in drawn])
-    off = outer[:, *np.triu_indices(4, 1)]
-    assert off.std() == pytest.approx(noise / np.sqrt(2.0), rel=0.1)
-    assert drawn[0].release.noise == noise
-    assert drawn[0].within_covariance is None
-    assert drawn[0].autocorrelation is None
-    assert not np.array_equal(drawn[0].direction_sum, drawn[1].direction_sum)
-
-
-def test_private_counts_people_not_sessions(tasks):
-    """Sessions of one group are one person, as in a release."""
-    groups = ["a", "a", "a", *(f"p{place}" for place in range(len(tasks) - 3))]
-    sessions = [replace(task, group=group) for task, group in zip(tasks, groups, strict=True)]
-    study = CalibrationStudy(sessions, methods=["private"], budgets=[3], n_splits=2)
-    crowd = Sources.of(study._participants, study._classes, 0, keep_windows=False)
-    assert crowd.prior.n_people == len(tasks) - 2
-    assert crowd.without("a").prior.people is None
-    drawn = as_if_released(crowd.prior, 1e-9, np.random.default_rng(0))
-    assert drawn.n_tasks == len(tasks) - 2
-    np.testing.assert_allclose(drawn.direction_sum, crowd.prior.people.direction_sum, atol=1e-6)
-
-
-def test_private_follows_the_seed(tasks):
-    pytest.importorskip("opendp")
-    first, second = (
-        CalibrationStudy(tasks, methods=["private"], budgets=[3], n_splits=2, random_state=5)
-        .run()
-        .rows
-        for _ in range(2)
-    )
-    assert first.drop(columns="seconds").equals(second.drop(columns="seconds"))

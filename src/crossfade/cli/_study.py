@@ -46,8 +46,6 @@ _METHODS = (
 _BUDGETS = (0, 1, 2, 4, 8, 16)
 #: Budgets of the paper.
 PROPORTIONS = ("0.05", "0.1", "0.2", "0.5")
-#: For more than two classes, in addition to those of the above that can tell them apart.
-_MANY = ("pairwise",)
 
 
 def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -111,13 +109,6 @@ def _list_methods(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "ones, or consecutive ones in a later session of somebody whose earlier sessions are known.",
 )
 @click.option(
-    "--mix",
-    type=click.FloatRange(0.0, 1.0),
-    metavar="P",
-    help="Proportion of the second class among the unlabelled windows that some methods see; by "
-    "default that among the test windows.",
-)
-@click.option(
     "--no-forecasts",
     is_flag=True,
     help="Skip the replay that makes forecasts true for one person: faster, if only accuracy "
@@ -140,7 +131,6 @@ def study(
     share: float,
     splits: int,
     kind: str,
-    mix: float | None,
     no_forecasts: bool,
     jobs: int,
     dask: str | None,
@@ -162,7 +152,7 @@ def study(
       crossfade study tasks.parquet --reach 0.75 --share 0.8
       crossfade study tasks.csv -o few --budgets 0,2,4,24+2 --methods hierarchical,lda
       crossfade study ours.csv --task subject --label condition --drop trial,block
-      crossfade study three.csv --methods pairwise,lda --budgets 2,4,8
+      crossfade study three.csv --methods hierarchical,lda --budgets 2,4,8
       crossfade study tasks.parquet --kind chronological --dask tcp://10.0.0.1:8786
     """
     from crossfade.tasks import read_tasks
@@ -176,7 +166,6 @@ def study(
         share=share,
         n_splits=splits,
         kind=kind,
-        mix=mix,
         forecasts=not no_forecasts,
         jobs=jobs,
         dask=dask,
@@ -204,7 +193,6 @@ def run_study(
     share: float = 0.8,
     n_splits: int = 100,
     kind: str = "consecutive",
-    mix: float | None = None,
     forecasts: bool = True,
     jobs: int = 2,
     dask: str | None = None,
@@ -234,7 +222,6 @@ def run_study(
                     n_splits=n_splits,
                     splits=kind,
                     random_state=seed,
-                    mix=mix,
                     forecasts=forecasts,
                 )
                 result = plan.run(n_jobs=jobs, folder=out, dask=dask, on_progress=on_progress)
@@ -299,7 +286,7 @@ def _default_methods(tasks: TaskSet) -> list[str]:
 
     if max(len(task.classes) for task in tasks) <= 2:
         return list(_METHODS)
-    return [name for name in _METHODS if METHODS[name].many] + list(_MANY)
+    return [name for name in _METHODS if METHODS[name].many]
 
 
 def _default_budgets(tasks: TaskSet) -> list[int]:

@@ -97,16 +97,6 @@ class Batch:
         """Whether every class has a labelled window."""
         return len(np.unique(self.splits.label)) == len(self.classes)
 
-    @property
-    def unlabelled(self) -> NDArray[np.intp]:
-        """Windows (n_splits, n_unlabelled) that may be seen without their labels."""
-        seen = self.splits.unlabelled
-        return self.splits.test if seen is None else seen
-
-    def onto(self, places: NDArray[np.intp]) -> Batch:
-        """The same labelled windows, and others (n_splits, n_places) to predict."""
-        return replace(self, splits=self.splits._replace(test=places, unlabelled=None))
-
     def class_means(self) -> list[Array]:
         """Means (n_splits, d) of the labelled windows of each class that has any."""
         X, label = self.X[self.splits.labelled], self.splits.label

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import clone
 
 from crossfade.blend import (
     Blend,
@@ -20,7 +19,6 @@ from crossfade.blend import (
     Goal,
     Hierarchical,
     ManyFit,
-    MulticlassBlend,
     PosteriorBlendClassifier,
     convex,
     enough,
@@ -30,16 +28,13 @@ from crossfade.blend import (
 )
 from crossfade.exceptions import CancellingSourcesWarning
 from crossfade.fisher import Direction, FisherDiscriminant, slope_of
-from crossfade.prior import MulticlassPrior, Release, TaskPrior, noise_scale, repaired, sensitivity
+from crossfade.prior import TaskPrior
 from crossfade.risk import Outlook
 from crossfade.study._batch import LEVELS, Array, Batch, Predictions
-from crossfade.study._estimators import fit_and_predict, refitted
+from crossfade.study._estimators import refitted
 from crossfade.study._sources import Means, Sources
 
 Rng = np.random.Generator
-
-#: Privacy budget of "private".
-EPSILON, DELTA = 1.0, 1e-5
 
 
 def _blended(batch: Batch, own: Direction, blend: Blend, rule: BlendClassifier) -> Predictions:
@@ -158,7 +153,7 @@ def _means(prior: TaskPrior, batch: Batch, *, unlabelled: bool = False) -> Hiera
         batch.moments,
         prior.class_means.population,
         prior.feature_scale,
-        unlabelled=batch.X[batch.unlabelled] if unlabelled else None,
+        unlabelled=batch.X[batch.splits.test] if unlabelled else None,
         in_a_row=batch.splits.in_a_row,
     )
 
@@ -292,40 +287,13 @@ def _first_windows(batch: Batch, splits: NDArray[np.intp], places: NDArray[np.in
     """Some splits of a batch, with some of their labelled windows."""
     known = batch.splits
     places = np.sort(places)
-    seen = None if known.unlabelled is None else known.unlabelled[splits]
     return replace(
         batch,
         splits=known._replace(
             labelled=known.labelled[splits][:, places],
             label=known.label[places],
             test=known.test[splits],
-            unlabelled=seen,
         ),
-    )
-
-
-def run_private(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    exact = sources.prior
-    noise = noise_scale(sensitivity(exact.n_people, False), EPSILON, DELTA)
-    return _posterior_of(as_if_released(exact, noise, rng), batch)
-
-
-def as_if_released(exact: TaskPrior, noise: float, rng: Rng) -> TaskPrior:
-    """What ``exact.released`` gives, but that its noise follows from the study's seed."""
-    people, size = exact._by_person, exact.n_features
-    moved = rng.normal(0.0, noise, (size, size))
-    # Outer products are released as a triangle, what is off the diagonal times the root of two.
-    moved = np.triu(moved, 1) / np.sqrt(2.0) + np.diag(np.diagonal(moved)) / 2.0
-    sums = people.direction_sum + rng.normal(0.0, noise, size), people.outer_sum + moved + moved.T
-    direction_sum, outer_sum = repaired(*sums, people.n_people, noise)
-    return TaskPrior(
-        n_tasks=people.n_people,
-        direction_sum=direction_sum,
-        outer_sum=outer_sum,
-        feature_scale=exact.feature_scale,
-        classes=exact.classes,
-        scale_learnt=True,
-        release=Release(EPSILON, DELTA, noise, scale_covered=False),
     )
 
 
@@ -342,29 +310,3 @@ def run_unlabelled(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
         return _blended(part, moved, posterior(own, prior.crowd), rule)
 
     return _in_parts(batch, 36, run, prior.n_features)
-
-
-# -- more than two classes ------------------------------------------------------------------------
-
-
-def run_pairwise(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    # Two classes are one pair, and the rest of one is the other.
-    if len(batch.classes) == 2:
-        return run_posterior(sources, batch, rng)
-    return _coupled(sources.pairs, batch)
-
-
-def run_one_vs_rest(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    if len(batch.classes) == 2:
-        return run_posterior(sources, batch, rng)
-    return _coupled(sources.rests, batch)
-
-
-def _coupled(prior: MulticlassPrior, batch: Batch) -> Predictions:
-    known: Any = prior
-    # Sources and target come from one table: there is nothing to compare.
-    known.__dict__["units"] = None
-    rule = PosteriorBlendClassifier(known, in_a_row=batch.splits.in_a_row)
-    estimator = MulticlassBlend(rule, prior.strategy)
-    parts = [batch.part(place, place + 1) for place in range(len(batch))]
-    return Predictions.joined([fit_and_predict(clone(estimator), part) for part in parts])

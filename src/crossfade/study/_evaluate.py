@@ -124,8 +124,7 @@ def _columns(predictions: Predictions, truth: NDArray[np.intp]) -> Columns:
 class Plan(NamedTuple):
     """What is done to every target: methods by name, budgets, splits of a kind, the seed.
 
-    `mix` is the proportion of the second class among the unlabelled windows that methods see, None
-    for that of the test windows; `forecasts` says whether forecasts are calibrated.
+    `forecasts` says whether forecasts are calibrated.
     """
 
     methods: Mapping[str, Method]
@@ -133,7 +132,6 @@ class Plan(NamedTuple):
     n_splits: int
     kind: str
     seed: int
-    mix: float | None = None
     forecasts: bool = True
 
 
@@ -198,9 +196,6 @@ def _run_shard(target: Participant, others: Sources, plan: Plan) -> Outcome:
                 continue
             rng = generator_for(plan.seed, target.name, budget, "splits")
             splits = draw_splits(target.label, n_each, plan.n_splits, plan.kind, rng)
-            if plan.mix is not None:
-                rng = generator_for(plan.seed, target.name, budget, "mix", plan.mix)
-                splits = splits.mixed(plan.mix, rng)
             batch = Batch(target.X, others.classes, splits)
             for name, method in methods.items():
                 rng = generator_for(plan.seed, target.name, budget, "method", name)

@@ -47,8 +47,8 @@ class Method:
     """One method of a study.
 
     `label` is what people read and `text` what it does. `family` is "paper" (its five
-    methods), "ours", "usual" (what one would take otherwise), "variant", "classes" (for more than
-    two) or "own" (an estimator of the user's). In a verdict the first method with the role "new" is
+    methods), "ours", "usual" (what one would take otherwise), "variant" or "own" (an
+    estimator of the user's). In a verdict the first method with the role "new" is
     compared with the first of the role "rival", by `rank`; a "bound" is not for comparison. `many`
     says whether it can tell more than two classes apart, `zero` whether it can predict before each
     class has a labelled window, and `fewest` the windows of each that it needs otherwise; with
@@ -158,18 +158,6 @@ _RECORDS = (
         "others, and the reverse: what the oracle is worth without its luck.",
         role="bound",
         rank=10,
-    ),
-    Method(
-        name="random-alpha",
-        label="Random alpha",
-        run=paper.run_random_alpha,
-        family="paper",
-        sees=_SUMS,
-        colour="#b0a08a",
-        marker="+",
-        text="The paper's blend with one of its alphas, drawn at random.",
-        role="rival",
-        rank=5,
     ),
     Method(
         name="target-shrunk",
@@ -323,41 +311,6 @@ _RECORDS = (
         rank=7,
         many=True,
         fewest=4,
-    ),
-    Method(
-        name="private",
-        label="Private posterior",
-        run=blends.run_private,
-        family="variant",
-        sees=_SUMS,
-        colour="#4b4b9a",
-        marker="4",
-        text="The posterior blend with a prior that was released under differential privacy, "
-        "epsilon = 1 and delta = 0.00001; its noise is drawn anew for every person and budget.",
-    ),
-    Method(
-        name="pairwise",
-        label="Pairwise blend",
-        run=blends.run_pairwise,
-        family="classes",
-        sees=_SUMS,
-        colour="#1b7837",
-        marker="X",
-        text="The posterior blend of each pair of classes, their probabilities coupled; of two "
-        "classes there is one pair.",
-        many=True,
-    ),
-    Method(
-        name="one-vs-rest",
-        label="One-vs-rest blend",
-        run=blends.run_one_vs_rest,
-        family="classes",
-        sees=_SUMS,
-        colour="#8c510a",
-        marker=">",
-        text="The posterior blend of each class against all others together, their probabilities "
-        "coupled; of two classes it is the posterior blend.",
-        many=True,
     ),
 )
 #: All methods that have a name.

@@ -73,12 +73,6 @@ def _best_on(scores: Array, truth: NDArray[np.intp]) -> NDArray[np.intp]:
     return best
 
 
-def run_random_alpha(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    alpha = rng.choice(GRID, len(batch))
-    blend = convex(as_printed(batch), sources.paper_prior.crowd, alpha=alpha)
-    return _printed(batch, blend.omega, alpha)
-
-
 def as_printed(batch: Batch) -> Direction:
     """Target as in the paper; what it scales to a half gap of one is in the form "minus"."""
     return batch.describe(None, np.ones(batch.X.shape[1]), form="minus")

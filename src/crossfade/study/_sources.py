@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from crossfade.blend._replay import replay, replay_means
 from crossfade.exceptions import NoDirectionError
 from crossfade.fisher import FisherDiscriminant, TaskMoments
-from crossfade.prior import ClassMeans, MulticlassPrior, Replay, TaskPrior, spread_of, sums_of_means
+from crossfade.prior import ClassMeans, Replay, TaskPrior, spread_of, sums_of_means
 from crossfade.study._splits import generator_for
 from crossfade.tasks import Task
 
@@ -243,21 +243,6 @@ class Sources:
         if not self.forecasts:
             return known
         return known._replace(replay=replay_means(moments, known) or None)
-
-    @cached_property
-    def pairs(self) -> MulticlassPrior:
-        """Prior of more than two classes against each other."""
-        return MulticlassPrior.from_tasks(
-            self.tasks(), strategy="pairwise", class_means=False, replay=self.forecasts
-        )
-
-    @cached_property
-    def rests(self) -> MulticlassPrior:
-        """Prior of each class against the rest, from the sources that have all classes."""
-        whole = [task for task in self.tasks() if len(task.classes) == len(self.classes)]
-        return MulticlassPrior.from_tasks(
-            whole, strategy="one-vs-rest", class_means=False, replay=False
-        )
 
     def tasks(self) -> list[Task]:
         """Windows of the sources, one task after the other."""

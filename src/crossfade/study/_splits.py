@@ -47,9 +47,7 @@ class Splits(NamedTuple):
     `labelled` (n_splits, n_labelled) and `test` (n_splits, n_test) are places of windows. In each
     row those of the first class stand before those of the second and so on, each in the order of
     time, so that all rows have the same classes: `label` (n_labelled,) and `truth` (n_test,).
-    `in_a_row` says whether the labelled windows of a class follow each other. `unlabelled`
-    (n_splits, n_unlabelled) are the test windows that methods may see without their labels; None
-    for all of them.
+    `in_a_row` says whether the labelled windows of a class follow each other.
     """
 
     labelled: Places
@@ -57,32 +55,10 @@ class Splits(NamedTuple):
     label: Places
     truth: Places
     in_a_row: bool = True
-    unlabelled: Places | None = None
 
     def part(self, first: int, last: int) -> Splits:
         """Splits from `first` up to but not including `last`."""
-        seen = None if self.unlabelled is None else self.unlabelled[first:last]
-        return self._replace(
-            labelled=self.labelled[first:last], test=self.test[first:last], unlabelled=seen
-        )
-
-    def mixed(self, mix: float, rng: np.random.Generator) -> Splits:
-        """The same, with a proportion `mix` of the second of two classes among the unlabelled.
-
-        Of the class of which there are too many, as few windows are drawn as it takes, and kept in
-        the order of time; they are evaluated all the same.
-        """
-        n_first, n_second = np.bincount(self.truth, minlength=2).tolist()
-        if n_second * (1.0 - mix) > mix * n_first:
-            n_second = round(mix / (1.0 - mix) * n_first)
-        else:
-            n_first = round((1.0 - mix) / mix * n_second)
-        seen = []
-        for name, n_kept in enumerate((n_first, n_second)):
-            places = self.test[:, self.truth == name]
-            among = rng.random(places.shape).argsort(1)[:, :n_kept]
-            seen.append(np.take_along_axis(places, np.sort(among, axis=1), 1))
-        return self._replace(unlabelled=np.concatenate(seen, 1))
+        return self._replace(labelled=self.labelled[first:last], test=self.test[first:last])
 
 
 def draw_splits(

@@ -105,8 +105,6 @@ class Record:
         if steps:
             content["window_seconds"] = steps
         # What a study did not have before is written only where it differs from what was done then.
-        if plan.mix is not None:
-            content["mix"] = plan.mix
         if not plan.forecasts:
             content["forecasts"] = False
         # As it will be when it is read again: no tuples, no numbers of numpy.

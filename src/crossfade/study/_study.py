@@ -22,7 +22,6 @@ from crossfade.study._store import Record, Store
 from crossfade.study._validate import (
     check_budgets,
     check_methods,
-    check_mix,
     check_sessions,
     check_sizes,
     check_tasks,
@@ -48,16 +47,15 @@ class CalibrationStudy:
         than two classes are sources only.
     methods : sequence of str and (str, estimator) pairs, or dict of estimators, optional
         The paper's four, all as its authors had them: "target", "average-source", "paper"
-        (Algorithm 1) and "oracle" (the best alpha on the test windows); and "random-alpha", which
-        draws one of its alphas. Ours: "hierarchical", "target-shrunk", "convex", "posterior", and
+        (Algorithm 1) and "oracle" (the best alpha on the test windows). Ours: "hierarchical",
+        "target-shrunk", "convex", "posterior", and
         "posterior-unlabelled", whose threshold looks at the test windows without their labels.
         Others: "lda" (scikit-learn's, with automatic shrinkage), "lda-calibrated" (the same with a
         temperature for its probabilities), "lda-pooled" (the same, of the sources' windows, each
         person centred), "logistic-tuned" (logistic regression of the sources, then of the labelled
         windows), and "oracle-honest" (alpha chosen on every second test window, evaluated on the
-        others). For more than two classes there are "hierarchical", "live", those with "lda" in
-        their name, and "pairwise" and "one-vs-rest", the posterior blend of all pairs of classes or
-        of each against the rest.
+        others). For more than two classes there are "hierarchical", "live" and those with "lda"
+        in their name.
         An estimator of scikit-learn, given with a name of your own, is fitted to the labelled
         windows, and to those of the sources if it asks for them by `groups`, `sample_domain` or
         `X_target_labeled`.
@@ -78,10 +76,6 @@ class CalibrationStudy:
     random_state : int or None, default=None
         Seed. A split depends on it, on the name of the task, on the budget and on its own number.
         None draws one; a study that resumes in a folder takes the one that it was begun with.
-    mix : float or None, default=None
-        Proportion of the second of two classes among the unlabelled windows that methods see, which
-        are drawn from the test windows; None shows all of these. Methods are evaluated on all test
-        windows in any case.
     forecasts : bool, default=True
         Whether priors learn from their sources how true forecasts are. Without, a study of
         accuracies alone is faster, and its forecasts are the theory's.
@@ -125,7 +119,6 @@ class CalibrationStudy:
         n_splits: int = 100,
         splits: str = "consecutive",
         random_state: int | None = None,
-        mix: float | None = None,
         forecasts: bool = True,
     ) -> None:
         tasks = TaskSet(tasks)
@@ -144,7 +137,6 @@ class CalibrationStudy:
             n_splits=1 if kind == "chronological" else n_splits,
             kind=kind,
             seed=seed,
-            mix=check_mix(mix, len(self._classes)),
             forecasts=bool(forecasts),
         )
         check_zero(self._plan.methods, self._plan.budgets)

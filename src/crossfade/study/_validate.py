@@ -184,24 +184,6 @@ def check_zero(methods: Mapping[str, Method], budgets: Sequence[Budget]) -> None
     )
 
 
-def check_mix(mix: object, n_classes: int) -> float | None:
-    """A proportion of the second class, or None."""
-    if mix is None:
-        return None
-    if n_classes > 2:
-        raise ValueError(
-            f"mix is for two classes, and the tasks have {n_classes}. Leave it out, or keep the "
-            "windows of two."
-        )
-    number = isinstance(mix, (int, float, np.integer, np.floating)) and not isinstance(mix, bool)
-    if not number or not 0.0 <= mix <= 1.0:  # type: ignore[operator]
-        raise ValueError(
-            "mix must be the proportion of the second class among the unlabelled windows, from 0 "
-            f"to 1, or None for that of the test windows; got {mix!r}."
-        )
-    return float(mix)  # type: ignore[arg-type]
-
-
 def check_sessions(participants: Sequence[Participant], n_classes: int) -> list[Participant]:
     """Targets of a study of next sessions: those whose person was there before."""
     if n_classes > 2:
