@@ -141,10 +141,7 @@ PRIORS = {
     "tasks isotropic": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), isotropic=True),
     "tasks kept": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), keep_directions=True),
     "tasks raw": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), _RAW, None),
-    # Without parts, so that the same tasks can be given as domains too.
-    "tasks scaled": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), feature_scale=_SCALE).without(
-        "parts"
-    ),
+    "tasks scaled": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), feature_scale=_SCALE),
     "tasks text": lambda: TaskPrior.from_tasks(draw_tasks(8, 4, labels=("rest", "task"))),
     "tasks one": lambda: TaskPrior.from_tasks(draw_tasks(1, 4)),
     "tasks two": lambda: TaskPrior.from_tasks(draw_tasks(2, 4)),
@@ -758,39 +755,15 @@ def scores_of_study(rows, columns):
 # -- files ----------------------------------------------------------------------------------------
 
 
-def _save_prior(label, path):
-    prior_of(label).save(path)
-
-
 def _save_fit(label, path):
     save_model(fit_of(label).estimator, path)
 
 
 #: Files that were written once; an old one is made again where the format changes.
-PRIOR_FILES = {
-    "version-3-means.npz": (TaskPrior, partial(_save_prior, "tasks")),
-    "version-3-full.npz": (TaskPrior, partial(_save_prior, "tasks text")),
-    "version-3-released.npz": (TaskPrior, partial(_save_prior, "released")),
-    "version-3-one-vs-rest.npz": (MulticlassPrior, partial(_save_prior, "one-vs-rest k=3")),
-}
 MODEL_FILES = {
     "version-3-hierarchical.json": partial(_save_fit, "hierarchical: prior tasks text"),
     "version-3-pairwise.json": partial(_save_fit, "many: posterior pairwise k=3"),
 }
-
-
-def numbers_of_prior_file(prior):
-    """What a prior from a file says, and what a blend makes of it."""
-    found = numbers_of_prior(prior)
-    if isinstance(prior, MulticlassPrior):
-        make, labels = partial(MulticlassBlend, strategy=prior.strategy), tuple("abc")
-    else:
-        make, labels = (lambda blend: blend), (0, 1)
-    n = (6, 5, 4)[: len(labels)]
-    X, y = draw_samples(4, n, seed=1)
-    blend = make(PosteriorBlendClassifier(prior, strength=1.0)).fit(X, np.array(labels)[y])
-    fitted = numbers_of_fit(Fit(blend, X))
-    return found | {f"blend {key}": value for key, value in fitted.items()}
 
 
 def numbers_of_model_file(path):

@@ -64,17 +64,13 @@ def read_text(group):
 
 
 def write_files(fits):
-    """Files of priors and models that are missing, and what all of them say."""
+    """Files of models that are missing, and what all of them say."""
     folder = GOLDEN / "files"
     folder.mkdir(exist_ok=True)
-    makers = {name: save for name, (_, save) in fits.PRIOR_FILES.items()} | fits.MODEL_FILES
-    for name, save in makers.items():
+    for name, save in fits.MODEL_FILES.items():
         if not (folder / name).exists():
             save(folder / name)
     cases = {}
-    for name, (kind, _) in fits.PRIOR_FILES.items():
-        prior = kind.load(folder / name)
-        cases[name] = lambda prior=prior: (fits.numbers_of_prior_file(prior), False)
     for name in fits.MODEL_FILES:
         cases[name] = lambda name=name: (fits.numbers_of_model_file(folder / name), False)
     write_numbers("file_numbers", cases)

@@ -124,17 +124,6 @@ def test_forecasts(family, stored):
 # -- files ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", fits.PRIOR_FILES)
-def test_prior_files_are_still_read(name, stored, tmp_path):
-    kind, _ = fits.PRIOR_FILES[name]
-    prior = kind.load(FILES / name)
-    assert_same(fits.numbers_of_prior_file(prior), stored("file_numbers")[name], 1e-9)
-    prior.save(tmp_path / name)
-    assert kind.load(tmp_path / name) == prior
-    # Models record the checksum of the file of their prior, so it must not change.
-    assert (tmp_path / name).read_bytes() == (FILES / name).read_bytes()
-
-
 @pytest.mark.parametrize("name", fits.MODEL_FILES)
 def test_model_files_are_still_read(name, stored):
     assert_same(fits.numbers_of_model_file(FILES / name), stored("file_numbers")[name], 1e-12)

@@ -242,9 +242,7 @@ def test_a_saved_prior_holds_no_row_of_anybodys_data(tmp_path, n_each, isotropic
             archive[name].ravel() for name in archive.files if archive[name].dtype == np.float64
         ]
     held = np.concatenate(numbers)
-    # Digests of 16 bytes, from which no window can be told.
     allowed = {
-        "parts": 3 * 2 * 16,
         "direction_sum": 5,
         "feature_scale": 5,
         "half_gap": 5,
@@ -292,10 +290,9 @@ def test_a_prior_holds_what_the_design_lists_and_nothing_else(make_tasks):
         "replay",
         "class_names",
         "people",
-        "parts",
         "recipe",
         "sessions",
-        "may_overlap",
+        "builds",
     }
     assert prior.directions is None
     assert len(pickle.dumps(prior.without("class_means", "replay"))) < 3000

@@ -1,11 +1,9 @@
-"""``crossfade prior``: build a prior from tasks; show, share, merge, check and release it."""
+"""``crossfade prior``: build a prior from tasks; show, merge, check and release it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import reduce
-from itertools import combinations
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +29,7 @@ _OUT = click.option(
 
 @click.group()
 def prior() -> None:
-    """Build, show, share, merge, check and release priors.
+    """Build, show, merge, check and release priors.
 
     A prior is what many tasks have in common: a file of sums, without anybody's recordings.
 
@@ -39,10 +37,9 @@ def prior() -> None:
     Examples:
       crossfade prior build tasks.parquet -o prior.npz --made-by "Lab A"
       crossfade prior show prior.npz
-      crossfade prior share prior.npz -o to-share.npz
       crossfade prior merge lab-a.npz lab-b.npz -o both.npz
       crossfade prior check prior.npz few.csv
-      crossfade prior release prior.npz --epsilon 1 --delta 1e-5 -o public.npz
+      crossfade prior release prior.npz --epsilon 1 --delta 1e-5 --ledger ledger.json -o public.npz
     """
 
 
@@ -139,29 +136,6 @@ def show(file: Path) -> None:
     click.echo(_load(file).card(), nl=False)
 
 
-@prior.command(short_help="Write a prior to hand on: exact sums without digests.")
-@click.argument("file", metavar="PRIOR", type=FILE)
-@_OUT
-def share(file: Path, out: Path) -> None:
-    """Write the prior in PRIOR for somebody else: the same sums, without the digests of its tasks.
-
-    The digests, by which no task is counted twice, tell anybody who has a recording whether it is
-    in the prior: they stay in PRIOR, which stays here. Exact sums are not anonymous; `release`
-    protects people.
-
-    \b
-    Example:
-      crossfade prior share prior.npz -o to-share.npz
-    """
-    exact = _load(file)
-    with plain_messages():
-        refuse_same_file(out, file)
-        _write(exact.without("parts"), out)
-    known = 0 if exact.parts is None else len(exact.parts)
-    left = f"the digests of {known} task{'s' if known > 1 else ''}" if known else "nothing"
-    say(out, f"Left out: {left}.\nWritten: {out}")
-
-
 @prior.command(short_help="Merge priors into one.")
 @click.argument("files", type=FILE, nargs=-1, required=True)
 @_OUT
@@ -169,8 +143,8 @@ def merge(files: tuple[Path, ...], out: Path) -> None:
     """Merge the priors in FILES into the prior of all their tasks.
 
     Features, classes and scale must be the same; `prior build --scale FILE` takes over a scale.
-    Give each prior once, or its tasks would count twice. Files that were shared have no digests:
-    nobody can tell whether two of them have a task in common, and the merged prior says so.
+    Files of the same build are refused. Give the command priors of different people: it cannot tell
+    whether two builds have somebody in common.
 
     \b
     Example:
@@ -181,7 +155,6 @@ def merge(files: tuple[Path, ...], out: Path) -> None:
     with plain_messages():
         refuse_same_file(out, *files)
         priors = [_load(file) for file in files]
-        _refuse_twins(files, priors)
         merged: TaskPrior = reduce(add, priors)
         _write(merged, out)
     say(out, f"{merged.summary()}\nWritten: {out}")
@@ -199,17 +172,13 @@ def merge(files: tuple[Path, ...], out: Path) -> None:
 @click.option(
     "--budget",
     type=float,
-    help="Epsilon that all releases of this prior may spend together; set once.",
+    help="Epsilon that all releases of the ledger may spend together; set once.",
 )
 @click.option(
     "--ledger",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File that counts the releases; by default PRIOR with .ledger.json instead of .npz.",
-)
-@click.option(
-    "--assume-disjoint",
-    is_flag=True,
-    help="Your word that nobody is in PRIOR twice, where it was merged from files without digests.",
+    required=True,
+    help="File that counts every release of this population.",
 )
 @_OUT
 def release(
@@ -217,34 +186,31 @@ def release(
     epsilon: float,
     delta: float,
     budget: float | None,
-    ledger: Path | None,
-    assume_disjoint: bool,
+    ledger: Path,
     out: Path,
 ) -> None:
     """Release the prior in PRIOR under differential privacy, for everybody to read.
 
     Adds noise to the sums and leaves out what has no bound; sessions of one group are one person.
     Class means have a bound, and are released, if the prior was built with --clip.
-    Every release of the same people spends more, and a ledger beside PRIOR counts it: with a
-    budget, what would exceed it is refused. A prior of more people, or of fewer, goes into the same
-    ledger (--ledger). Needs crossfade[privacy].
+    A ledger stands for one population: every release that names it is charged to everybody in it,
+    and with a budget, what would exceed it is refused. New people need a new ledger. Needs
+    crossfade[privacy].
 
     \b
-    Examples:
-      crossfade prior release prior.npz --epsilon 1 --delta 1e-5 -o public.npz
-      crossfade prior release prior.npz --epsilon 1 --delta 1e-5 --budget 3 -o public.npz
+    Example:
+      crossfade prior release prior.npz --epsilon 1 --delta 1e-5 --ledger ledger.json -o public.npz
     """
-    from crossfade.prior import Ledger, beside
+    from crossfade.prior import Ledger
 
     exact = _load(file)
-    found = beside(file.resolve() if file.is_symlink() else file)
-    book = Ledger(found if ledger is None else ledger, budget)
+    book = Ledger(ledger, budget)
     with plain_messages():
-        refuse_same_file(out, file, book.path, found)
+        refuse_same_file(out, file, ledger)
         if not is_stdout(out):
             # What is written down cannot be taken back.
             check_writable(out)
-        public = exact.released(epsilon, delta, book, assume_disjoint=assume_disjoint)
+        public = exact.released(epsilon, delta, book)
         _write(public, out)
     say(out, f"{public.summary()}\nLedger: {book.summary()}\nWritten: {out}")
 
@@ -292,17 +258,6 @@ def _write(made: TaskPrior, out: Path) -> None:
     from crossfade.prior import content_of
 
     write_out(out, content_of(made))
-
-
-def _refuse_twins(files: tuple[Path, ...], priors: list[TaskPrior]) -> None:
-    """Refuse two priors with the same numbers, whatever their cards say."""
-    bare = [replace(one, about={}) for one in priors]
-    for (first, one), (second, other) in combinations(zip(files, bare, strict=True), 2):
-        if one == other:
-            raise ValueError(
-                f"{first} and {second} hold the same prior, whose tasks would count twice. Give "
-                "every prior once."
-            )
 
 
 def _scale_of(scale: str, names: tuple[str, ...]) -> str | NDArray[np.float64] | None:

@@ -12,7 +12,7 @@ classifier; Psi says how well mu is known (10), and the scatter T how people dif
 `_multiclass`          `MulticlassPrior`: one prior for each pair of classes
 `_release`             differential privacy for people: `_gaussian` says how much noise it takes,
                        `_ledger` counts what was spent
-`_parts`               whose tasks these are: people with several sessions, tasks that come twice
+`_people`              people with several sessions, who count once in a release
 `_person`, `_sessions` how far apart sessions of one person are; a prior for their next one
 `_archive`, `_card`    files, and cards that say what is in them
 `_compatibility`       does a prior suit windows, or another prior?
@@ -44,7 +44,6 @@ from crossfade.prior._crowd import Psi as Psi
 from crossfade.prior._crowd import refuse_other as refuse_other
 from crossfade.prior._learn import sums_of_means as sums_of_means
 from crossfade.prior._ledger import Ledger
-from crossfade.prior._ledger import beside as beside
 from crossfade.prior._multiclass import STRATEGIES as STRATEGIES
 from crossfade.prior._multiclass import MulticlassPrior
 from crossfade.prior._multiclass import Pair as Pair

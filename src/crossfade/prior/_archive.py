@@ -11,9 +11,8 @@ import re
 import zipfile
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -33,8 +32,6 @@ class Archived(ABC):
 
     #: What else the file said that the prior came from, which is written again.
     _metadata = MappingProxyType[str, Any]({})
-    #: The first file that the prior was read from or saved to, beside which its ledger is.
-    _file = cast("Path | None", None)
 
     @abstractmethod
     def _file_fields(self) -> Fields:
@@ -64,8 +61,6 @@ class Archived(ABC):
             Where to; by custom it ends in ``.npz``.
         """
         write_whole(path, content_of(self))
-        if self._file is None:
-            object.__setattr__(self, "_file", Path(path).resolve())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -88,7 +83,7 @@ P = TypeVar("P", bound=Archived)
 
 FORMAT = "crossfade-prior"
 #: The wording of the card belongs to the version, so new wording needs a new version.
-VERSION = 3
+VERSION = 4
 _KINDS = ("TaskPrior", "MulticlassPrior")
 _MEMBER = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*\.npy")
 #: Bytes of a file, as with 11,000 features, and by how much unpacking may enlarge it. Ours are not
@@ -117,7 +112,6 @@ def _read(path: str | os.PathLike[str], kind: type[P]) -> P:
             f"{path} holds no valid prior: {why} Ask for a file that {_kind(kind)}.save wrote."
         ) from reason
     object.__setattr__(prior, "_metadata", metadata)
-    object.__setattr__(prior, "_file", Path(path).resolve())
     return prior
 
 

@@ -13,7 +13,6 @@ from crossfade._files import json_of
 from crossfade.prior._replay import FEWEST, usable
 
 if TYPE_CHECKING:
-    from crossfade.prior._release import Release
     from crossfade.prior._sessions import Person
     from crossfade.prior._task_prior import TaskPrior
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 _PLACES = ("made_by", "units", "date")
 #: Features that the card in Markdown lists one by one.
 _LISTED = 50
-_OVERLAP = "not checked: some of its parts came without digests, and somebody may be in it twice"
 
 
 def check_about(about: object) -> Mapping[str, str]:
@@ -83,13 +81,10 @@ def data_of(prior: TaskPrior) -> dict[str, Any]:
             **({} if means is None else {f"sums of class means{bound}{centred}": True}),
             **_replay_held(prior),
             **({} if prior.people is None else {"sums that count people": True}),
-            **({} if prior.parts is None else {"digests of the tasks' data": True}),
             **({} if prior.sessions is None else {"how sessions of one person differ": True}),
             **({} if person is None else {"the class means of one person": True}),
         },
         **({} if prior.recipe is None else {"recipe": str(prior.recipe)}),
-        **({} if prior.parts is None else {"n_digests": len(prior.parts)}),
-        **({"may_overlap": True} if prior.may_overlap else {}),
         "privacy": privacy_of(prior),
         **{key: prior.about.get(key) for key in _PLACES},
         "more": {key: prior.about[key] for key in sorted(prior.about) if key not in _PLACES},
@@ -118,16 +113,7 @@ def privacy_of(prior: TaskPrior) -> dict[str, Any]:
         "delta": release.delta,
         "noise": _short(release.noise),
         "scale_covered": release.scale_covered,
-        **({} if release.assumed_disjoint is None else _stated(prior, release)),
-    }
-
-
-def _stated(prior: TaskPrior, release: Release) -> dict[str, Any]:
-    """What the card of a release says beside its budget; files from before do not."""
-    noise = release.noise * np.sqrt(prior.n_features) / prior.n_tasks
-    return {
-        "assumed_disjoint": release.assumed_disjoint,
-        "noise_length": _short(noise),
+        "noise_length": _short(release.noise * np.sqrt(prior.n_features) / prior.n_tasks),
         "signal_length": _short(prior.resultant_length),
     }
 
@@ -160,8 +146,7 @@ def text_of(data: dict[str, Any]) -> str:
         **({"recipe": data["recipe"]} if "recipe" in data else {}),
         "holds": ", ".join(part for part in holds if holds[part]),
         "left out": ", ".join(part for part in holds if not holds[part]) or "nothing",
-        "privacy": privacy_text(data["privacy"]) + _digests_text(data),
-        **({"overlap": _OVERLAP} if "may_overlap" in data else {}),
+        "privacy": privacy_text(data["privacy"]),
         **({"noise": _noise_text(data["privacy"])} if "noise_length" in data["privacy"] else {}),
         **data["more"],
     }
@@ -237,12 +222,8 @@ def privacy_text(privacy: dict[str, Any]) -> str:
         return "exact sums: anyone who knows all tasks but one can recover that one"
     text = f"released with epsilon = {privacy['epsilon']:g}, delta = {privacy['delta']:g}"
     covered = "" if privacy["scale_covered"] else "; the scale is not covered"
-    if privacy.get("assumed_disjoint") is None:
-        return text + covered
     text += "; a person counts once with all sessions of their group in one prior, and people of "
     text += "merged priors count as different people"
-    if privacy["assumed_disjoint"]:
-        text += ", which they are on the owner's word: their tasks could not be compared"
     return text + (covered or "; the scale comes from other people, on the owner's word")
 
 
@@ -252,16 +233,6 @@ def _noise_text(privacy: dict[str, Any]) -> str:
         f"noise alone has a length of about {noise:g} in the mean direction, in which {signal:g} "
         "is left for the tasks; 1 where all agree"
     )
-
-
-def _digests_text(data: dict[str, Any]) -> str:
-    n_digests = data.get("n_digests")
-    if n_digests is None:
-        return ""
-    many = _many(n_digests, "digest")
-    if n_digests < data["n_tasks"]:
-        return f"; {many} of sums or of some tasks, which tell whether they are in it"
-    return f"; {many} of tasks' data: who has somebody's windows can tell whether they are in it"
 
 
 def _of_people(n_people: int | None) -> str:
@@ -336,8 +307,6 @@ def describe(prior: TaskPrior) -> str:
     if prior.replay is None:
         why = ", in which everybody's record depends on all others" if public else ""
         lines.append(f"  lacks          a replay{why}: forecasts are those of theory alone")
-    if prior.may_overlap:
-        lines.append(f"  overlap        {_OVERLAP}")
     if prior.release is not None:
         lines.append(f"  privacy        {prior.release}")
         privacy = privacy_of(prior)

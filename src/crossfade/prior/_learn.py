@@ -22,7 +22,7 @@ from crossfade.fisher import Block, TaskMoments, refuse_units, resolve_scale, un
 from crossfade.prior._bounded import check_clip
 from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._compatibility import typical_deviation
-from crossfade.prior._parts import People, shares_of
+from crossfade.prior._people import People, shares_of
 from crossfade.prior._sessions import Sessions
 from crossfade.tasks import Task, TaskSet
 

@@ -20,7 +20,7 @@ from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._compatibility import refuse_recipes, spread_of
 from crossfade.prior._crowd import Crowd
 from crossfade.prior._learn import learn_sums, sums_of_means
-from crossfade.prior._parts import digests_of_tasks
+from crossfade.prior._people import refuse_twins
 from crossfade.prior._replay import Replay
 from crossfade.prior._task_prior import (
     ALL_VERBS,
@@ -188,7 +188,7 @@ class MulticlassPrior(Archived):
                     f"{task!r} has no sample of class {lacking[0]!r}, so that its rest is another "
                     "one. Leave it out, or use strategy='pairwise'."
                 )
-        digests = digests_of_tasks(sources)
+        refuse_twins(sources)
         recipe = sources.recipe
         scale = resolve_scale(feature_scale, np.shape(sources[0].X)[1])
         if scale is None and len(classes) > 2:
@@ -232,7 +232,6 @@ class MulticlassPrior(Archived):
                     able,
                     played,
                     keep_directions=keep_directions,
-                    windows=digests[places],
                 )
         if two:
             # One pair, whose class means are those of all.

@@ -7,7 +7,6 @@ OpenDP draws the noise, exactly and from a secure source; how much of it a budge
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -41,28 +40,19 @@ class Release:
         Standard deviation of the normal noise in every coordinate of the sums.
     scale_covered : bool
         Whether, as its owner states, the feature scale was not learnt from the same people.
-    assumed_disjoint : bool or None
-        Whether it rests on its owner's word that nobody was counted twice, since the prior was
-        merged from parts whose tasks could not be compared; None where an older file does not say.
     """
 
     epsilon: float
     delta: float
     noise: float
     scale_covered: bool
-    assumed_disjoint: bool | None = None
 
     def __post_init__(self) -> None:
         epsilon, delta = check_budget(self.epsilon, self.delta)
-        noise = _number(self.noise)
+        noise = check_number("noise", self.noise, 0.0)
         if not 0.0 < noise < math.inf:
             raise ValueError(f"noise must be a positive number; got {self.noise!r}.")
-        if not isinstance(self.scale_covered, bool):
-            raise ValueError(f"scale_covered must be True or False; got {self.scale_covered!r}.")
-        if self.assumed_disjoint is not None and not isinstance(self.assumed_disjoint, bool):
-            raise ValueError(
-                f"assumed_disjoint must be True, False or None; got {self.assumed_disjoint!r}."
-            )
+        check_flag("scale_covered", self.scale_covered)
         for name, value in (("epsilon", epsilon), ("delta", delta), ("noise", noise)):
             object.__setattr__(self, name, value)
 
@@ -73,8 +63,7 @@ class Release:
 
     def __str__(self) -> str:
         scale = "" if self.scale_covered else " (its scale is not covered)"
-        word = " (nobody counted twice, on its owner's word)" if self.assumed_disjoint else ""
-        return f"released with {self.budget}{scale}{word}"
+        return f"released with {self.budget}{scale}"
 
 
 def check_budget(epsilon: object, delta: object) -> tuple[float, float]:
@@ -132,39 +121,23 @@ def refuse_released(*priors: TaskPrior) -> None:
             )
 
 
-def released_fields(
-    prior: TaskPrior, epsilon: float, delta: float, assume_disjoint: bool
-) -> dict[str, Any]:
-    """Fields of the released prior (equations 29 to 31), and none that is not named here."""
+def refuse_unbounded(prior: TaskPrior) -> None:
+    """Refuse priors that no noise protects."""
     refuse_released(prior)
     if prior.summarised:
         raise ValueError(
-            "A prior with a part from from_summary cannot be released: that part is no sum of unit "
-            "directions, and one task can move it further than the noise covers. Release the prior "
-            "that was built from the tasks or their directions."
+            "A prior from from_summary cannot be released: one task can move it further than noise "
+            "covers. Release a prior that was built from tasks or directions."
         )
-    if prior.may_overlap and not assume_disjoint:
-        raise ValueError(
-            "This prior was merged from priors whose tasks could not be compared: one of them did "
-            "not hold the digests of all its tasks. Somebody may be in it twice, and the noise "
-            "would cover half of what they add. Merge priors that hold their digests; or, if you "
-            "know that all people are different, say so: assume_disjoint=True, or "
-            "--assume-disjoint."
-        )
-    epsilon, delta = check_budget(epsilon, delta)
+
+
+def released_fields(prior: TaskPrior, epsilon: float, delta: float) -> dict[str, Any]:
+    """Fields of the released prior (equations 29 to 31), and none that is not named here."""
     people, means = prior._by_person, prior.class_means
     # Without a bound on what a person adds, no noise covers it.
     means = None if means is None or means.clip is None else means
     moved = sensitivity(people.n_people, prior.isotropic, means is not None)
     noise = noise_scale(moved, epsilon, delta)
-    if prior.scale_learnt:
-        warnings.warn(
-            "The feature scale of this prior was learnt from its own tasks and is published as it "
-            "is: the guarantee covers the directions, not the scale. Build it with one that was "
-            "fixed beforehand, from_tasks(tasks, feature_scale=...) or `prior build --scale FILE`.",
-            UserWarning,
-            stacklevel=3,
-        )
     exact = [people.direction_sum, *([] if people.outer_sum is None else [people.outer_sum])]
     added = noisy([*exact, *([] if means is None else in_units(means))], noise)
     outer = None if people.outer_sum is None else added[1]
@@ -178,7 +151,7 @@ def released_fields(
         "direction_sum": direction_sum,
         "outer_sum": outer_sum,
         "class_means": means,
-        "release": Release(epsilon, delta, noise, not prior.scale_learnt, prior.may_overlap),
+        "release": Release(epsilon, delta, noise, not prior.scale_learnt),
     }
 
 

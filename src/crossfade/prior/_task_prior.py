@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -26,7 +27,12 @@ from crossfade._validate import (
     check_scale,
     check_spectrum,
 )
-from crossfade.exceptions import MissingPartWarning, NoDirectionError, PriorMismatchError
+from crossfade.exceptions import (
+    MissingPartWarning,
+    NoDirectionError,
+    PriorMismatchError,
+    UncountedReleaseWarning,
+)
 from crossfade.fisher import (
     N_LAGS,
     ClassMoments,
@@ -44,24 +50,16 @@ from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._compatibility import check_same_space, misfits
 from crossfade.prior._crowd import PSI_FORMS, Crowd
 from crossfade.prior._learn import check_sources, learn_sums
-from crossfade.prior._ledger import Ledger, ledger_of, warn_uncounted
-from crossfade.prior._parts import (
-    Digests,
-    People,
-    check_parts,
-    digests_of_tasks,
-    parts_of,
-    refuse_equal,
-    refuse_shared,
-    shares_of,
-    together,
-)
+from crossfade.prior._ledger import Ledger
+from crossfade.prior._people import People, refuse_twins, shares_of
 from crossfade.prior._person import person_of
 from crossfade.prior._release import (
     Release,
+    check_budget,
     check_flag,
     check_release,
     refuse_released,
+    refuse_unbounded,
     released_fields,
 )
 from crossfade.prior._replay import Replay
@@ -74,10 +72,8 @@ from crossfade.tasks import Recipe, Task, TaskSet, check_class_names, common_rec
 _MOST_TASKS = 10**12
 #: Averages over tasks: merging weighs them by the number of tasks.
 _AVERAGES = ("within_covariance", "half_gap", "autocorrelation", "direction_noise")
-#: Numbers in which two priors of different people differ.
-_TELLING = ("n_tasks", "direction_sum", "outer_sum", "within_covariance", "half_gap")
 #: What a prior may hold beside the sum of its directions.
-PARTS = ("outer_sum", *_AVERAGES, "directions", "parts", "sessions", "class_means", "replay")
+PARTS = ("outer_sum", *_AVERAGES, "directions", "sessions", "class_means", "replay")
 #: Blends whose forecasts are replayed.
 PAIR_VERBS = ("convex", "posterior")
 ALL_VERBS = (*PAIR_VERBS, "hierarchical")
@@ -134,17 +130,14 @@ class TaskPrior(Archived):
     people : People or None
         Sums in which a person with several sessions counts once, for a release; None where every
         task is a person.
-    parts : ndarray of shape (n_known, 32) or None
-        Two digests of each task, of its direction and of its windows, so that none is counted
-        twice; a released prior has none.
     recipe : Recipe or None
         How the features were made from recordings; None where that is not known of every task.
     sessions : Sessions or None
         How far apart the sessions of one person are, for :meth:`for_person`; None where nobody has
         two.
-    may_overlap : bool
-        Whether it was merged from priors whose tasks could not be compared, since one of them did
-        not hold the digests of all: somebody may be in it twice.
+    builds : frozenset of str
+        Random identifiers of the builds that went into it: priors that share one are not added. A
+        released prior gets a fresh one.
 
     See Also
     --------
@@ -188,11 +181,9 @@ class TaskPrior(Archived):
     replay: Mapping[str, Replay] | None = None
     class_names: tuple[str, str] | None = None
     people: People | None = None
-    #: Who its tasks are is no number of the prior.
-    parts: Digests | None = field(default=None, compare=False)
     recipe: Recipe | None = None
     sessions: Sessions | None = None
-    may_overlap: bool = field(default=False, compare=False)
+    builds: frozenset[str] = field(default_factory=lambda: new_build(), compare=False)
 
     def __post_init__(self) -> None:
         n_features = np.size(self.direction_sum)
@@ -206,7 +197,7 @@ class TaskPrior(Archived):
             raise TypeError(f"recipe must be a Recipe or None; got {type(self.recipe).__name__}.")
         object.__setattr__(self, "release", check_release(self.release, self.scale_learnt))
         check_flag("summarised", self.summarised)
-        check_flag("may_overlap", self.may_overlap)
+        object.__setattr__(self, "builds", _checked_builds(self.builds))
         for name, shape, optional in (
             ("direction_sum", (n_features,), False),
             ("outer_sum", (n_features, n_features), True),
@@ -242,7 +233,6 @@ class TaskPrior(Archived):
             object.__setattr__(self, "replay", MappingProxyType(dict(self.replay)))
         if self.people is not None and self.isotropic:
             object.__setattr__(self, "people", replace(self.people, outer_sum=None))
-        object.__setattr__(self, "parts", check_parts(self.parts, self.n_tasks))
 
     # -- building ---------------------------------------------------------------------------
 
@@ -294,7 +284,6 @@ class TaskPrior(Archived):
             classes=check_classes(classes),
             feature_names=check_names(feature_names, directions.shape[1]),
             directions=directions if keep_directions else None,
-            parts=parts_of(directions),
         )
 
     @classmethod
@@ -353,7 +342,7 @@ class TaskPrior(Archived):
         shrinkage = shrinkage_of(discriminant)
         names = check_sources(sources)
         recipe = common_recipe([task.recipe for task in sources])
-        windows = digests_of_tasks(sources)
+        refuse_twins(sources)
         classes = sources[0].classes
         samples = [
             (np.asarray(task.X), (np.asarray(task.y) == classes[1]).astype(np.intp))
@@ -386,7 +375,6 @@ class TaskPrior(Archived):
             played,
             keep_directions=keep_directions,
             groups=groups,
-            windows=windows,
         )
 
     @classmethod
@@ -459,12 +447,11 @@ class TaskPrior(Archived):
         *,
         keep_directions: bool,
         groups: Sequence[str | None] | None = None,
-        windows: Digests | None = None,
     ) -> Self:
         """Prior with the records of its own people; `fields` have the directions of all."""
         directions = fields["directions"]
         kept = {"directions": directions if keep_directions else None}
-        prior = cls(**fields | kept | {"parts": parts_of(directions, windows)})
+        prior = cls(**fields | kept)
         if not verbs or prior.isotropic:
             return prior
         # A prior does not know blends; only here its people try them.
@@ -543,14 +530,8 @@ class TaskPrior(Archived):
         refuse_released(self)
         refuse_person(self)
         directions = check_directions(projections, self.n_features, normalize=normalize)
-        more = parts_of(directions)
-        refuse_shared(self.parts, more)
         added = People(len(directions), directions.sum(0), directions.T @ directions)
-        if more is not None:
-            sums = len(directions), added.direction_sum, added.outer_sum
-            refuse_equal(self._telling, dict(zip(_TELLING, sums, strict=False)))
         outer = None if self.outer_sum is None else self.outer_sum + directions.T @ directions
-        known = more is not None and len(more) == len(directions)
         return replace(
             self,
             n_tasks=self.n_tasks + len(directions),
@@ -565,15 +546,13 @@ class TaskPrior(Archived):
             replay=None,
             sessions=None,
             people=None if self.people is None else self.people + added,
-            parts=together(self.parts, more),
-            may_overlap=self.may_overlap or not (known and self._knows_all),
+            builds=self.builds | new_build(),
         )
 
     def __add__(self, other: TaskPrior) -> TaskPrior:
         """Prior of the tasks of both; sums are added, so that order matters to rounding only.
 
-        Refuses priors that have a task in common, or the same sums. Where one of them does not hold
-        the digests of all its tasks, the merged prior :attr:`may_overlap`.
+        Refuses priors that have a build in common, since its tasks would count twice.
 
         Parameters
         ----------
@@ -590,9 +569,11 @@ class TaskPrior(Archived):
         refuse_released(self, other)
         refuse_person(self, other)
         check_same_space(self, other)
-        refuse_shared(self.parts, other.parts)
-        refuse_equal(self._telling, other._telling)
-        apart = self._knows_all and other._knows_all
+        if self.builds & other.builds:
+            raise ValueError(
+                "Both priors hold the same build, whose tasks would count twice. Merge priors of "
+                "different people, or build one prior from all tasks."
+            )
         total = self.n_tasks + other.n_tasks
         outer = None
         if self.outer_sum is not None and other.outer_sum is not None:
@@ -624,10 +605,9 @@ class TaskPrior(Archived):
             people=None
             if self.people is None and other.people is None
             else self._by_person + other._by_person,
-            parts=together(self.parts, other.parts),
+            builds=self.builds | other.builds,
             recipe=common_recipe([self.recipe, other.recipe]),
             sessions=None if means is None else _both_sessions(self.sessions, other.sessions),
-            may_overlap=self.may_overlap or other.may_overlap or not apart,
         )
 
     def for_person(self, earlier: Task | Iterable[Task]) -> Self:
@@ -708,13 +688,7 @@ class TaskPrior(Archived):
             left_out["sessions"] = None
             if "replay" not in parts:
                 left_out["replay"] = _of_directions(self.replay)
-        return self._changed(**left_out)
-
-    def _changed(self, **changes: Any) -> Self:
-        """A copy of the same people, whose releases are counted where those of the prior are."""
-        made = replace(self, **changes)
-        object.__setattr__(made, "_file", self._file)
-        return made
+        return replace(self, **left_out)
 
     @property
     def holds(self) -> tuple[str, ...]:
@@ -729,7 +703,8 @@ class TaskPrior(Archived):
         TaskPrior
             A prior without names of classes, whose directions point to what was the first.
         """
-        return self._changed(
+        return replace(
+            self,
             direction_sum=-self.direction_sum,
             half_gap=None if self.half_gap is None else -self.half_gap,
             directions=None if self.directions is None else -self.directions,
@@ -771,16 +746,6 @@ class TaskPrior(Archived):
             self.class_means,
             self.n_tasks,
         )
-
-    @property
-    def _telling(self) -> dict[str, Any]:
-        """Numbers in which priors of different people differ."""
-        return {name: getattr(self, name) for name in _TELLING}
-
-    @property
-    def _knows_all(self) -> bool:
-        """Whether it holds a digest of every task."""
-        return self.parts is not None and len(self.parts) == self.n_tasks
 
     @property
     def n_people(self) -> int:
@@ -899,8 +864,6 @@ class TaskPrior(Archived):
         epsilon: float,
         delta: float,
         ledger: Ledger | str | os.PathLike[str] | None = None,
-        *,
-        assume_disjoint: bool = False,
     ) -> TaskPrior:
         """Differentially private copy: replacing any one person hardly changes what it may be.
 
@@ -917,13 +880,8 @@ class TaskPrior(Archived):
         delta : float
             Probability beyond that; far below one over the number of people.
         ledger : Ledger, str, path-like or None, default=None
-            Where the release is written down before it is returned; it is refused where that would
-            exceed the ledger's budget. None is ``prior.ledger.json`` beside the file ``prior.npz``
-            from which the prior was read or to which it was saved. A prior without a file has none,
-            and warns.
-        assume_disjoint : bool, default=False
-            The owner's word that nobody is twice in a prior that :attr:`may_overlap`, which is
-            refused otherwise. The release, its ledger and its card say so.
+            File of the population to which the release is charged. A release that would exceed its
+            budget is refused before noise is drawn. None warns that nobody counts.
 
         Returns
         -------
@@ -931,14 +889,28 @@ class TaskPrior(Archived):
             A prior with a `release`, which can be neither merged, updated nor released again.
         """
         refuse_person(self)
-        check_flag("assume_disjoint", assume_disjoint)
-        public = type(self)(**released_fields(self, epsilon, delta, assume_disjoint))
-        book = ledger_of(self, ledger)
-        if book is None:
-            warn_uncounted()
-        else:
-            book._enter(self, public)
-        return public
+        refuse_unbounded(self)
+        epsilon, delta = check_budget(epsilon, delta)
+        if self.scale_learnt:
+            warnings.warn(
+                "The feature scale was learnt from these tasks, so that the guarantee does not "
+                "cover it. Build the prior with a scale that was fixed beforehand.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+        def draw() -> TaskPrior:
+            return type(self)(**released_fields(self, epsilon, delta))
+
+        if ledger is None:
+            warnings.warn(
+                "No ledger counts this release. Pass ledger=PATH, one file for each population.",
+                UncountedReleaseWarning,
+                stacklevel=2,
+            )
+            return draw()
+        book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        return book.charge(epsilon, delta, draw)
 
     def annotated(self, **about: str) -> Self:
         """The same prior with more said about it, for its card and for whoever loads it.
@@ -954,7 +926,7 @@ class TaskPrior(Archived):
         TaskPrior
             A prior with the same numbers.
         """
-        return self._changed(about={**self.about, **about})
+        return replace(self, about={**self.about, **about})
 
     def card_data(self) -> dict[str, Any]:
         """What the card says, in values that JSON can hold; numbers to four digits."""
@@ -1001,10 +973,9 @@ class TaskPrior(Archived):
         said = {"about": dict(self.about), "release": release}
         recipe = None if self.recipe is None else self.recipe.to_dict()
         sessions = None if self.sessions is None else self.sessions.fields()
-        parts = said | {"people": people, "recipe": recipe}
-        parts |= {"sessions": sessions}
-        overlap = {"may_overlap": self.may_overlap or None}
-        return fields | parts | overlap | part_fields(self) | cards_of(self)
+        parts: dict[str, Any] = said | {"people": people, "recipe": recipe}
+        parts |= {"sessions": sessions, "builds": sorted(self.builds)}
+        return fields | parts | part_fields(self) | cards_of(self)
 
     @classmethod
     def _of_file_fields(cls, fields: dict[str, Any]) -> Self:
@@ -1012,7 +983,7 @@ class TaskPrior(Archived):
         if not isinstance(fields, dict):
             raise TypeError(f"its fields must be an object; got {type(fields).__name__}.")
         known: dict[str, Any] = {name: fields.get(name) for name in cls.__dataclass_fields__}
-        known["may_overlap"] = False if known["may_overlap"] is None else known["may_overlap"]
+        known["builds"] = fields["builds"]
         needed = {name: fields[name] for name in ("direction_sum", "feature_scale")}
         said = fields.get("recipe")
         recipe = None if said is None else Recipe.from_dict(said)
@@ -1074,6 +1045,19 @@ def parts_of_file(fields: dict[str, Any], n_features: int, n_tasks: int) -> dict
         if records is None
         else {verb: Replay(check_finite("replay", sums, 3)) for verb, sums in records.items()},
     }
+
+
+def new_build() -> frozenset[str]:
+    """Random identifier of one build."""
+    return frozenset([secrets.token_hex(8)])
+
+
+def _checked_builds(builds: Any) -> frozenset[str]:
+    """Identifiers of builds; one at least."""
+    known = frozenset(builds)
+    if not known or not all(isinstance(one, str) for one in known):
+        raise ValueError(f"builds must be identifiers of builds; got {builds!r}.")
+    return known
 
 
 def _check_class_names(names: Any, classes: tuple[Any, Any] | None) -> tuple[str, str] | None:
