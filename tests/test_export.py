@@ -585,17 +585,3 @@ def test_a_recipe_that_is_none_is_refused(saved):
         Path("lie.json").write_text(json.dumps(lie | {"sha256": digest_of(lie)}))
         with pytest.raises(ValueError, match="holds no valid model"):
             load_model("lie.json")
-
-
-def test_a_table_that_does_not_say_how_it_was_made_is_noted(people, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    save_model(
-        HierarchicalBlendClassifier(TaskPrior.from_tasks(people[1:], replay=False)).start(),
-        "m.json",
-    )
-    for name in ("one.csv", "one.parquet"):
-        people[:1].write(name)
-        result = CliRunner().invoke(main, ["predict", "m.json", name, "-o", "out.csv"])
-        assert result.exit_code == 0, result.output
-        note = f"{name} does not say how its features were made; the model's are shares of Fz, Cz"
-        assert (note in result.stderr) == name.endswith("csv")

@@ -781,7 +781,6 @@ def table(tmp_path, monkeypatch):
     [
         "prior build t.csv --made-by me",
         "prior merge one.npz two.npz",
-        "calibrate --prior one.npz few.csv",
     ],
 )
 def test_a_file_on_standard_output(words, table):
@@ -795,22 +794,6 @@ def test_a_file_on_standard_output(words, table):
         "Written: file", "Written to standard output"
     )
     assert not Path("-").exists()
-
-
-def test_a_folder_is_not_written_to_standard_output(table):
-    found = CliRunner().invoke(main, ["study", "t.csv", "-o", "-"])
-    assert found.exit_code == 2
-    assert "several files are written; name a folder, such as results" in found.stderr
-    assert not Path("-").exists()
-
-
-def test_predictions_on_standard_output(table):
-    CliRunner().invoke(main, ["calibrate", "--prior", "one.npz", "few.csv", "-o", "model.json"])
-    CliRunner().invoke(main, ["predict", "model.json", "few.csv", "-o", "file.csv"])
-    found = CliRunner().invoke(main, ["predict", "model.json", "few.csv", "-o", "-"])
-    assert found.exit_code == 0
-    assert found.stdout == Path("file.csv").read_text()
-    assert found.stderr.startswith("Balanced accuracy ")
 
 
 if __name__ == "__main__":

@@ -406,16 +406,12 @@ def test_calibrate_takes_earlier_sessions(tasks, tmp_path):
 
     found = run("--earlier", str(tmp_path / "earlier.csv"))
     assert found.exit_code == 0, found.output
-    assert "Earlier   " in found.output
     named = replace(tasks[0], feature_names=("a", "b", "c"))
     rule = HierarchicalBlendClassifier(crowd.for_person(named)).start()
     saved = load_model(tmp_path / "model.json")
     rows = pd.DataFrame(tasks[1].X, columns=["a", "b", "c"])
     np.testing.assert_allclose(saved.decision_function(rows), rule.decision_function(rows))
-    refused = run("--earlier", str(tmp_path / "earlier.csv"), "--blend", "posterior")
-    assert refused.exit_code != 0
-    assert "--earlier is for the hierarchical blend" in " ".join(refused.output.split())
     frame.rename(columns={"a": "z"}).to_csv(tmp_path / "other.csv", index=False)
     refused = run("--earlier", str(tmp_path / "other.csv"))
     assert refused.exit_code != 0
-    assert "Features of the prior are missing: 'a'" in " ".join(refused.output.split())
+    assert "lacks the features a" in " ".join(refused.output.split())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from crossfade.cli._options import COUNT, FOLDER, jobs_option, option, seed_option
+from crossfade.cli._options import COUNT, FOLDER, jobs_option, option
 
 #: Few enough to tell apart in a figure: our blend, the usual alternatives, and the paper's.
 _METHODS = ("hierarchical", "lda", "lda-pooled", "paper", "target")
@@ -16,21 +16,12 @@ _BUDGETS = ("0", "2", "4", "8", "16")
 @click.command()
 @option("--splits", COUNT, 10, "Splits of each participant and budget.")
 @jobs_option()
-@seed_option
-@click.option(
-    "-o",
-    "--out",
-    type=FOLDER,
-    default=Path("results") / "demo",
-    show_default=True,
-    help="Folder for rows, tables, figures and report.html.",
-)
-def demo(splits: int, jobs: int, seed: int, out: Path) -> None:
+@option("--out", FOLDER, Path("results") / "demo", "Folder for the report.", short="-o")
+def demo(splits: int, jobs: int, out: Path) -> None:
     """How much calibration does a person need? 36 people at rest and at mental arithmetic.
 
     Each of them is left out in turn and labels 0, 2, 4, 8 or 16 windows of EEG of each class; the
-    other 35 are the crowd. Every method then classifies the remaining windows. `crossfade reproduce
-    mental-math` runs the paper's study of the same people.
+    other 35 are the crowd. Every method then classifies the remaining windows.
 
     \b
     Examples:
@@ -49,6 +40,5 @@ def demo(splits: int, jobs: int, seed: int, out: Path) -> None:
         share=0.5,
         n_splits=splits,
         jobs=jobs,
-        seed=seed,
         title="Mental Math: how much calibration does a person need?",
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from crossfade.cli._options import FILE
+from crossfade.cli._options import FILE, OUT
 from crossfade.cli._output import plain_messages
 
 
@@ -15,9 +15,9 @@ from crossfade.cli._output import plain_messages
 @click.option(
     "-o",
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write: .h (C99), .onnx, or .schema.json (how to read the model file). The ending "
-    "decides the format, so - does not work here. The model card on standard output by default.",
+    type=OUT,
+    help="File to write: .h (C99), .onnx, or .schema.json (how to read the model file). By default "
+    "the model card is printed.",
 )
 def export(model: Path, out: Path | None) -> None:
     """Write the model in MODEL for a device, or print its card.

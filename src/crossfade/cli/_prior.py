@@ -14,7 +14,7 @@ from crossfade._files import check_writable, refuse_same_file
 from crossfade._validate import check_scale
 from crossfade.cli._options import FILE, OUT, TABLE, table_options
 from crossfade.cli._output import is_stdout, plain_messages, say, write_out
-from crossfade.cli._windows import read_windows
+from crossfade.cli._windows import read_lone_tasks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -237,7 +237,7 @@ def check(ctx: click.Context, file: Path, table: Path | None, mapping: Mapping[s
     with plain_messages():
         wrong = card_faults(file, found)
         if table is not None:
-            windows = read_windows(table, mapping)
+            windows = read_lone_tasks(table, mapping)
             wrong += misfits(found, windows) or unit_misfits(found, windows)
     for reason in wrong:
         click.echo(f"{file}: {reason}")
