@@ -25,6 +25,8 @@ from crossfade.blend._classifier import MOST_UNLABELLED as MOST_UNLABELLED
 from crossfade.blend._classifier import BlendClassifier as BlendClassifier
 from crossfade.blend._convex import ConvexBlendClassifier, convex
 from crossfade.blend._fit import Fit as Fit
+from crossfade.blend._fit_rule import KINDS as KINDS
+from crossfade.blend._fit_rule import fit_rule as fit_rule
 from crossfade.blend._hierarchical import Hierarchical, hierarchical
 from crossfade.blend._hierarchical_classifier import HierarchicalBlendClassifier
 from crossfade.blend._labels import LabelForecast, forecast_labels
@@ -35,6 +37,8 @@ from crossfade.blend._model_file import load_model, save_model
 from crossfade.blend._model_file import saved_rule as saved_rule
 from crossfade.blend._multiclass import MulticlassBlend
 from crossfade.blend._posterior import PosteriorBlendClassifier, posterior
+from crossfade.blend._rule import Rule as Rule
+from crossfade.blend._rule import places_of as places_of
 from crossfade.blend._saved_rule import SavedRule
 from crossfade.blend._verb import Blend
 

@@ -16,11 +16,14 @@ from numpy.typing import ArrayLike
 
 from crossfade._typing import Array, RandomState
 from crossfade._validate import check_choice, check_number
+from crossfade.blend._along import crowd_of, rule_along, rule_of_crowd
 from crossfade.blend._classifier import BlendClassifier
+from crossfade.blend._newcomer import Newcomer
+from crossfade.blend._rule import Rule
 from crossfade.blend._verb import Blend
 from crossfade.exceptions import CancellingSourcesWarning
 from crossfade.fisher import Direction
-from crossfade.prior import Crowd, TaskPrior, refuse_other
+from crossfade.prior import Crowd, Law, TaskPrior, refuse_other
 from crossfade.risk import AlphaChoice, BlendLaw, least_risk
 
 #: Ways to choose alpha: our own, and Algorithm 1 as its authors ran it or as the paper prints it.
@@ -91,6 +94,32 @@ def convex(
     a = np.broadcast_to(np.asarray(alpha, np.float64), person.length.shape)
     omega = a[..., None] * person.omega + (1.0 - a)[..., None] * crowd.mean_direction
     return Blend(omega, a * person.rank, a, choice=choice)
+
+
+def convex_rule(
+    newcomer: Newcomer,
+    law: Law,
+    *,
+    alpha: float | None = None,
+    recipe: str = "exact",
+    n_draws: int = 100,
+    random_state: RandomState = None,
+) -> Rule:
+    """Rule of the convex blend."""
+    if not newcomer.shows_all:
+        return rule_of_crowd(newcomer, law)
+    exact, crowd = recipe == "exact", crowd_of(law)
+    person = newcomer.direction(law, "oas" if exact else None, "unit" if exact else "minus")
+    blend = convex(
+        person,
+        crowd,
+        alpha=alpha,
+        class_prior=newcomer.second,
+        recipe=recipe,
+        n_draws=n_draws,
+        random_state=random_state,
+    )
+    return rule_along(newcomer, law, person, blend.omega, alpha=blend.alpha, dof=blend.dof)
 
 
 class ConvexBlendClassifier(BlendClassifier):

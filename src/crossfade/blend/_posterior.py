@@ -19,10 +19,13 @@ from scipy.special import ndtr
 
 from crossfade._typing import Array
 from crossfade._validate import check_number
+from crossfade.blend._along import crowd_of, rule_along, rule_of_crowd
 from crossfade.blend._classifier import BlendClassifier
+from crossfade.blend._newcomer import Newcomer
+from crossfade.blend._rule import Rule
 from crossfade.blend._verb import Blend
 from crossfade.fisher import Direction, Spectrum, joint_basis, truncate
-from crossfade.prior import Crowd, TaskPrior, refuse_other
+from crossfade.prior import Crowd, Law, TaskPrior, refuse_other
 
 #: Gain in log evidence that it takes to distrust the crowd's scatter.
 CONTRADICTION = 3.0
@@ -101,6 +104,18 @@ def posterior(person: Direction, crowd: Crowd, strength: str | float = "auto") -
     for whole, part in zip(blend[:4], wider[:4], strict=True):
         whole[which] = part  # type: ignore[index]
     return blend
+
+
+def posterior_rule(newcomer: Newcomer, law: Law, *, strength: str | float = "auto") -> Rule:
+    """Rule of the posterior blend."""
+    if not newcomer.shows_all:
+        return rule_of_crowd(newcomer, law)
+    person = newcomer.direction(law)
+    blend = posterior(person, crowd_of(law), strength)
+    used = np.asarray(blend.strength)
+    return rule_along(
+        newcomer, law, person, blend.omega, alpha=blend.alpha, dof=blend.dof, strength=used
+    )
 
 
 def check_strength(strength: object) -> float:

@@ -42,6 +42,7 @@ from crossfade.prior._crowd import PSI_FORMS as PSI_FORMS
 from crossfade.prior._crowd import Crowd
 from crossfade.prior._crowd import Psi as Psi
 from crossfade.prior._crowd import refuse_other as refuse_other
+from crossfade.prior._law import Law as Law
 from crossfade.prior._learn import sums_of_means as sums_of_means
 from crossfade.prior._ledger import Ledger
 from crossfade.prior._multiclass import STRATEGIES as STRATEGIES

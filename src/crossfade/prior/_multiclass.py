@@ -19,9 +19,10 @@ from crossfade.prior._archive import Archived
 from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._compatibility import refuse_recipes, spread_of
 from crossfade.prior._crowd import Crowd
+from crossfade.prior._law import Law
 from crossfade.prior._learn import learn_sums, sums_of_means
 from crossfade.prior._people import refuse_twins
-from crossfade.prior._replay import Replay
+from crossfade.prior._replay import Replay, usable_records
 from crossfade.prior._task_prior import (
     ALL_VERBS,
     PAIR_VERBS,
@@ -386,6 +387,18 @@ class MulticlassPrior(Archived):
     @property
     def _any(self) -> TaskPrior:
         return next(iter(self.priors.values()))
+
+    @cached_property
+    def law(self) -> Law:
+        """What the prior says about a new person."""
+        if len(self.classes) == 2:
+            return self._any.law
+        return Law(
+            n_classes=len(self.classes),
+            feature_scale=self.feature_scale,
+            class_means=None if self.class_means is None else self.class_means.population,
+            records=usable_records(self.replay),
+        )
 
     @property
     def n_features(self) -> int:

@@ -178,6 +178,11 @@ def usable(records: Mapping[str, Replay] | None, verb: str) -> Replay | None:
     return record if record is not None and record.able.size else None
 
 
+def usable_records(records: Mapping[str, Replay] | None) -> dict[str, Replay]:
+    """Records from which anything can be learnt."""
+    return {kind: one for kind, one in (records or {}).items() if one.able.size}
+
+
 def rung_of(counts: Array) -> Array:
     """Windows of each class (...) that counts (..., K) are worth: their harmonic mean.
 

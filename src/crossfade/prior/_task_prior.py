@@ -49,6 +49,7 @@ from crossfade.prior._card import cards_of, check_about, data_of, describe, join
 from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._compatibility import check_same_space, misfits
 from crossfade.prior._crowd import PSI_FORMS, Crowd
+from crossfade.prior._law import Law
 from crossfade.prior._learn import check_sources, learn_sums
 from crossfade.prior._ledger import Ledger
 from crossfade.prior._people import People, refuse_twins, shares_of
@@ -62,7 +63,7 @@ from crossfade.prior._release import (
     refuse_unbounded,
     released_fields,
 )
-from crossfade.prior._replay import Replay
+from crossfade.prior._replay import Replay, usable_records
 from crossfade.prior._sessions import Sessions
 from crossfade.prior._summary import sum_of_summary
 from crossfade.prior._units import Units
@@ -729,6 +730,24 @@ class TaskPrior(Archived):
             self.outer_sum,
             release_noise=noise,
             direction_noise=self.direction_noise,
+        )
+
+    @cached_property
+    def law(self) -> Law:
+        """What the prior says about a new person."""
+        means = self.class_means
+        noise = 0.0
+        if means is not None and means.clip is not None and self.release is not None:
+            noise = self.release.noise / means.n_people * means.clip
+        return Law(
+            n_classes=2,
+            feature_scale=self.feature_scale,
+            directions=self.crowd,
+            class_means=None if means is None else means.population,
+            within=self.within_spectrum,
+            neighbour_correlation=self.neighbour_correlation,
+            records=usable_records(self.replay),
+            means_noise=noise,
         )
 
     @cached_property

@@ -1,0 +1,71 @@
+"""Hierarchical blend: the posterior of the class means gives a linear rule (equations 54 to 57).
+
+.. math:: w = (\\Sigma + \\bar P)^{-1} h^*, \\quad \\text{threshold } w^T c^*
+
+with c* the posterior middle of the classes, h* half of their gap, and P the covariance of what is
+still unknown of the means.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from crossfade._typing import Array
+from crossfade.blend._means import PosteriorMeans, posterior_means
+from crossfade.blend._newcomer import Newcomer
+from crossfade.blend._rule import Rule, made, rule_of_two
+from crossfade.blend._theory import ManyTheory, MeansTheory, mean_accuracy
+from crossfade.prior import Law
+
+
+def hierarchical_rule(newcomer: Newcomer, law: Law) -> Rule:
+    """Rule of the hierarchical blend, for any number of classes and of labels."""
+    found = posterior_means(newcomer, law)
+    weights, scale = found.weights(), law.feature_scale
+    coef = weights @ found.whiten.mT
+    fields: dict[str, Any] = {
+        "alpha": found.alpha,
+        "means": found.means * scale,
+        "details": {"member": found.member},
+    }
+    if law.n_classes > 2:
+        batch = newcomer.moments.means.shape[:-2]
+        offset = np.broadcast_to(-0.5 * np.vecdot(weights, found.centres), (*batch, law.n_classes))
+        fields["theory"] = ManyTheory(found, weights, offset)
+        coef = np.broadcast_to(coef / scale, (*batch, *coef.shape[-2:]))
+        return made(newcomer, coef=coef, intercept=offset, **fields)
+    omega = (coef[..., 1, :] - coef[..., 0, :]) / 2.0
+    own = (weights[..., 1, :] - weights[..., 0, :]) / 2.0
+    gap, within, doubt = found.along(own)
+    each = own[..., None, :]
+    raw = mean_accuracy(gap, np.vecdot(each, np.matvec(found.scatter, each)))
+    gap = np.maximum(gap - _optimism(newcomer, law, found), 0.0)
+    nu = newcomer.moments.gap() / (2.0 * scale)
+    contradicts = np.asarray(newcomer.shows_all & (np.vecdot(omega, nu) < 0.0))
+    fields["theory"] = MeansTheory(omega, gap, within, doubt, contradicts, raw)
+    midpoint = found.means.mean(-2) * scale
+    return rule_of_two(newcomer, omega, midpoint, scale, contradicts=contradicts, **fields)
+
+
+def _optimism(newcomer: Newcomer, law: Law, found: PosteriorMeans) -> Array:
+    """What noise adds to the gap of class means of a released prior (equation 69).
+
+    Its law over class means is as wide as the noise, so that the posterior believes whatever few
+    samples say: with h* = h + noise of covariance C, w'h* is too large by tr(M^-1 C), and what is
+    left of it is that of James and Stein, (p - 2) / p times as much.
+    """
+    if law.class_means is None or not law.means_noise:
+        return np.zeros(())
+    population, alpha = law.class_means, found.alpha
+    counts = newcomer.moments.counts
+    # Of half the gap; what has no label adds nothing, since alpha is then that of the crowd.
+    own = population.mean_noise(np.where(counts > 0.0, counts, np.inf)).sum(-1) / 4.0
+    # In whitened features, where it is much the same in all directions.
+    crowd = law.means_noise**2 / 2.0 * (population.whiten**2).sum() / population.whiten.shape[-1]
+    noise = (alpha**2 * own)[..., None, None] * found.sigma
+    noise = noise + ((1.0 - alpha) ** 2 * crowd)[..., None, None] * np.eye(noise.shape[-1])
+    added = np.trace(np.linalg.solve(found.scatter.mean(-3), noise), axis1=-2, axis2=-1)
+    rank = found.sigma.shape[-1]
+    return np.asarray(added * max(rank - 2, 0) / rank)

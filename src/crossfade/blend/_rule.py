@@ -1,0 +1,288 @@
+"""The one result of a blend: a linear rule for one person, or for a batch of people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+
+from crossfade._typing import Array
+from crossfade._validate import check_number
+from crossfade.blend._newcomer import Newcomer
+from crossfade.blend._theory import Slope, Theory
+from crossfade.fisher import scores_of
+from crossfade.prior import Replay, rung_of
+from crossfade.risk import FURTHEST, Outlook, log_odds
+
+#: Scores beyond this are as certain as can be, and their products must be numbers.
+_CERTAIN = 1e100
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rule:
+    r"""A linear rule in the user's units, and how accurate it will be; leading axes are a batch.
+
+    Two classes have one score, which is positive for the second; more have one score each.
+
+    .. math:: s = w^T x + b, \quad
+        \ell = \frac{a (s + s_0)}{\sqrt{1 + b_s^2 (s + s_0)^2}} - \ell_0
+
+    are the score and its log odds, with slope a and bend :math:`b_s`. :math:`\ell_0` are the log
+    odds of the classes' proportions, and :math:`s_0` is how far these move the threshold.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Labels, sorted; of two, the second is positive.
+    coef : ndarray of shape (..., n_scores, n_features)
+        Coefficients.
+    intercept : ndarray of shape (..., n_scores)
+        Intercepts.
+    class_prior : ndarray of shape (n_classes,)
+        Proportions of the classes among new windows.
+    shift : ndarray of shape (...)
+        How far the proportions move the threshold.
+    alpha : ndarray of shape (...)
+        Weight of the person: 1 is the person alone, 0 the crowd alone.
+    means : ndarray of shape (..., n_classes, n_features) or None
+        Class means as the rule has them.
+    n_labelled : ndarray of shape (..., n_classes)
+        Labelled windows of each class.
+    details : mapping of str to ndarray
+        What only this kind of blend knows, such as the strength of a posterior blend.
+    about : mapping
+        For whom the rule is and what it was made from, as its file and its card say.
+    """
+
+    classes: NDArray[Any]
+    coef: Array
+    intercept: Array
+    class_prior: Array
+    shift: Array
+    alpha: Array
+    means: Array | None
+    n_labelled: Array
+    theory: Theory | None
+    contradicts: Array = field(default_factory=lambda: np.asarray(False))
+    record: Replay | None = None
+    has_unlabelled: bool = False
+    details: Mapping[str, Array] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    # -- how accurate it will be ------------------------------------------------------------
+
+    @property
+    def raw_forecast(self) -> Array:
+        """Accuracy that theory alone promises, which rehearsals compare with what came, (...)."""
+        assert self.theory is not None
+        return self.theory.raw
+
+    @property
+    def label_count(self) -> Array:
+        """Labelled windows of each class by which a rehearsal judges the rule, of shape (...).
+
+        Windows without a label are worth less than one label of each class, and more than none.
+        """
+        count = rung_of(self.n_labelled)
+        return np.maximum(count, np.sqrt(0.5)) if self.has_unlabelled else count
+
+    @cached_property
+    def outlook(self) -> Outlook | None:
+        """Law of the accuracy for this person; None for a rule without a forecast."""
+        if self.theory is None:
+            return None
+        if self.record is None:
+            return self.theory.outlook
+        law = Outlook(*self.record.calibrate(self.raw_forecast, self.label_count))
+        return law.not_below_chance(self.contradicts, len(self.classes))
+
+    @property
+    def expected_accuracy(self) -> Array:
+        """Accuracy to expect on new windows in the proportions of `class_prior`, (...)."""
+        return self._known.accuracy(self._second)
+
+    @property
+    def expected_accuracy_error(self) -> Array:
+        """Standard error of the expected accuracy, of shape (...)."""
+        return self._known.error(self._second)
+
+    def interval(self, level: float = 0.9) -> tuple[Array, Array]:
+        """Interval that holds the accuracy of this person with a probability of `level`.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (...)
+            Ends of the interval.
+        """
+        return self._known.interval(check_number("level", level, 0.0, 1.0), self._second)
+
+    # -- prediction -------------------------------------------------------------------------
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Scores of windows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_windows, n_features)
+            Features in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (..., n_windows), or (..., n_windows, n_classes) with more than two
+            Scores; of two classes, positive for the second.
+        """
+        scores = self.scores(self._rows(X))
+        return scores[..., 0] if self.coef.shape[-2] == 1 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Likeliest label of each window.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_windows, n_features)
+            Features in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (..., n_windows)
+            Labels.
+        """
+        return np.asarray(self.classes.take(places_of(self.scores(self._rows(X)))))
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_windows, n_features)
+            Features in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (..., n_windows, n_classes)
+            Probabilities; each row sums to one.
+        """
+        return self.probabilities(self.scores(self._rows(X)))
+
+    def scores(self, rows: Array) -> Array:
+        """Scores (..., n_windows, n_scores) of rows (n_windows, d) or (..., n_windows, d)."""
+        return scores_of(rows, self.coef.mT, self.intercept[..., None, :])
+
+    def probabilities(self, scores: Array) -> Array:
+        """Probabilities (..., n_windows, n_classes) of scores (..., n_windows, n_scores)."""
+        slope, bend = (np.asarray(one)[..., None, None] for one in self.slope)
+        moved = np.clip(scores + self.shift[..., None, None], -_CERTAIN, _CERTAIN)
+        odds = slope * moved / np.hypot(1.0, bend * moved)
+        if odds.shape[-1] > 1:
+            return np.asarray(softmax(odds, -1))
+        second = expit(odds - log_odds(self._second))
+        return np.concatenate([1.0 - second, second], -1)
+
+    @cached_property
+    def slope(self) -> Slope:
+        """Slope and bend of the log odds in the scores, of shape (...) each."""
+        assert self.theory is not None
+        return self.theory.slope(self._known)
+
+    # -- the same rule, otherwise -----------------------------------------------------------
+
+    def reordered(self, classes: NDArray[Any]) -> Self:
+        """The same rule for the same classes under other labels, sorted by these."""
+        order = np.argsort(classes)
+        if (order == np.arange(order.size)).all():
+            return replace(self, classes=classes)
+        two = order.size == 2
+        return replace(
+            self,
+            classes=classes[order],
+            coef=-self.coef if two else self.coef[..., order, :],
+            intercept=-self.intercept if two else self.intercept[..., order],
+            shift=-self.shift,
+            class_prior=self.class_prior[order],
+            means=None if self.means is None else self.means[..., order, :],
+            n_labelled=self.n_labelled[..., order],
+        )
+
+    @property
+    def _second(self) -> float:
+        """Probability of the second of two classes; more are equally likely."""
+        return float(self.class_prior[1]) if len(self.class_prior) == 2 else 0.5
+
+    @property
+    def _known(self) -> Outlook:
+        if self.outlook is None:
+            raise ValueError("This rule makes no forecast: a discriminant without a prior made it.")
+        return self.outlook
+
+    def _rows(self, X: ArrayLike) -> Array:
+        """Windows as an array, compared with the features of the rule."""
+        rows = np.asarray(X, np.float64)
+        names, known = getattr(X, "columns", None), self.about.get("feature_names")
+        if names is not None and known is not None and [str(one) for one in names] != list(known):
+            raise ValueError(f"The features of X must be {list(known)[:5]}, in this order.")
+        if rows.ndim != 2 or rows.shape[1] != self.coef.shape[-1]:
+            raise ValueError(
+                f"X must have {self.coef.shape[-1]} features for each window; got {rows.shape}."
+            )
+        return rows
+
+
+def places_of(scores: Array) -> NDArray[np.intp]:
+    """Places (..., n_windows) of the likeliest classes for scores (..., n_windows, n_scores)."""
+    if scores.shape[-1] == 1:
+        return (scores[..., 0] > 0.0).astype(np.intp)
+    return np.asarray(scores.argmax(-1))
+
+
+def rule_of_two(
+    newcomer: Newcomer, omega: Array, midpoint: Array, scale: Array, **fields: Any
+) -> Rule:
+    """Rule of two classes along a direction in scaled units, with its threshold at `midpoint`."""
+    length = np.linalg.vector_norm(omega, axis=-1, keepdims=True)
+    batch = newcomer.moments.means.shape[:-2]
+    d = omega.shape[-1]
+    unit = np.broadcast_to(omega / np.where(length > 0.0, length, 1.0) / scale, (*batch, d))
+    intercept = -np.vecdot(unit, midpoint)[..., None]
+    rule = made(newcomer, coef=unit[..., None, :], intercept=intercept, **fields)
+    if newcomer.second == 0.5:
+        return rule
+    # The threshold lies where the probabilities are even (equation 20).
+    shift = _where(rule.slope, float(log_odds(newcomer.second)))
+    return replace(rule, shift=shift, intercept=rule.intercept - shift[..., None])
+
+
+def made(newcomer: Newcomer, *, alpha: Array | float, **fields: Any) -> Rule:
+    """Rule of a newcomer, with what all kinds have in common."""
+    moments, n_classes = newcomer.moments, len(newcomer.classes)
+    batch, second = moments.means.shape[:-2], newcomer.second
+    return Rule(
+        classes=newcomer.classes,
+        class_prior=np.array([1.0 - second, second])
+        if n_classes == 2
+        else np.full(n_classes, 1.0 / n_classes),
+        shift=np.zeros(batch),
+        alpha=np.broadcast_to(np.asarray(alpha, np.float64), batch),
+        n_labelled=np.broadcast_to(moments.counts, (*batch, n_classes)),
+        record=newcomer.record,
+        has_unlabelled=newcomer.unlabelled is not None,
+        **fields,
+    )
+
+
+def _where(known: Slope, odds: float) -> Array:
+    """Score at which the log odds are `odds`, or the furthest where they never are."""
+    left = known.slope**2 - (known.bend * odds) ** 2
+    furthest = FURTHEST * 2.0 / np.maximum(known.slope, known.bend)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = np.where(left > 0.0, abs(odds) / np.sqrt(np.maximum(left, 0.0)), np.inf)
+    return np.asarray(np.sign(odds) * np.minimum(score, furthest))
