@@ -50,92 +50,73 @@ def test_a_recipe_survives_json(recipe):
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "words"),
     [
-        ({}, None),
-        (
-            {"window": 4.0, "sfreq": 256.0},
-            "these windows are 4 s at 256 Hz; the prior's are 2.5 s at 500 Hz",
-        ),
-        ({"kind": "clr"}, "these windows are clr; the prior's are log-powers"),
-        (
-            {"overlap": 1.0},
-            "these windows are 2.5 s (overlap 1 s); the prior's are 2.5 s",
-        ),
-        (
-            {"filter": "zero-phase"},
-            "these windows are filtered with zero phase from 0.5 to 30 Hz; the prior's are "
-            "filtered causally from 0.5 to 30 Hz",
-        ),
-        (
-            {"averaged": ("Fz", "Pz")},
-            "these windows are against the average of Fz, Pz; the prior's are against the average "
-            "of Fz, Pz, Cz",
-        ),
-        (
-            {"channels": ("Pz", "Fz"), "filter": None, "band": None, "bands": BANDS[:1]},
-            "these windows are of Pz, Fz not filtered in theta 4-8 Hz; the prior's are of Fz, Pz "
-            "filtered causally from 0.5 to 30 Hz in theta 4-8 Hz, alpha 8-12 Hz",
-        ),
-        ({"unit": "V"}, "these windows are in V; the prior's are in uV"),
+        ({"window": 4.0, "sfreq": 256.0}, ("4 s at 256 Hz", "2.5 s at 500 Hz")),
+        ({"kind": "clr"}, ("clr", "log-powers")),
+        ({"overlap": 1.0}, ("overlap 1 s",)),
+        ({"filter": "zero-phase"}, ("zero phase", "causally")),
+        ({"averaged": ("Fz", "Pz")}, ("Fz, Pz;", "Fz, Pz, Cz")),
+        ({"channels": ("Pz", "Fz"), "filter": None, "band": None}, ("Pz, Fz", "not filtered")),
+        ({"unit": "V"}, ("in V", "in uV")),
     ],
 )
-def test_a_difference_is_named(change, sentence):
-    assert replace(EEG, **change).difference(EEG) == sentence
+def test_a_difference_is_named(change, words):
+    assert EEG.difference(EEG) is None
+    said = replace(EEG, **change).difference(EEG)
+    assert all(word in said for word in words)
 
 
 def test_recipes_of_other_kinds_differ():
     assert "pnn20, rate" in HEART.difference(EEG)
-    late = replace(TANGENT, centre="session").difference(TANGENT)
-    assert "all windows of the session; the prior's are at the mean of the windows so far" in late
+    assert "all windows of the session" in replace(TANGENT, centre="session").difference(TANGENT)
+    whole = replace(HEART, filter="zero-phase", band=(8.0, 16.0))
+    assert "in each window" in replace(whole, filter="causal").difference(whole)
 
 
 def test_a_recipe_can_be_read():
-    assert str(EEG) == (
-        "log-powers of Fz, Pz in theta 4-8 Hz, alpha 8-12 Hz; windows of 2.5 s at 500 Hz; "
-        "filtered causally from 0.5 to 30 Hz, against the average of 3 channels"
-    )
-    assert str(HEART) == "pnn20, rate of ECG; windows of 60 s at 700 Hz"
-    assert "at the mean of the windows so far; windows of 4 s (overlap 2 s)" in str(TANGENT)
+    for recipe, words in (
+        (EEG, ("log-powers of Fz, Pz", "theta 4-8 Hz", "2.5 s at 500 Hz", "0.5 to 30 Hz")),
+        (HEART, ("pnn20, rate of ECG", "60 s at 700 Hz")),
+        (TANGENT, ("windows so far", "4 s (overlap 2 s)")),
+    ):
+        assert all(word in str(recipe) for word in words)
     assert EEG.log
     assert not TANGENT.log
 
 
 @pytest.mark.parametrize(
-    ("change", "error"),
+    ("change", "word"),
     [
-        ({"kind": "wavelets"}, "kind must be one of 'shares'"),
-        ({"filter": "both"}, "filter must be one of 'zero-phase', 'causal'; got 'both'"),
-        ({"reference": "mastoids"}, "reference must be one of"),
-        ({"sfreq": 0}, "sfreq must be a positive number; got 0"),
-        ({"sfreq": "fast"}, "sfreq must be a number"),
-        ({"window": float("inf")}, "window must be a positive number"),
-        ({"overlap": 2.5}, "overlap must be shorter than a window; got 2.5 of 2.5 s"),
-        ({"channels": "Fz"}, "channels must be a list; got 'Fz'"),
-        ({"channels": ()}, "channels must be given for a recipe"),
-        ({"channels": ["Fz", 3]}, "channels must be printable text; got 3"),
-        ({"band": None}, "band must be given for a filter, and for nothing else"),
-        ({"filter": None}, "band must be given for a filter, and for nothing else"),
-        ({"band": (30, 0.5)}, "band must run upwards; got 30 to 0.5 Hz"),
-        ({"band": (1, 2, 3)}, "band must be a pair of frequencies"),
-        ({"bands": ()}, "bands must be given for a feature of bands"),
-        ({"bands": [["theta", 8, 4]]}, "band 'theta' must run upwards"),
-        ({"bands": [[]]}, "The name of a band must be printable text"),
-        ({"beats": ["rate"]}, "beats must be given for heart-rate variability"),
-        ({"centre": "past"}, "centre must be given for a tangent vector"),
-        ({"unit": "\n"}, "unit must be printable text"),
-        ({"colour": "red"}, "A recipe has no 'colour'; it has kind, sfreq"),
+        ({"kind": "wavelets"}, "kind"),
+        ({"filter": "both"}, "filter"),
+        ({"reference": "mastoids"}, "reference"),
+        ({"sfreq": 0}, "sfreq"),
+        ({"sfreq": "fast"}, "sfreq"),
+        ({"window": float("inf")}, "window"),
+        ({"overlap": 2.5}, "overlap"),
+        ({"channels": "Fz"}, "channels"),
+        ({"channels": ()}, "channels"),
+        ({"channels": ["Fz", 3]}, "channels"),
+        ({"band": None}, "band"),
+        ({"filter": None}, "band"),
+        ({"band": (30, 0.5)}, "band"),
+        ({"band": (1, 2, 3)}, "band"),
+        ({"bands": ()}, "bands"),
+        ({"bands": [["theta", 8, 4]]}, "theta"),
+        ({"bands": [[]]}, "band"),
+        ({"beats": ["rate"]}, "beats"),
+        ({"centre": "past"}, "centre"),
+        ({"unit": "\n"}, "unit"),
+        ({"colour": "red"}, "colour"),
     ],
 )
-def test_what_is_no_recipe_is_refused(change, error):
-    with pytest.raises((ValueError, TypeError), match=error):
+def test_recipes_refuse(change, word):
+    with pytest.raises((ValueError, TypeError), match=word):
         Recipe.from_dict(EEG.to_dict() | change)
-
-
-def test_a_recipe_must_be_whole():
-    with pytest.raises(ValueError, match=r"The recipe lacks sfreq, channels, window\."):
+    with pytest.raises(ValueError, match="sfreq"):
         Recipe.from_dict({"kind": "shares"})
-    with pytest.raises(TypeError, match="A recipe must be an object; got list"):
+    with pytest.raises(TypeError, match="list"):
         Recipe.from_dict([])
 
 
@@ -161,9 +142,9 @@ def test_slices_and_joined_sets_keep_their_recipe(tasks):
     assert TaskSet([*tasks[:2], *tasks[3:]]).recipe == EEG
     assert TaskSet([*tasks[:2], *changed(tasks[3:], recipe=None)]).recipe is None
     assert TaskSet([]).recipe is None
-    with pytest.raises(ValueError, match=r"Task\('p3', .* are 4 s; those of Task\('p0', .*2.5 s"):
+    with pytest.raises(ValueError, match=r"'p3', .* 4 s; .*'p0', .*2.5 s"):
         TaskSet([*tasks[:2], *changed(tasks[3:], window=4.0)])
-    with pytest.raises(TypeError, match="recipe of task 'p0' must be a Recipe; got dict"):
+    with pytest.raises(TypeError, match="Recipe"):
         replace(tasks[0], recipe=EEG.to_dict())
 
 
@@ -179,9 +160,7 @@ def test_parquet_carries_the_recipe_and_csv_does_not(tasks, tmp_path):
 def test_a_table_with_a_damaged_recipe_is_refused(tasks):
     frame = tasks.to_frame()
     frame.attrs["recipe"]["sfreq"] = -1
-    with pytest.raises(
-        ValueError, match="describes how it was made in a way that cannot be read: sfreq"
-    ):
+    with pytest.raises(ValueError, match="recipe.*sfreq"):
         TaskSet.from_frame(frame)
 
 
@@ -278,14 +257,3 @@ def test_prior_show_says_the_recipe(tasks, tmp_path):
     result = CliRunner().invoke(main, ["prior", "show", str(tmp_path / "prior.npz")])
     assert result.exit_code == 0
     assert "filtered causally from 0.5 to 30 Hz" in " ".join(result.output.split())
-
-
-def test_a_recipe_of_beats_says_where_they_were_found():
-    whole = replace(HEART, filter="zero-phase", band=(8.0, 16.0))
-    alone = replace(whole, filter="causal")
-    assert str(whole).endswith("; beats found in whole recordings")
-    assert str(alone).endswith("; beats found in each window")
-    assert alone.difference(whole) == (
-        "these windows are beats found in each window; the prior's are beats found in whole "
-        "recordings"
-    )

@@ -15,9 +15,9 @@ from crossfade._typing import Array, RandomState
 HEAVIEST = 1e15
 
 
-def check_choice(name: str, value: object, allowed: Sequence[str]) -> str:
+def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> Any:
     """Return `value` if it is one of the allowed words."""
-    if isinstance(value, str) and value in allowed:
+    if (value is None or isinstance(value, str)) and value in allowed:
         return value
     words = ", ".join(repr(word) for word in allowed)
     raise ValueError(f"{name} must be one of {words}; got {value!r}.")
@@ -198,10 +198,8 @@ def check_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]
     """Return one name for each feature."""
     if names is None:
         return None
-    if isinstance(names, str) or not np.ndim(names):
-        raise ValueError(f"feature_names must be a list of {n_features} names; got {names!r}.")
-    if len(names) != n_features:
-        raise ValueError(f"feature_names must be {n_features} names; got {len(names)}.")
+    if isinstance(names, str) or not np.ndim(names) or len(names) != n_features:
+        raise ValueError(f"feature_names must be a list of {n_features} names; got {names!r:.80}.")
     return tuple(str(name) for name in names)
 
 

@@ -1,7 +1,9 @@
-"""What would mislead in a table of tasks: strays among its features, names that are nearly alike.
+"""What would mislead in a table of tasks: columns that are not features, names and rows twice.
 
-Certain nonsense is refused, the rest is a warning. ``docs/task-table.md`` lists what is looked for;
-the room's `_strays` says how a column is told from a feature.
+A trial counter that stays in a table becomes a feature, and a study with it looks splendid. What is
+certainly not a feature is refused, unless the user names the column; the rest is a warning. In a
+few rows nothing is certain: a pattern counts only where coin tosses would hardly make it in any
+column of the table.
 """
 
 from __future__ import annotations
@@ -11,25 +13,38 @@ import shlex
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from crossfade.tasks._columns import WINDOW
-from crossfade.tasks._recipe import Recipe
-from crossfade.tasks._strays import (
-    CONSTANT,
-    EMPTY,
-    PER_TASK,
-    SHUFFLED_COUNTER,
-    SHUFFLED_INDEX,
-    Stray,
-    look_at,
-)
-from crossfade.tasks._windows import Flags, Numbers, Windows, numbers_of
+from crossfade._typing import Array, Places
+from crossfade.tasks._columns import as_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Probability of a coincidence in any column below which it is no coincidence.
+_LEVEL = 1e-3
+#: Rows in which columns are compared first.
+_TRIED = 1000
+
+_NO_NAME = re.compile(r"|unnamed: \d+(_level_\d+)?|__index_level_\d+__|\.{2,3}\d+")
+_COUNTER_NAME = re.compile(
+    r"(trial|window|win|epoch|segment|row|line|sample|frame|index|idx|counter|sequence)s?"
+    r"([ _.-]?(id|idx|index|no|nr|num|number|count|counter))?"
+)
+_TIME_NAME = re.compile(
+    r"(t|times?|time[ _.-]?stamps?|clock|stop|end|onset|elapsed|"
+    r"(start|stop|end|onset|elapsed|window|unix)[ _.-]?time)"
+    r"([ _.-]?[(\[]?(s|ms|us|ns|secs?|seconds|msec|min|minutes|samples?)[)\]]?)?"
+)
+_HOUR = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[ap]\.?m\.?)?( ?(z|utc|gmt|[+-]\d{2}:?\d{2}))?"
+_DAY = (
+    r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})"
+    r"|\d{1,2}\.?[ -][a-z]{3,9}\.?[ -]\d{2,4}|[a-z]{3,9}\.? \d{1,2},? \d{4})"
+)
+_DATE = re.compile(rf"\s*({_DAY}([t ,_]+{_HOUR})?|{_HOUR}|\d{{8}}t\d{{4,6}}z?)\s*", re.I)
 
 
 @dataclass(frozen=True)
@@ -42,12 +57,10 @@ class Finding:
         What it is, in one word.
     columns : tuple of str
         Columns that it is about.
-    text : str
-        What was found, in one sentence.
-    remedy : str
-        What to do about it, in one sentence.
+    text, remedy : str
+        What was found and what to do about it, a sentence each.
     refused : bool
-        Whether it is certain nonsense.
+        Whether it is certain.
     """
 
     kind: str
@@ -69,83 +82,232 @@ def check_frame(
     features : sequence of str
         Columns that are to be features.
     named : collection of str
-        Features that the user chose by name; they are never refused.
+        Features that the user chose by name; they are not refused.
 
     Returns
     -------
     list of Finding
         What was found.
     """
-    names = [*_names_of_columns(features, named), *_names_in_rows(frame)]
-    rows = Windows.of(frame)
-    if not len(rows):
-        return names
-    start = numbers_of(frame["start"]) if "start" in frame else None
-    if start is not None and np.isnan(start).any():
-        start = None
-    windows = rows.in_time(start)
-    strays: dict[str, Stray] = {}
-    numbers: dict[str, Numbers] = {}
+    rows = _Rows.of(frame)
+    strays: dict[str, _Stray] = {}
+    numbers: dict[str, Array] = {}
     for name in features:
-        stray, values = look_at(name, frame[name], windows, len(features))
+        values = as_numbers(frame[name])
+        stray = _dates(frame[name]) if values is None else None
+        if values is not None:
+            stray = _stray(name.strip().lower(), values, rows, len(features))
+            if stray is None:
+                numbers[name] = values
         if stray is not None:
             strays[name] = stray
-        if values is not None and not (stray and (stray.refused or stray in (CONSTANT, PER_TASK))):
-            numbers[name] = values
-    ranks = [name for name, one in strays.items() if one in (SHUFFLED_INDEX, SHUFFLED_COUNTER)]
-    empty = [name for name, one in strays.items() if one is EMPTY]
-    for many, alike in ((len(features) / 2, ranks), (len(features) - 1, empty)):
-        # All features were turned into ranks, or there is none: no stray among others.
-        if len(alike) > many:
-            strays = {name: stray for name, stray in strays.items() if name not in alike}
-    scales = {name: _Scale.of(values[windows.sample.place]) for name, values in numbers.items()}
     findings = [
-        *names,
+        *_alike_columns(features, named),
+        *_alike_names(frame),
         *_stray_columns(strays, named),
-        *_duplicates(numbers, scales, windows.sample),
-        *_repeated_rows(frame, numbers, scales, windows),
-        *_overlap(frame, start, rows),
+        *_duplicates(numbers),
+        *_shared_windows(frame, numbers, rows),
+        *_overlap(frame, rows),
     ]
     return sorted(findings, key=lambda finding: not finding.refused)
 
 
-def _stray_columns(strays: Mapping[str, Stray], named: Collection[str]) -> Iterator[Finding]:
-    """One finding for all columns that are the same stray."""
-    alike: dict[tuple[Stray, bool], list[str]] = {}
+class _Rows(NamedTuple):
+    """Rows of a table, those of a task together and in the order of time."""
+
+    place: Places  # which row of the table each is
+    task: Places  # number of its task
+    label: Places  # number of its class; -1 where it is missing
+    start: Array | None
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> _Rows:
+        """Rows that belong to a task, in the order of their starts where these differ."""
+        import pandas as pd
+
+        n_rows = len(frame)
+        task = pd.factorize(frame["task"])[0] if "task" in frame else np.zeros(n_rows, np.intp)
+        label = pd.factorize(frame["label"])[0] if "label" in frame else np.full(n_rows, -1)
+        start = as_numbers(frame["start"]) if "start" in frame else None
+        place = np.argsort(task, kind="stable")
+        if start is None or np.isnan(start).any():
+            start = None
+        else:
+            in_time = np.lexsort((start, task))
+            # Recordings of one task that all begin at 0 follow each other in the table.
+            if not ((np.diff(start[in_time]) == 0.0) & (np.diff(task[in_time]) == 0)).any():
+                place = in_time
+        place = place[task[place] >= 0]
+        return cls(place, task[place], label[place], None if start is None else start[place])
+
+    def take(self, which: Any) -> _Rows:
+        """Some of the rows, or all in another order."""
+        start = None if self.start is None else self.start[which]
+        return _Rows(self.place[which], self.task[which], self.label[which], start)
+
+    @property
+    def first(self) -> Places:
+        """First row of each task."""
+        return np.flatnonzero(np.append(True, np.diff(self.task) != 0)[: self.task.size])
+
+    def by_class(self) -> _Rows:
+        """The same rows with each class of a task as a task of its own."""
+        rows = self.take(np.lexsort((self.label, self.task)))
+        return rows._replace(task=rows.task * (int(self.label.max(initial=0)) + 2) + rows.label)
+
+
+# -- columns that are not features -----------------------------------------------------------------
+
+
+class _Stray(NamedTuple):
+    """What a column is instead of a feature."""
+
+    kind: str
+    text: str
+    refused: bool = False
+    is_number: bool = True  # so that it can be kept as a feature
+
+
+_DATES = _Stray("dates", "dates or times of day", True)
+_INDEX = _Stray("index", "an index of the rows", True)
+_COUNTER = _Stray("counter", "a counter of the windows or rows", True)
+_TIME = _Stray("time", "the time of the windows", True)
+_CLOCK = _Stray("time", "only rises, or only falls, with time in every task")
+_CONSTANT = _Stray("constant", "the same value in every row")
+_PER_TASK = _Stray("constant", "one value in each task, which tells people apart and not classes")
+_LABEL = _Stray("label", "a copy of the label")
+_EMPTY = _Stray("constant", "empty in every row", True, is_number=False)
+
+
+def _dates(column: pd.Series[Any]) -> _Stray | None:
+    """Dates, times and durations, as such or as text."""
+    import pandas as pd
+
+    some = column.dropna().iloc[:_TRIED]
+    kind = pd.api.types.infer_dtype(some, skipna=True)
+    if kind.startswith("timedelta"):
+        return _Stray("dates", "durations; turn them into seconds with .dt.total_seconds()", True)
+    is_date = kind.startswith(("date", "time", "period"))
+    if is_date or all(_DATE.fullmatch(text) for text in some.astype(str).unique()):
+        return _DATES._replace(is_number=False)
+    return None
+
+
+def _stray(name: str, values: Array, rows: _Rows, n_columns: int) -> _Stray | None:
+    """What a column of numbers is, if it is not a feature."""
+    present = np.isfinite(values[rows.place])
+    if not present.all():
+        rows = rows.take(present)
+    x = values[rows.place]
+    if not x.size:
+        return _EMPTY if len(values) else None
+    if _NO_NAME.fullmatch(name) and _are_whole(x):
+        return _INDEX
+    if _since_1970(x):
+        return _DATES
+    return _constant(x, rows) or _counter(name, x, rows, n_columns) or _copy(x, rows)
+
+
+def _are_whole(x: Array) -> bool:
+    return bool((x == np.round(x)).all())
+
+
+def _since_1970(x: Array) -> bool:
+    """Whether numbers are times since 1970, or days such as 20260131."""
+    low, high = float(x.min()), float(x.max())
+    if low == high and not _are_whole(x):
+        return False
+    # Raw counts of a sensor may be as large, but differ more.
+    if any(
+        1e9 * unit <= low and high <= min(2.2e9 * unit, 1.5 * low) for unit in (1, 1e3, 1e6, 1e9)
+    ):
+        return True
+    month, day = x // 100 % 100, x % 100
+    is_day = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    return 19_000_101 <= low <= high <= 21_001_231 and _are_whole(x) and bool(is_day.all())
+
+
+def _constant(x: Array, rows: _Rows) -> _Stray | None:
+    """The same value everywhere, or in each task."""
+    changes = np.diff(x) != 0.0
+    first = rows.first
+    if (changes & (np.diff(rows.task) == 0)).any():
+        return None
+    # What is rare may not happen in a few windows; what is slow may not change in short tasks.
+    if not changes.any():
+        return _CONSTANT if x.size - first.size >= 10 else None
+    return _PER_TASK if first.size >= 5 and x.size >= 10 * first.size else None
+
+
+def _counter(name: str, x: Array, rows: _Rows, n_columns: int) -> _Stray | None:
+    """Numbers that go on by equal steps, over and over, or in one direction only."""
+    called = _COUNTER_NAME.fullmatch(name) or _TIME_NAME.fullmatch(name)
+    # How many coins would have to fall alike to be no coincidence.
+    needed = 2.0 if called else float(np.log2(n_columns / _LEVEL))
+    is_counter = _are_whole(x) and not _TIME_NAME.fullmatch(name)
+    by_class = np.lexsort((rows.label, rows.task))
+    views = ((rows, x), (rows.by_class(), x[by_class]))
+    if any(_has_equal_steps(values, some, needed) for some, values in views):
+        return _COUNTER if is_counter else _TIME
+    inside = np.diff(rows.task) == 0
+    step = np.diff(x)[inside]
+    enough = called or rows.first.size > 2 or step.size >= 60
+    if enough and _n_telling(rows, inside) >= needed and (abs(np.sign(step).sum()) == step.size):
+        return _CLOCK._replace(refused=bool(called))
+    return None
+
+
+def _has_equal_steps(x: Array, rows: _Rows, needed: float) -> bool:
+    """Whether all steps are equal, but for new beginnings at the same number."""
+    inside = np.diff(rows.task) == 0
+    step = np.diff(x)[inside]
+    usual = float(np.median(step)) if step.size else 0.0
+    if usual == 0.0:
+        return False
+    equal = np.abs(step - usual) <= 1e-6 * abs(usual) + 1e-15 * np.abs(x).max()
+    if equal.all():
+        return _n_telling(rows, inside) >= needed / 1.5
+    begin = x[rows.first]
+    again = (begin == begin[0]).all() and (x[1:][inside][~equal] == begin[0]).all()
+    return bool(again and equal.sum() >= max(needed, step.size * 2 / 3))
+
+
+def _n_telling(rows: _Rows, inside: NDArray[np.bool_]) -> int:
+    """Number of steps that a feature would not make anyway.
+
+    A feature may well go up from one class to the other every time, but not back as well.
+    """
+    change = np.sign(np.diff(rows.label)[inside])
+    back, same, there = np.bincount(change + 1, minlength=3)
+    return int(same + min(back, there))
+
+
+def _copy(x: Array, rows: _Rows) -> _Stray | None:
+    """One value for each class."""
+    values, code = np.unique(x, return_inverse=True)
+    n_classes = np.unique(rows.label).size
+    pairs = np.unique(np.stack([code, rows.label]), axis=1).shape[1]
+    if x.size >= 20 and values.size == n_classes == pairs > 1:
+        return _LABEL
+    return None
+
+
+def _stray_columns(strays: Mapping[str, _Stray], named: Collection[str]) -> Iterator[Finding]:
+    """One finding for all columns that are the same."""
+    alike: dict[tuple[_Stray, bool], list[str]] = {}
     for name, stray in strays.items():
-        alike.setdefault((stray, name in named), []).append(name)
+        alike.setdefault((stray, name in named and stray.is_number), []).append(name)
     for (stray, chosen), names in alike.items():
-        # What does not become a number by being named cannot be kept.
-        refused = stray.refused and not (chosen and "{keep}" in stray.remedy)
-        keep = ", or name [it|them] in --columns to keep [it|them]" if refused else ""
-        remedy = _for(len(names), stray.remedy.replace("{keep}", keep))
-        yield Finding(
-            stray.kind,
-            tuple(names),
-            f"Column{'s' * (len(names) > 1)} {listed(names)} {_for(len(names), stray.text)}",
-            _sentence(remedy.replace("{drop}", _drop(names))),
-            refused,
-        )
-
-
-def _for(count: int, text: str) -> str:
-    """Text for one or for many: the first or the second of each ``[one|many]``."""
-    return re.sub(r"\[([^][|]*)\|([^][|]*)\]", r"\1" if count == 1 else r"\2", text)
+        refused = stray.refused and not chosen
+        keep = ", or name it in --columns to keep it" if refused and stray.is_number else ""
+        text = f"Column{'s' * (len(names) > 1)} {listed(names)}: {stray.text}."
+        remedy = f"Leave it out with {_drop(names)}{keep}."
+        yield Finding(stray.kind, tuple(names), text, remedy, refused)
 
 
 def _drop(names: Sequence[str]) -> str:
     """How to leave columns out, at the command line and in Python."""
-    it = "it" if len(names) == 1 else "them"
-    return f"leave {it} out with --drop {_quoted(names)} (drop={list(names)!r})"
-
-
-def _quoted(names: Sequence[str]) -> str:
-    """Names for the command line."""
-    return shlex.quote(",".join(names))
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:]
+    return f"--drop {shlex.quote(','.join(names))} (drop={list(names)!r})"
 
 
 def listed(names: Sequence[str], show: Callable[[str], str] = repr, most: int = 5) -> str:
@@ -156,9 +318,7 @@ def listed(names: Sequence[str], show: Callable[[str], str] = repr, most: int = 
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
-# -- names ----------------------------------------------------------------------------------------
-
-_BY_SPACE, _BY_CASE = "only by white space or invisible characters", "only by case"
+# -- names -----------------------------------------------------------------------------------------
 
 
 def _plain(name: str) -> str:
@@ -171,292 +331,150 @@ def _plain(name: str) -> str:
     return re.sub(r"(?<!\d) | (?!\d)", "", " ".join("".join(visible).split()))
 
 
-def _nearly_alike(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """By what names differ, and the names, for all that differ by nothing else."""
+def _nearly_alike(names: Iterable[str]) -> Iterator[tuple[bool, list[str]]]:
+    """Whether names differ by white space only, not by case, and these names."""
     by_space: dict[str, list[str]] = {}
     by_case: dict[str, list[str]] = {}
     for name in names:
         by_space.setdefault(_plain(name), []).append(name)
     for plain, alike in by_space.items():
         by_case.setdefault(plain.casefold(), []).append(alike[0])
-    for how, found in ((_BY_SPACE, by_space), (_BY_CASE, by_case)):
-        for alike in found.values():
-            if len(alike) > 1:
-                yield how, alike
+    for is_space, found in ((True, by_space), (False, by_case)):
+        yield from ((is_space, alike) for alike in found.values() if len(alike) > 1)
 
 
-def _visible(names: Sequence[str]) -> str:
-    """Names in quotes; with escapes if they would look the same."""
-    same = len({unicodedata.normalize("NFC", name) for name in names}) < len(names)
-    return listed(names, ascii if same else repr)
-
-
-def _names_of_columns(features: Sequence[str], named: Collection[str]) -> Iterator[Finding]:
-    """Features that are called like each other, or like a column that is no feature."""
-    for how, alike in _nearly_alike(["task", "label", "group", "start", *features]):
-        refused = how == _BY_SPACE and not set(alike) & set(named)
-        ours, mine = alike[0], alike[1:]
-        if ours in features:
-            text = f"Columns {_visible(alike)} differ {how} and would be different features."
-            remedy = f"Rename one of them, or {_drop(mine)}."
-        else:
-            text = f"Column {listed(mine)} differs from {ours!r} {how} and would be a feature."
-            remedy = (
-                f"Say --{ours} {shlex.quote(mine[0])} ({ours}={mine[0]!r}) if that is what it is, "
-                f"or {_drop(mine)}."
-            )
+def _alike_columns(features: Sequence[str], named: Collection[str]) -> Iterator[Finding]:
+    """Features that are called like each other, or like a column that is not a feature."""
+    for is_space, alike in _nearly_alike(["task", "label", "group", "start", *features]):
+        how = "white space" if is_space else "case"
+        text = f"Columns {listed(alike, ascii)} differ only by {how}."
+        ours = alike[0]
+        use = "" if ours in features else f", say --{ours} {shlex.quote(alike[1])}"
+        remedy = f"Rename one{use}, or leave it out with {_drop(alike[1:])}."
+        refused = is_space and not set(alike) & set(named)
         yield Finding("names", tuple(alike), text, remedy, refused)
 
 
-def _names_in_rows(frame: pd.DataFrame) -> Iterator[Finding]:
+def _alike_names(frame: pd.DataFrame) -> Iterator[Finding]:
     """Tasks, groups or labels that are called alike."""
-    for column, what, who in (
-        ("task", "Tasks", "people"),
-        ("group", "Groups", "people"),
-        ("label", "Labels", "classes"),
-    ):
+    for column in ("task", "group", "label"):
         names = frame[column].dropna().unique() if column in frame else ()
-        found: dict[str, list[str]] = {}
-        for how, alike in _nearly_alike(name for name in names if isinstance(name, str)):
-            found.setdefault(how, []).append(_visible(alike))
-        for how, pairs in found.items():
-            shown = "; ".join(pairs[:3]) + (f"; and {len(pairs) - 3} more" if pairs[3:] else "")
-            yield Finding(
-                "names",
-                (column,),
-                f"{what} {shown} differ {how} and count as different {who}.",
-                "Write them alike in the table."
-                if how == _BY_SPACE
-                else "Write them alike in the table if they are the same.",
-                how == _BY_SPACE,
-            )
+        found: dict[bool, list[str]] = {}
+        for is_space, alike in _nearly_alike(name for name in names if isinstance(name, str)):
+            found.setdefault(is_space, []).append(" and ".join(map(ascii, alike)))
+        for is_space, pairs in found.items():
+            how = "white space" if is_space else "case"
+            text = f"Names in {column!r} differ only by {how}: {listed(pairs, str, 3)}."
+            yield Finding("names", (column,), text, "Write equal names alike.", is_space)
 
 
-# -- columns and rows that are there twice --------------------------------------------------------
+# -- columns and windows that are there twice ------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Scale:
-    """Median of a column and distance of its quartiles."""
-
-    middle: float
-    spread: float
-
-    @classmethod
-    def of(cls, x: Numbers) -> _Scale:
-        low, middle, high = np.nanquantile(x, (0.25, 0.5, 0.75))
-        return cls(float(middle), float(high - low or np.nanstd(x) or 1.0))
-
-    def __call__(self, x: Numbers) -> Numbers:
-        return (x - self.middle) / self.spread
-
-
-def _duplicates(
-    numbers: Mapping[str, Numbers], scales: Mapping[str, _Scale], some: Windows
-) -> Iterator[Finding]:
+def _duplicates(numbers: Mapping[str, Array]) -> Iterator[Finding]:
     """Columns with the same values, in the same units or in others."""
-    scaled = {name: scales[name](values[some.place]) for name, values in numbers.items()}
-    needed = 20.0 + 2.0 * np.log2(max(len(scaled), 1))
-    telling = [name for name, x in scaled.items() if (x.size - 2) * _entropy(x) >= needed]
-    # Copies have nearly the same sum over some rows: only neighbours in that order are compared.
-    rows = np.linspace(0, len(some) - 1, 20).astype(int)
-    weights = np.random.default_rng(0).standard_normal(rows.size)
-    parts = {name: np.nan_to_num(scaled[name][rows]) for name in telling}
-    sums = {name: float(part @ weights) for name, part in parts.items()}
-    order = sorted(telling, key=lambda name: sums[name])
-    taken: set[str] = set()
-    for place, name in enumerate(order):
-        if name in taken:
+    if len(numbers) < 2:
+        return
+    names = list(numbers)
+    some = np.linspace(0, numbers[names[0]].size - 1, _TRIED).astype(int)
+    scaled = np.stack([_scaled(numbers[name][np.unique(some)]) for name in names])
+    # Columns of a few values may agree by accident.
+    telling = [np.unique(row).size >= 10 for row in scaled]
+    near = np.triu(scaled @ scaled.T > 1.0 - 1e-6, 1) & np.outer(telling, telling)
+    taken: set[int] = set()
+    for place in np.flatnonzero(near.any(1)).tolist():
+        whole = _scaled(numbers[names[place]])
+        copies = [
+            other
+            for other in np.flatnonzero(near[place]).tolist()
+            if other not in taken and whole @ _scaled(numbers[names[other]]) > 1.0 - 1e-6
+        ]
+        if place in taken or not copies:
             continue
-        near = sums[name] + _ALIKE * float(np.abs(weights) @ (1.0 + np.abs(parts[name])))
-        copies = {name}
-        for other in order[place + 1 :]:
-            if sums[other] > near:
-                break
-            if _same(scaled[name], scaled[other]):
-                copies.add(other)
-        if len(copies) > 1:
-            taken |= copies
-            alike = [one for one in numbers if one in copies]
-            exact = all(np.array_equal(numbers[name], numbers[one], True) for one in copies)
-            units = "" if exact else " in other units"
-            yield Finding(
-                "duplicate",
-                tuple(alike),
-                f"Columns {listed(alike)} hold the same values{units}: what they tell counts "
-                f"{'twice' if len(alike) == 2 else f'{len(alike)} times'}.",
-                f"Keep one of them: --drop {_quoted(alike[1:])} (drop={alike[1:]!r}).",
-                False,
-            )
+        taken.update(copies)
+        alike = [names[one] for one in (place, *copies)]
+        text = f"Columns {listed(alike)} hold the same values, in the same units or others."
+        remedy = f"Leave all but one out with {_drop(alike[1:])}."
+        yield Finding("duplicate", tuple(alike), text, remedy, False)
 
 
-#: Difference of two numbers that are taken for the same, over their spread.
-_ALIKE = 1e-3
+def _scaled(x: Array) -> Array:
+    """Values about their mean, of length one; zero where they are missing."""
+    centred = np.nan_to_num(x - np.nanmean(x)) if np.isfinite(x).any() else np.zeros(x.size)
+    length = np.linalg.norm(centred)
+    return centred / length if length > 0.0 else centred
 
 
-def _same(a: Numbers, b: Numbers) -> bool:
-    return bool(np.allclose(a, b, rtol=_ALIKE, atol=_ALIKE, equal_nan=True))
-
-
-def _entropy(x: Numbers) -> float:
-    """Bits of one value (Renyi's second entropy); all that are missing are one value."""
-    counts = np.unique(x, return_counts=True)[1]
-    return float(-np.log2(((counts / x.size) ** 2).sum()))
-
-
-def _repeated_rows(
-    frame: pd.DataFrame,
-    numbers: Mapping[str, Numbers],
-    scales: Mapping[str, _Scale],
-    windows: Windows,
+def _shared_windows(
+    frame: pd.DataFrame, numbers: Mapping[str, Array], rows: _Rows
 ) -> Iterator[Finding]:
     """Windows that are in the table twice, in one task or in two."""
-    some = windows.sample.place
-    digits = sum(_digits(scales[name](values[some])) for name, values in numbers.items())
-    # Features of a window go together: half of their digits may tell what the others do.
-    if digits / 2.0 < 2.0 * np.log2(max(len(windows), 2)):
+    n_rows = rows.place.size
+    if not numbers or not n_rows:
         return
-    weights = np.random.default_rng(0).uniform(1.0, 2.0, len(numbers))
-    key = np.zeros(len(frame))
-    for weight, (name, values) in zip(weights, numbers.items(), strict=True):
-        key += weight * scales[name](values)
-    key = key[windows.place]
-    if np.isnan(key).any():
-        windows, key = windows.take(~np.isnan(key)), key[~np.isnan(key)]
+    X = np.column_stack([values[rows.place] for values in numbers.values()])
+    some = X[np.unique(np.linspace(0, n_rows - 1, _TRIED).astype(int))]
+    n_values = np.array([np.unique(column).size for column in some.T])
+    bits = np.where(n_values > len(some) / 2, 30.0, np.log2(n_values)).sum()
+    # Windows of a few coarse features are alike by accident.
+    if bits < 4.0 * np.log2(n_rows) or np.isnan(X).any():
+        return
+    import pandas as pd
+
+    key = pd.util.hash_pandas_object(pd.DataFrame(X), index=False).to_numpy()
     order = np.argsort(key, kind="stable")
-    same = np.flatnonzero(np.diff(key[order]) == 0.0)
-    one, other = windows.number[order[same]], windows.number[order[same + 1]]
+    same = np.flatnonzero(key[order][1:] == key[order][:-1])
+    at, next_at = order[same], order[same + 1]
+    one, other = rows.task[at], rows.task[next_at]
     # A recording that is dead has one window over and over.
-    inside = int(((one == other) & (np.diff(same, prepend=-2) > 1)).sum())
-    if inside >= max(3.0, 0.05 * len(windows)):
-        yield Finding(
-            "rows",
-            ("task",),
-            f"{inside} of {len(windows)} windows are twice in their task, with the same value in "
-            "every feature: a method would be tested on windows that it has learnt from.",
-            "Remove the rows that are repeated.",
-            False,
-        )
+    n_inside = int(((one == other) & (next_at - at > 1)).sum())
+    if n_inside >= max(3.0, 0.05 * n_rows):
+        text = f"{n_inside} of {n_rows} windows are twice in their task."
+        yield Finding("rows", ("task",), text, "Remove the rows that are repeated.", False)
     pairs, counts = np.unique(np.stack([one, other])[:, one != other], axis=1, return_counts=True)
-    many = counts >= np.maximum(4.0, windows.size[pairs].min(0, initial=len(windows)) / 2.0)
+    sizes = np.bincount(rows.task)
+    many = counts >= np.maximum(4.0, sizes[pairs].min(0, initial=n_rows) / 2.0)
     if many.any():
-        names = frame["task"].iloc[windows.place[windows.first[pairs[:, many][:, 0]]]].astype(str)
-        more = f", and so do {many.sum() - 1} other pairs" if many.sum() > 1 else ""
-        yield Finding(
-            "rows",
-            ("task",),
-            f"Tasks {listed(names.tolist())} have {counts[many][0]} windows in common, with the "
-            f"same value in every feature{more}: one person under two names would be tested on "
-            "what was learnt from them.",
-            "Remove one of the two, or give both the same group.",
-            False,
-        )
+        first = [rows.place[np.argmax(rows.task == task)] for task in pairs[:, many][:, 0]]
+        names = [str(frame["task"].iloc[place]) for place in first]
+        text = f"Tasks {listed(names)} have {counts[many][0]} equal windows."
+        if many.sum() > 1:
+            text = f"{many.sum()} pairs of tasks have equal windows, such as {listed(names)}."
+        remedy = "Remove one of the two, or give both the same group."
+        yield Finding("rows", ("task",), text, remedy, False)
 
 
-def _digits(x: Numbers) -> float:
-    """Number of binary digits of a value, from its spread to the smallest difference there is."""
-    steps = np.diff(np.unique(x[np.isfinite(x)]))
-    return max(0.0, -float(np.log2(steps.min()))) if steps.size else 0.0
-
-
-# -- windows that overlap -------------------------------------------------------------------------
-
-
-def _overlap(frame: pd.DataFrame, start: Numbers | None, rows: Windows) -> Iterator[Finding]:
-    """Windows of a task and class that begin together, before the end of another, or too soon.
-
-    Where nothing says how long windows are, only those are found that begin sooner than usual.
-    """
-    recipe, length = _recipe_of(frame), frame.attrs.get(WINDOW)
-    if recipe is not None:
-        length = recipe.window
+def _overlap(frame: pd.DataFrame, rows: _Rows) -> Iterator[Finding]:
+    """Windows of a task and class that begin together, or before the end of another."""
+    recipe = frame.attrs.get("recipe") or {}
+    length, overlap = recipe.get("window", 0.0), recipe.get("overlap", 0.0)
     text = None
-    if recipe is not None and recipe.overlap > 0.0:
-        text = f"Windows of {length:g} s overlap by {recipe.overlap:g} s, as their recipe says"
-    elif start is not None:
-        text = _too_soon(frame, start, rows.classes, length)
+    if overlap:
+        text = f"Windows of {length:g} s overlap by {overlap:g} s, as their recipe says"
+    elif rows.start is not None:
+        text = _too_soon(rows.by_class(), length)
     if text is not None:
-        yield Finding(
-            "overlap",
-            ("start",) if start is not None else (),
-            f"{text}: windows that overlap make tests look better than they are.",
-            "Cut windows that do not overlap, or keep one of each that do.",
-            False,
-        )
+        text += ": tests on windows that overlap look better than they are."
+        yield Finding("overlap", ("start",), text, "Cut windows that do not overlap.", False)
 
 
-def _recipe_of(frame: pd.DataFrame) -> Recipe | None:
-    """How the features were made, if the table says it; the reader refuses what is none."""
-    try:
-        return Recipe.from_dict(frame.attrs["recipe"])
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def _too_soon(
-    frame: pd.DataFrame, start: Numbers, rows: Windows, length: float | None
-) -> str | None:
-    """How many windows begin too soon, in words; `rows` are those of a task and class together."""
-    by_time = rows.take(np.lexsort((start[rows.place], rows.task)))
+def _too_soon(rows: _Rows, length: float) -> str | None:
+    """How many windows of a task and class begin too soon, in words."""
+    start: Any = rows.start
     inside = np.diff(rows.task) == 0
-    step, step_by_time = (np.diff(start[one.place]) for one in (rows, by_time))
+    step, sorted_step = np.diff(start), np.diff(start[np.lexsort((start, rows.task))])
+    # Rows were shuffled, or time falls where the next recording begins.
     if (step[inside] < 0.0).sum() > 0.2 * inside.sum():
-        # Rows were shuffled. Otherwise time falls where the next recording begins.
-        rows, step = by_time, step_by_time
-    together = inside & (step == 0.0)
-    if together.any():
-        place = rows.place[together.argmax()]
-        return (
-            f"{together.sum()} windows start when another of the same task and class does (the "
-            f"first at {start[place]:g} s in task {str(frame['task'].iloc[place])!r})"
-        )
+        step = sorted_step
+    together = int((inside & (step == 0.0)).sum())
+    if together:
+        return f"{together} windows start when another of the same task and class does"
+    # A last window may be moved back to end with the recording: a step must follow.
     forward = inside & (step > 0.0)
-    n_steps = int(forward.sum())
-    if length is not None:
-        early = (forward & (step < 0.99 * length) & _goes_on(forward, step, length)).sum()
-        # Recordings of one task that begin anew have the same starts, or share few.
-        among = (inside & (step_by_time > 0.0) & (step_by_time < 0.99 * length)).sum()
-        if early >= max(3.0, 0.02 * n_steps) or among >= max(3.0, 0.5 * inside.sum()):
-            return (
-                f"{max(early, among)} windows of {length:g} s start before the one before them, of "
-                "the same task and class, has ended"
-            )
-        return None
-    steps, counts = np.unique(step[forward].round(6), return_counts=True)
-    if not counts.size:
-        return None
-    usual = float(steps[counts.argmax()])
-    if counts.max() < n_steps / 2 and counts[counts >= 0.1 * n_steps].sum() >= 0.8 * n_steps:
-        usual = float(np.median(step[forward]).round(6))
-        moved = True
-    elif counts.max() >= n_steps / 2:
-        moved = False
-    else:
-        return None
-    short = forward & _goes_on(forward, step, usual) & (step < 0.99 * usual)
-    # Half a step or a third: windows in between were left out, or belong to another class.
-    short[short] = ~_is_whole(usual / step[short])
-    if moved:
-        # Events may well come at several intervals; a window that was moved makes one of its two
-        # steps as much longer as the other is shorter.
-        pair = np.append(
-            _is_whole((step[1:] + step[:-1]) / usual) & forward[1:] & forward[:-1], False
-        )
-        made_up = pair | np.append(False, pair[:-1])
-        if (short & made_up).sum() < 0.8 * short.sum():
-            return None
-    if short.sum() < max(3.0, 0.1 * n_steps):
-        return None
-    return (
-        f"{short.sum()} of {n_steps} windows start sooner after the one before than the usual "
-        f"{usual:g} s"
-    )
-
-
-def _goes_on(forward: Flags, step: Numbers, usual: float) -> Flags:
-    """Steps with another behind them: a last window may be moved back to end with the rest."""
-    return np.append(forward[1:] & (step[1:] < 1.99 * usual), False)
-
-
-def _is_whole(number: Numbers) -> Flags:
-    return np.asarray(np.abs(number - np.round(number)) <= 0.01)
+    early = int(((forward & (step < 0.99 * length))[:-1] & forward[1:]).sum())
+    # Recordings of one task that begin anew have equal starts, or share few.
+    among = int((inside & (sorted_step > 0.0) & (sorted_step < 0.99 * length)).sum())
+    if early >= max(3.0, 0.02 * forward.sum()) or among >= max(3.0, 0.5 * inside.sum()):
+        n_early = max(early, among)
+        return f"{n_early} windows of {length:g} s start before the one before them has ended"
+    return None

@@ -1,9 +1,8 @@
-"""Parquet files of ours, which carry a seal, and of everybody else, which are read all the same.
+"""Parquet files: ours carry a seal, which must hold; all others are read without one.
 
 The seal is an entry of the file's metadata: what kind of file it is, what it is for, and the
-SHA-256 of the whole file, computed with zeros in the place of its own 64 digits. Its name stands in
-the entry's key and in its value, so that one of them is still found where the other was damaged: a
-file in which it is found anywhere is ours, and its seal must hold.
+SHA-256 of the whole file, computed with zeros in the place of its own 64 digits. Its name is in the
+entry's key and in its value, so that one of them is found where the other is damaged.
 """
 
 from __future__ import annotations
@@ -30,10 +29,7 @@ _SEAL = re.compile(
     rb'\{"crossfade_seal": 1, "kind": "([a-z]*)", "for": "([0-9a-f]*)", '
     rb'"sha256": "([0-9a-f]{64})"\}'
 )
-_TEXT = ("string", "large_string", "binary", "large_binary")
-#: How large a table may become in memory: this much, or so many times the size of its file. What is
-#: measured hardly shrinks; a table of up to 2 GiB, 13 million rows of 20 columns, is read
-#: however well it shrinks.
+#: How large a table may become in memory: this much, or so many times the size of its file.
 _LARGEST, _LARGEST_RATIO = 2 << 30, 100
 
 
@@ -70,7 +66,7 @@ def frame_of_parquet(path: object, content: bytes) -> pd.DataFrame:
 
 
 def _is_ours(content: bytes) -> bool:
-    """Whether a file has a seal, whole or damaged; a table may well hold its name as a text."""
+    """Whether a file has a seal, whole or damaged; a table may hold its name as a text."""
     mark = _MARK.encode()
     if mark not in content:
         return False
@@ -79,7 +75,7 @@ def _is_ours(content: bytes) -> bool:
 
         entries = pq.read_metadata(io.BytesIO(content)).metadata or {}
     except Exception:
-        # Of a damaged footer nobody can tell.
+        # The footer is damaged.
         return True
     if any(key == mark or value.startswith(b'{"crossfade_seal"') for key, value in entries.items()):
         return True
@@ -131,7 +127,9 @@ def unsealed(path: object, content: bytes, kind: str, purpose: str = "") -> pa.T
     import pyarrow.parquet as pq
 
     if _MARK.encode() not in content:
-        raise ValueError(f"{path} has no seal: it is damaged, or somebody else wrote it.")
+        raise ValueError(
+            f"{path} has no seal of Crossfade. It is damaged, or somebody else wrote it."
+        )
     _check_seal(path, content, kind, purpose)
     return _read(path, content, pq.read_table)
 
@@ -146,13 +144,11 @@ def _check_seal(path: object, content: bytes, kind: str, purpose: str = "") -> N
         whole.update(memoryview(content)[found.end(3) :])
     if found is None or whole.hexdigest().encode() != found[3]:
         raise ValueError(
-            f"{path} was altered after it was written: its checksum does not match. Copy it again "
-            "from where it was made, or make it again."
+            f"{path} was altered after it was written: its checksum does not match. Copy or make "
+            "it again."
         )
-    if found[1].decode() != kind:
-        raise ValueError(f"{path} is a {found[1].decode()} of Crossfade, and not a {kind}.")
-    if found[2].decode() != purpose:
-        raise ValueError(f"{path} is whole, but stands in the place of another {kind}.")
+    if (found[1].decode(), found[2].decode()) != (kind, purpose):
+        raise ValueError(f"{path} is a {found[1].decode()} of Crossfade, and not this {kind}.")
 
 
 def _read(path: object, content: bytes, read: Callable[[io.BytesIO], Any]) -> Any:
@@ -164,10 +160,7 @@ def _read(path: object, content: bytes, read: Callable[[io.BytesIO], Any]) -> An
     most = max(_LARGEST, _LARGEST_RATIO * len(content))
     # What is damaged makes pandas and pyarrow raise a dozen kinds.
     try:
-        file = pq.ParquetFile(io.BytesIO(content))
-        size = _size_of(file.metadata)
-        if size <= most:
-            size = max(size, _size_of_text(content, file.schema_arrow))
+        size = _size_of(pq.ParquetFile(io.BytesIO(content)).metadata)
         if size <= most:
             return read(io.BytesIO(content))
     except Exception as reason:
@@ -176,8 +169,8 @@ def _read(path: object, content: bytes, read: Callable[[io.BytesIO], Any]) -> An
             f"{path} cannot be read as a table: {why.strip().rstrip('.')}."
         ) from reason
     raise ValueError(
-        f"{path} cannot be read as a table: it has {len(content)} bytes and would fill "
-        f"{size / 1e9:.1f} GB of memory, where {most / 1e9:.1f} are allowed. Nothing was loaded."
+        f"{path} cannot be read as a table: it would fill {size / 1e9:.1f} GB of memory, and "
+        f"{most / 1e9:.1f} GB are allowed."
     )
 
 
@@ -185,17 +178,3 @@ def _size_of(metadata: Any) -> int:
     """Bytes in memory or of what is unpacked, whichever are more, as the footer announces them."""
     unpacked = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
     return int(max(unpacked, 8 * metadata.num_rows * metadata.num_columns))
-
-
-def _size_of_text(content: bytes, schema: pa.Schema) -> int:
-    """Bytes of text in memory: a long one that every row repeats stands in the file once."""
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    text = [field.name for field in schema if str(field.type) in _TEXT]
-    if not text:
-        return 0
-    table = pq.read_table(io.BytesIO(content), columns=text, read_dictionary=text)
-    parts = [part for column in table.columns for part in column.chunks]
-    sizes = [pc.sum(pc.binary_length(one.dictionary).take(one.indices)).as_py() for one in parts]
-    return int(sum(size or 0 for size in sizes))

@@ -13,8 +13,6 @@ _OF_BANDS = ("shares", "powers", "log-powers", "clr")
 KINDS = (*_OF_BANDS, "tangent", "beats")
 FILTERS = ("zero-phase", "causal")
 CENTRES = ("session", "past")
-#: Differences that one sentence names.
-_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -81,34 +79,32 @@ class Recipe:
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, KINDS)
         check_choice("reference", self.reference, ("average", "none"))
-        for name, words in (("filter", FILTERS), ("centre", CENTRES)):
-            if getattr(self, name) is not None:
-                check_choice(name, getattr(self, name), words)
+        check_choice("filter", self.filter, (*FILTERS, None))
+        check_choice("centre", self.centre, (*CENTRES, None))
         plain: dict[str, Any] = {
-            "sfreq": _positive("sfreq", self.sfreq),
-            "window": _positive("window", self.window),
+            "sfreq": check_number("sfreq", self.sfreq, 1e-9, 1e9),
+            "window": check_number("window", self.window, 1e-9, 1e9),
             "overlap": check_number("overlap", self.overlap, 0.0),
             "band": None if self.band is None else _ends("band", self.band),
-            "bands": tuple(_band(one) for one in _sequence("bands", self.bands)),
+            "bands": tuple(_band(one) for one in _list("bands", self.bands)),
+            "unit": _text("unit", self.unit),
         }
         for name in ("channels", "averaged", "beats"):
-            plain[name] = tuple(_text(name, one) for one in _sequence(name, getattr(self, name)))
-        _text("unit", self.unit)
+            plain[name] = tuple(_text(name, one) for one in _list(name, getattr(self, name)))
         for name, value in plain.items():
             object.__setattr__(self, name, value)
-        if not self.overlap < self.window:
-            raise ValueError(
-                f"overlap must be shorter than a window; got {self.overlap:g} of {self.window:g} s."
-            )
-        for needs, what, has, which in (
-            (True, "channels", self.channels, "a recipe"),
-            (self.filter is not None, "band", self.band, "a filter"),
-            (self.kind in _OF_BANDS, "bands", self.bands, "a feature of bands"),
-            (self.kind == "beats", "beats", self.beats, "heart-rate variability"),
-            (self.kind == "tangent", "centre", self.centre, "a tangent vector"),
+        if self.overlap >= self.window:
+            raise ValueError(f"overlap must be shorter than a window; got {self.overlap:g} s.")
+        for name, belongs in (
+            ("channels", True),
+            ("band", self.filter is not None),
+            ("bands", self.kind in _OF_BANDS),
+            ("beats", self.kind == "beats"),
+            ("centre", self.kind == "tangent"),
         ):
-            if needs != bool(has):
-                raise ValueError(f"{what} must be given for {which}, and for nothing else.")
+            if belongs != bool(getattr(self, name)):
+                needs = "needs" if belongs else "must not have"
+                raise ValueError(f"A recipe of {self.kind} with this filter {needs} {name}.")
 
     @property
     def log(self) -> bool:
@@ -129,7 +125,7 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Recipe:
-        """Recipe from what :meth:`to_dict` returned.
+        """Make a recipe of what :meth:`to_dict` returned.
 
         Parameters
         ----------
@@ -143,16 +139,13 @@ class Recipe:
         """
         if not isinstance(values, Mapping):
             raise TypeError(f"A recipe must be an object; got {type(values).__name__}.")
-        names = [one.name for one in fields(cls)]
-        unknown = [name for name in values if name not in names]
-        if unknown:
+        known = [one.name for one in fields(cls)]
+        needed = ("kind", "sfreq", "channels", "window")
+        if not set(needed) <= set(values) <= set(known):
             raise ValueError(
-                f"A recipe has no {unknown[0]!r}; it has {', '.join(names)}. A newer Crossfade may "
-                "know it: update."
+                f"A recipe needs {', '.join(needed)} and may have {', '.join(known[4:])}; got "
+                f"{', '.join(map(str, values))}. Update Crossfade if a newer one wrote it."
             )
-        lacking = [name for name in ("kind", "sfreq", "channels", "window") if name not in values]
-        if lacking:
-            raise ValueError(f"The recipe lacks {', '.join(lacking)}.")
         return cls(**values)
 
     def difference(
@@ -178,9 +171,9 @@ class Recipe:
         differ = [
             (say(self), say(other))
             for names, say in _ASPECTS
-            if _of(self, names) != _of(other, names)
+            if any(getattr(self, name) != getattr(other, name) for name in names)
         ]
-        own, others = (" ".join(side[:_NAMED]) for side in zip(*differ, strict=True))
+        own, others = (" ".join(side[:3]) for side in zip(*differ, strict=True))
         return f"{mine} are {own}; {theirs} are {others}"
 
     def __str__(self) -> str:
@@ -188,7 +181,7 @@ class Recipe:
         centre = f" {_centred(self)}" if self.centre else ""
         parts = [
             f"{_kind(self)} of {', '.join(self.channels)}{where}{centre}",
-            f"windows of {_windows(self)} {_rate(self)}",
+            f"windows of {_windows(self)} at {self.sfreq:g} Hz",
         ]
         if self.kind == "beats":
             parts += [_filtered(self)] if self.filter else []
@@ -209,9 +202,9 @@ def recipe_misfits(
     mine: Recipe | None, theirs: Recipe | None, whose: str = "the prior"
 ) -> list[str]:
     """Reason why windows do not fit a prior or a model, if both say how they were made."""
-    wrong = None if mine is None or theirs is None else mine.difference(theirs, theirs=f"{whose}'s")
-    if wrong is None:
+    if mine is None or theirs is None or mine == theirs:
         return []
+    wrong = mine.difference(theirs, theirs=f"{whose}'s")
     return [f"Features were made in another way: {wrong}. Make them again by {whose}'s recipe."]
 
 
@@ -231,15 +224,12 @@ def _referenced(one: Recipe) -> str:
 
 
 def _in_bands(one: Recipe) -> str:
-    if not one.bands:
-        return "in no bands"
-    bands = [f"{name} {low:g}-{high:g} Hz" for name, low, high in one.bands]
-    return f"in {', '.join(bands)}"
+    return "in " + ", ".join(f"{name} {low:g}-{high:g} Hz" for name, low, high in one.bands)
 
 
 def _centred(one: Recipe) -> str:
-    whose = {"session": "all windows of the session", "past": "the windows so far"}
-    return f"at the mean of {whose[one.centre]}" if one.centre else "at no mean"
+    whole = one.centre == "session"
+    return f"at the mean of {'all windows of the session' if whole else 'the windows so far'}"
 
 
 def _kind(one: Recipe) -> str:
@@ -250,15 +240,11 @@ def _windows(one: Recipe) -> str:
     return f"{one.window:g} s" + (f" (overlap {one.overlap:g} s)" if one.overlap else "")
 
 
-def _rate(one: Recipe) -> str:
-    return f"at {one.sfreq:g} Hz"
-
-
 #: Fields that are spoken of together, and how.
 _ASPECTS: tuple[tuple[tuple[str, ...], Callable[[Recipe], str]], ...] = (
     (("kind", "beats"), _kind),
     (("window", "overlap"), _windows),
-    (("sfreq",), _rate),
+    (("sfreq",), lambda one: f"at {one.sfreq:g} Hz"),
     (("channels",), lambda one: f"of {', '.join(one.channels)}"),
     (("filter", "band"), _filtered),
     (("reference", "averaged"), _referenced),
@@ -268,22 +254,12 @@ _ASPECTS: tuple[tuple[tuple[str, ...], Callable[[Recipe], str]], ...] = (
 )
 
 
-def _of(one: Recipe, names: Sequence[str]) -> list[Any]:
-    return [getattr(one, name) for name in names]
-
-
 def _plain(value: Any) -> Any:
+    """Lists instead of tuples."""
     return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
-def _positive(name: str, value: Any) -> float:
-    number = check_number(name, value, 0.0)
-    if not 0.0 < number < float("inf"):
-        raise ValueError(f"{name} must be a positive number; got {value!r}.")
-    return number
-
-
-def _sequence(name: str, value: Any) -> tuple[Any, ...]:
+def _list(name: str, value: Any) -> tuple[Any, ...]:
     if not isinstance(value, tuple | list):
         raise TypeError(f"{name} must be a list; got {value!r}.")
     return tuple(value)
@@ -296,15 +272,12 @@ def _text(name: str, value: Any) -> str:
 
 
 def _ends(name: str, value: Any) -> tuple[float, float]:
-    ends = _sequence(name, value)
-    if len(ends) != 2:
-        raise ValueError(f"{name} must be a pair of frequencies; got {value!r}.")
-    low, high = (check_number(f"An end of {name}", end, 0.0) for end in ends)
-    if not low < high:
-        raise ValueError(f"{name} must run upwards; got {low:g} to {high:g} Hz.")
-    return low, high
+    ends = [check_number(name, end, 0.0) for end in _list(name, value)]
+    if len(ends) != 2 or ends[0] >= ends[1]:
+        raise ValueError(f"{name} must be two frequencies, the lower first; got {value!r}.")
+    return ends[0], ends[1]
 
 
 def _band(value: Any) -> tuple[str, float, float]:
-    name, *ends = _sequence("A band", value) or ("",)
+    name, *ends = _list("bands", value) or ("",)
     return (_text("The name of a band", name), *_ends(f"band {name!r}", ends))

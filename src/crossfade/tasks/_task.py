@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crossfade._validate import as_labels, check_finite, classes_of, refuse_masked, refuse_size
+from crossfade._validate import (
+    as_labels,
+    check_finite,
+    check_names,
+    classes_of,
+    refuse_masked,
+    refuse_size,
+)
 from crossfade.tasks._recipe import Recipe, common_recipe
 
 if TYPE_CHECKING:
@@ -68,28 +75,17 @@ class Task:
                 f"{called} must have X of shape (n_samples, n_features) and one label per row; "
                 f"got X of shape {rows.shape} and y of shape {labels.shape}."
             )
-        if names is not None and (isinstance(names, str) or not np.ndim(names)):
-            raise ValueError(f"feature_names of {called} must be a list of names; got {names!r}.")
-        if names is not None and len(names) != rows.shape[1]:
-            raise ValueError(
-                f"{called} has {rows.shape[1]} features but {len(names)} feature names."
-            )
         refuse_size(np.abs(rows).max(0, initial=0.0), called)
         if self.start is not None:
             start = check_finite(f"start of {called}", self.start, 1)
             if start.shape != labels.shape:
-                raise ValueError(
-                    f"{called} must have one start per row; got {start.shape} for {labels.shape}."
-                )
+                raise ValueError(f"{called} must have one start per row; got {start.shape}.")
             object.__setattr__(self, "start", start)
         if self.recipe is not None and not isinstance(self.recipe, Recipe):
-            raise TypeError(
-                f"recipe of {called} must be a Recipe; got {type(self.recipe).__name__}. "
-                "Recipe.from_dict makes one."
-            )
+            raise TypeError(f"recipe of {called} must be a Recipe; got {self.recipe!r:.40}.")
         object.__setattr__(self, "X", rows)
         object.__setattr__(self, "y", labels)
-        object.__setattr__(self, "feature_names", None if names is None else tuple(names))
+        object.__setattr__(self, "feature_names", check_names(names, rows.shape[1]))
 
     def __repr__(self) -> str:
         n_samples, n_features = np.shape(self.X)
@@ -128,24 +124,20 @@ class TaskSet(Sequence[Task]):
             if not isinstance(task, Task):
                 raise TypeError(f"A TaskSet holds Task objects; got {type(task).__name__}.")
             first = self._tasks[0]
-            if np.shape(task.X)[1] != np.shape(first.X)[1]:
+            mine, theirs = (
+                one.feature_names or f"{np.shape(one.X)[1]} without names" for one in (task, first)
+            )
+            if mine != theirs:
                 raise ValueError(
-                    f"All tasks must have the same features; {task!r} differs from {first!r}."
-                )
-            if task.feature_names != first.feature_names:
-                raise ValueError(
-                    f"All tasks must have the same feature names; {task!r} has "
-                    f"{task.feature_names}, {first!r} has {first.feature_names}."
+                    f"All tasks must have the same features: {task!r} has {mine}, and {first!r} "
+                    f"has {theirs}."
                 )
         known = [(task, task.recipe) for task in self._tasks if task.recipe is not None]
-        for task, recipe in known[1:]:
-            first, usual = known[0]
-            wrong = recipe.difference(usual, f"windows of {task!r}", f"those of {first!r}")
-            if wrong is not None:
-                raise ValueError(
-                    f"Features of all tasks must be made alike; {wrong}. Make them again by one "
-                    "recipe."
-                )
+        for task, recipe in known:
+            if recipe != known[0][1]:
+                mine, theirs = f"windows of {task!r}", f"those of {known[0][0]!r}"
+                wrong = recipe.difference(known[0][1], mine, theirs)
+                raise ValueError(f"Features of all tasks must be made alike; {wrong}.")
 
     @overload
     def __getitem__(self, index: int) -> Task: ...
@@ -364,18 +356,17 @@ def read_tasks(
 
 
 def check_class_names(names: Mapping[Any, str] | None) -> Mapping[Any, str]:
-    """Names of classes that cannot be changed; refuses what is no text, and two alike."""
+    """Names of classes that cannot be changed; each must be text of its own."""
     known = {
         label.item() if isinstance(label, np.generic) else label: name
-        for label, name in ({} if names is None else names).items()
+        for label, name in (names or {}).items()
     }
-    wrong = [name for name in known.values() if not str(name).strip() or str(name) != name]
-    if wrong:
+    is_text = all(str(name).strip() and str(name) == name for name in known.values())
+    if not is_text or len(set(known.values())) < len(known):
         raise ValueError(
-            f"class_names must be text for each label, as {{0: 'rest'}} is; got {wrong[0]!r}."
+            "class_names must be different texts, one for each label, such as {0: 'rest', 1: "
+            f"'task'}}; got {known}."
         )
-    if len(set(known.values())) != len(known):
-        raise ValueError(f"class_names must differ from each other; got {list(known.values())}.")
     return MappingProxyType(known)
 
 
