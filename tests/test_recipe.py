@@ -160,7 +160,7 @@ def test_parquet_carries_the_recipe_and_csv_does_not(tasks, tmp_path):
 def test_a_table_with_a_damaged_recipe_is_refused(tasks):
     frame = tasks.to_frame()
     frame.attrs["recipe"]["sfreq"] = -1
-    with pytest.raises(ValueError, match="recipe.*sfreq"):
+    with pytest.raises(ValueError, match=r"recipe.*sfreq"):
         TaskSet.from_frame(frame)
 
 
