@@ -138,7 +138,7 @@ def test_priors_inside_a_prior_have_prefixed_names(make_kind, tmp_path):
 
 
 def test_the_page_on_the_file_reads_it(prior, saved, monkeypatch, capsys):
-    text = (ROOT / "docs/prior-file.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/sharing.md").read_text(encoding="utf-8")
     *_, code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(saved.parent)
     exec(code, {})

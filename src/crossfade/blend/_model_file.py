@@ -1,6 +1,6 @@
 """Model files: any fitted classifier as checksummed JSON, and back as a rule that only predicts.
 
-``docs/device.md`` and the JSON Schema of `crossfade.export` say how a device reads one.
+``docs/live.md`` and the JSON Schema of `crossfade.export` say how a device reads one.
 """
 
 from __future__ import annotations

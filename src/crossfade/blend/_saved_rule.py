@@ -5,7 +5,7 @@ Every classifier of ours comes down to a few linear scores, from which log odds 
 .. math:: s = w^T x + b, \\quad u = (s + \\text{shift}) / \\text{deviation}, \\quad
     \\ell = \\frac{2 m u}{\\sqrt{1 + \\tfrac{\\pi}{2} S^2 u^2}} + \\text{offset}
 
-and from these probabilities, by one of four couplings. ``docs/device.md`` has them in words.
+and from these probabilities, by one of four couplings. ``docs/live.md`` has them in words.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class SavedRule(LinearRule):
         The scores in the user's units: one for two classes, else one for each class or, as
         `coupling_` says, for each pair of classes.
     coupling_ : {"two", "softmax", "pairs", "rests"}
-        How scores become probabilities, see ``docs/device.md``.
+        How scores become probabilities, see ``docs/live.md``.
     projection_, midpoint_ : ndarray of shape (n_features,)
         Of two classes the unit direction, in scaled units, and where the threshold lies in the
         user's.

@@ -1,7 +1,7 @@
 """A model onto a device: C99 without dependencies, ONNX, or a JSON Schema of the model file.
 
 All three compute what :class:`crossfade.SavedRule` computes: linear scores, log odds of them
-(equation 61), and one of four couplings to probabilities. ``docs/device.md`` has the formulas in
+(equation 61), and one of four couplings to probabilities. ``docs/live.md`` has the formulas in
 words, and what a device must compute before: the recipe of the features.
 """
 

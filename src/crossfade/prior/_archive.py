@@ -1,4 +1,4 @@
-"""Files of priors: one checksummed archive of arrays for all kinds (``docs/prior-file.md``)."""
+"""Files of priors: one checksummed archive of arrays for all kinds (``docs/sharing.md``)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Archived(ABC):
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the prior to a file, whole or not at all (``docs/prior-file.md``).
+        """Write the prior to a file, whole or not at all (``docs/sharing.md``).
 
         Parameters
         ----------

@@ -886,7 +886,7 @@ class TaskPrior(Archived):
     ) -> TaskPrior:
         """Differentially private copy: replacing any one person hardly changes what it may be.
 
-        OpenDP adds normal noise to the sums (``docs/privacy.md``). Sessions of one group are one
+        OpenDP adds normal noise to the sums (``docs/sharing.md``). Sessions of one group are one
         person, and the copy counts people. It knows its noise and trusts itself less; averages and
         single directions, which have no bound, are left out, and a prior from
         :meth:`from_summary`, which one task can move too far, is refused. Enables OpenDP's

@@ -6,7 +6,7 @@ of its own, and all tasks have the same features and the same classes. Sessions 
 a `group`, so that they never count as strangers to each other.
 
 Tables with one row for each window become tasks by `read_tasks` and `TaskSet.from_frame`
-(``docs/task-table.md``). Features come from the room `signals`, or from anywhere else; a `Recipe`
+(``docs/tables.md``). Features come from the room `signals`, or from anywhere else; a `Recipe`
 says how they were made, where that is known.
 """
 

@@ -1,4 +1,4 @@
-"""Tables of tasks, with one row for each window (``docs/task-table.md``)."""
+"""Tables of tasks, with one row for each window (``docs/tables.md``)."""
 
 from __future__ import annotations
 
