@@ -3,7 +3,7 @@
 import numpy as np
 
 from crossfade import Task, TaskPrior, TaskSet
-from crossfade.signals._online import OnlineFeatures
+from crossfade.signals import OnlineFeatures
 from crossfade.tasks import Recipe
 
 RATE = 100.0
@@ -28,9 +28,9 @@ def signal_of(label, seconds, seed=0):
     return 8.0 * rng.standard_normal((2, n)) + np.array([[0.5], [1.0]]) * wave
 
 
-def prior_of(n_people=8):
+def prior_of(n_people=8, **options):
     """What people know whose signals are alike."""
-    return TaskPrior.from_tasks(tasks_of(n_people))
+    return TaskPrior.from_tasks(tasks_of(n_people), **options)
 
 
 def tasks_of(n_people):

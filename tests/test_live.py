@@ -1,10 +1,9 @@
-"""A session with a new person: windows, labels, journal, forgetting and what it says."""
+"""A calibration window by window: labels, journal, and what it says."""
 
 import errno
 import json
 import os
 import random
-import re
 import resource
 import signal
 import subprocess
@@ -21,9 +20,7 @@ from crossfade import (
     HierarchicalBlendClassifier,
     LiveCalibration,
     MulticlassPrior,
-    PosteriorBlendClassifier,
     Recipe,
-    Task,
     TaskPrior,
     TaskSet,
     export_model,
@@ -52,7 +49,7 @@ def prior(people):
 
 @pytest.fixture(scope="module")
 def powers():
-    return TaskPrior.from_tasks(load_mental_math(features="log-powers")[1:])
+    return TaskPrior.from_tasks(load_mental_math(features="log-powers")[1:], replay=False)
 
 
 def both(newcomer, n):
@@ -70,7 +67,7 @@ def play(live, newcomer, n):
 # -- the rule is that of all windows so far -------------------------------------------------------
 
 
-def test_before_the_first_label_the_crowd_answers(prior, newcomer):
+def test_before_the_first_label_the_crowd_answers(prior):
     live, rule = LiveCalibration(prior), HierarchicalBlendClassifier(prior).start()
     state = live.state()
     assert state.counts == {"rest": 0, "arithmetic": 0}
@@ -78,7 +75,6 @@ def test_before_the_first_label_the_crowd_answers(prior, newcomer):
     assert state.accuracy == rule.expected_accuracy_
     assert (state.lower, state.upper) == rule.expected_accuracy_interval(0.9)
     assert not state.advice.stop
-    assert state.advice.reason == "Neither rest nor arithmetic has a label yet."
     np.testing.assert_array_equal(live.model().coef_, rule.coef_)
 
 
@@ -100,26 +96,15 @@ def test_the_rule_is_that_of_one_fit(prior, newcomer):
     assert probability == pytest.approx(expected.max())
 
 
-def test_a_model_is_a_copy(prior, newcomer):
-    live = play(LiveCalibration(prior), newcomer, 3)
-    model = live.model()
-    before = model.coef_.copy()
-    live.add(newcomer.X[-1], "arithmetic")
-    np.testing.assert_array_equal(model.coef_, before)
-    more = pd.DataFrame(newcomer.X[10:20], columns=newcomer.feature_names)
-    model.partial_fit(more, newcomer.y[10:20])
-    assert live.state().counts == {"rest": 3, "arithmetic": 4}
-
-
-def test_windows_that_cannot_be_used_do_not_count(prior, newcomer):
+def test_windows_that_are_left_out_do_not_count(prior, newcomer):
     live = play(LiveCalibration(prior), newcomer, 3)
     before = live.state()
-    broken = np.full(prior.n_features, np.nan)
-    live.add(broken, "rest", usable=False, note="flat channel Fz")
-    live.add(None, usable=False, note="gap", start=12.5)
+    live.leave_out("flat channel Fz", "rest")
+    live.leave_out("gap", start=12.5)
+    live.label(7, "arithmetic")
     after = live.state()
     assert (after.counts, after.accuracy) == (before.counts, before.accuracy)
-    assert (after.n_windows, after.n_left_out) == (8, 2)
+    assert (after.n_windows, after.n_left_out, after.n_unlabelled) == (8, 2, 0)
     assert [one.note for one in live.windows[-2:]] == ["flat channel Fz", "gap"]
     assert live.windows[-1].start == 12.5
 
@@ -130,19 +115,19 @@ def test_without_class_means_there_is_a_rule_after_both_classes(prior, newcomer)
     state = live.state()
     assert np.isnan(state.accuracy)
     assert state.advice.next == "arithmetic"
-    with pytest.raises(ValueError, match=r"no window of arithmetic has a label\. Label at least 1"):
+    with pytest.raises(ValueError, match="arithmetic"):
         live.model()
     live.add(newcomer.X[-1], "arithmetic")
-    assert isinstance(live.model(), PosteriorBlendClassifier)
-    assert 0.0 < live.state().accuracy < 1.0
-    assert "holds no replay" in live.state().advice.reason
-    assert any("no replay" in note for note in live.state().notes)
+    state = live.state()
+    assert 0.0 < state.accuracy < 1.0
+    assert not state.advice.stop
+    assert state.notes
 
 
-def test_many_classes(make_many):
+def test_many_classes(make_many, tmp_path):
     tasks = make_many()
     prior = MulticlassPrior.from_tasks(tasks[1:])
-    live = LiveCalibration(prior)
+    live = LiveCalibration(prior, folder=tmp_path)
     rows = np.concatenate([np.flatnonzero(tasks[0].y == name)[:4] for name in prior.classes])
     for row in rows:
         live.add(tasks[0].X[row], tasks[0].y[row])
@@ -154,14 +139,17 @@ def test_many_classes(make_many):
     assert list(state.gains) == [*state.counts, "all"]
     assert state.n_unlabelled == 1
     assert sum(live.predict(tasks[0].X[0]).probabilities.values()) == pytest.approx(1.0)
+    live.close()
+    again = LiveCalibration.load(tmp_path)
+    np.testing.assert_allclose(again.model().coef_, live.model().coef_, rtol=1e-9)
+    again.close()
 
 
 # -- labels that come later, and back -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("forget", [None, 5.0])
-def test_labels_may_come_later_and_be_taken_back(prior, newcomer, forget):
-    live = play(LiveCalibration(prior, forget=forget), newcomer, 3)
+def test_labels_may_come_later_and_be_taken_back(prior, newcomer):
+    live = play(LiveCalibration(prior), newcomer, 3)
     before = live.model().coef_
     i = live.add(newcomer.X[20])
     live.label(i, "arithmetic")
@@ -169,7 +157,7 @@ def test_labels_may_come_later_and_be_taken_back(prior, newcomer, forget):
     assert live.state().counts == {"rest": 4, "arithmetic": 3}
     assert live.undo() == "label"
     # As if it had had this label from the beginning.
-    whole = play(LiveCalibration(prior, forget=forget), newcomer, 3)
+    whole = play(LiveCalibration(prior), newcomer, 3)
     whole.add(newcomer.X[20], "arithmetic")
     np.testing.assert_allclose(live.model().coef_, whole.model().coef_, rtol=1e-9)
     live.label(0, "arithmetic")
@@ -179,49 +167,46 @@ def test_labels_may_come_later_and_be_taken_back(prior, newcomer, forget):
     assert live.add(newcomer.X[20], None) == i
 
 
-def test_a_model_names_its_features(prior, newcomer, tmp_path):
+def test_a_model_names_its_features_and_is_a_copy(prior, newcomer, tmp_path):
     live = play(LiveCalibration(prior), newcomer, 2)
     model = live.model()
-    assert tuple(model.feature_names_in_) == prior.feature_names
     save_model(model, tmp_path / "model.json")
     assert "'Fz_theta'" in load_model(tmp_path / "model.json").card()
     export_model(model, tmp_path / "model.h")
     assert '0: "Fz_theta"' in (tmp_path / "model.h").read_text()
-    # Windows of the session have no names, and need none; those of the model are in a frame.
     found = live.predict(newcomer.X[5]).probabilities
     frame = pd.DataFrame(newcomer.X[5:6], columns=newcomer.feature_names)
-    assert model.predict_proba(frame)[0] == pytest.approx(list(found.values()))
-    with pytest.raises(ValueError, match="feature names should match"):
+    before = model.predict_proba(frame)[0]
+    assert before == pytest.approx(list(found.values()))
+    with pytest.raises(ValueError, match="feature names"):
         model.predict(frame.rename(columns={"Fz_theta": "other"}))
+    live.add(newcomer.X[-1], "arithmetic")
+    np.testing.assert_array_equal(model.predict_proba(frame)[0], before)
 
 
 # -- refusals -------------------------------------------------------------------------------------
 
 WRONG = {
-    "label of no class": (lambda live: live.add(np.ones(9), "sleep"), ValueError, "rest, arithme"),
-    "label of no value": (lambda live: live.add(np.ones(9), True), ValueError, "no class True"),
-    "too few features": (lambda live: live.add(np.zeros(3)), PriorMismatchError, "9 features"),
+    "label of no class": (lambda live: live.add(np.ones(9), "sleep"), ValueError, "sleep"),
+    "label of no value": (lambda live: live.add(np.ones(9), True), ValueError, "True"),
+    "too few features": (lambda live: live.add(np.zeros(3)), PriorMismatchError, "features"),
     "raw, no recipe": (lambda live: live.add(np.zeros((3, 1000))), ValueError, "recipe"),
-    "NaN": (lambda live: live.add(np.full(9, np.nan)), ValueError, "usable=False"),
-    "no features": (lambda live: live.add(None), ValueError, "usable=False"),
-    "usable as text": (lambda live: live.add(np.ones(9), usable="no"), TypeError, "usable"),
+    "NaN": (lambda live: live.add(np.full(9, np.nan)), ValueError, "NaN"),
+    "too large": (lambda live: live.add(np.full(9, 1e300)), ValueError, "size"),
+    "other units": (lambda live: live.add(np.full(9, 1e10)), PriorMismatchError, "units"),
     "start": (lambda live: live.add(np.ones(9), start=np.nan), ValueError, "start"),
-    "window of none": (lambda live: live.label(0, "rest"), IndexError, "no window 0"),
-    "nothing to undo": (lambda live: live.undo(), ValueError, "nothing to take back"),
-    "no task": (lambda live: live.task(), ValueError, "no labelled window"),
-    "no prior": (lambda live: LiveCalibration(None), TypeError, "NoneType"),
+    "window of none": (lambda live: live.label(0, "rest"), IndexError, "0"),
+    "nothing to undo": (lambda live: live.undo(), ValueError, "take back"),
+    "no task": (lambda live: live.task(), ValueError, "label"),
+    "no prior": (lambda live: LiveCalibration(None), TypeError, "prior"),
     "prior without classes": (
         lambda live: LiveCalibration(TaskPrior.from_projections(np.eye(3))),
         ValueError,
-        "TaskPrior.from_tasks",
+        "classes",
     ),
-    "recipe as dict": (lambda live: LiveCalibration(live.prior, {}), TypeError, "Recipe or None"),
-    "forget": (lambda live: LiveCalibration(live.prior, forget=0.0), ValueError, "forget"),
+    "recipe as dict": (lambda live: LiveCalibration(live.prior, {}), TypeError, "recipe"),
     "want": (lambda live: LiveCalibration(live.prior, want=2.0), ValueError, "want"),
-    "certainty": (lambda live: LiveCalibration(live.prior, certainty=-1), ValueError, "certainty"),
-    "gain": (lambda live: LiveCalibration(live.prior, least_gain=np.nan), ValueError, "least_gain"),
-    "ahead": (lambda live: LiveCalibration(live.prior, ahead=2.5), ValueError, "ahead"),
-    "no session": (lambda live: LiveCalibration.load("nowhere"), FileNotFoundError, "session.json"),
+    "no session": (lambda live: LiveCalibration.load("nowhere"), FileNotFoundError, "nowhere"),
 }
 
 
@@ -229,24 +214,9 @@ WRONG = {
 def test_refusals(prior, what):
     live = LiveCalibration(replace(prior, recipe=None))
     call, error, word = WRONG[what]
-    with pytest.raises(error, match=re.escape(word)):
+    with pytest.raises(error, match=word):
         call(live)
     assert live.windows == ()
-
-
-@pytest.mark.parametrize(
-    ("parts", "size"), [((), 1e10), ((), 1e300), (("class_means", "replay"), 1e160)]
-)
-def test_windows_that_no_rule_follows_from_are_refused(prior, newcomer, size, parts):
-    live = play(LiveCalibration(prior.without(*parts)), newcomer, 3)
-    before, far = live.model().coef_, np.full(9, size)
-    with pytest.raises(PriorMismatchError, match="units"):
-        live.add(far, "rest")
-    assert len(live.windows) == 6
-    i = live.add(far, usable=False)
-    live.label(i, "arithmetic")
-    assert live.state().counts == {"rest": 3, "arithmetic": 3}
-    np.testing.assert_array_equal(live.model().coef_, before)
 
 
 @pytest.mark.parametrize("shift", [-2.0 * np.log(1e6), 1e6])
@@ -254,9 +224,8 @@ def test_windows_in_other_units_are_refused(powers, shift):
     """Volts for microvolts shift a log power by -2 log(1e6)."""
     live = LiveCalibration(powers)
     for row in load_mental_math(features="log-powers")[0].X[::10]:
-        with pytest.raises(PriorMismatchError, match=r"deviations .* in other units"):
+        with pytest.raises(PriorMismatchError, match="units"):
             live.add(row + shift)
-    assert live.windows == ()
 
 
 @pytest.mark.parametrize("features", ["shares", "log-powers"])
@@ -296,10 +265,9 @@ def cut(samples, n):
 
 
 def test_raw_windows_have_the_features_of_their_stream(powers, causal, tmp_path):
-    prior = powers
     recipe, samples = causal
     expected = [one.features for one in OnlineFeatures(recipe).push(samples)]
-    live = LiveCalibration(replace(prior, recipe=recipe), folder=tmp_path / "s")
+    live = LiveCalibration(replace(powers, recipe=recipe), folder=tmp_path / "s")
     for n in range(6):
         # What is predicted only is not heard.
         live.predict(cut(samples, n))
@@ -327,111 +295,10 @@ def test_raw_windows_that_do_not_fit_are_refused(prior, causal):
     recipe, samples = causal
     with pytest.raises(ValueError, match="zero phase"):
         LiveCalibration(prior).add(samples[:, :1250])
-    live = LiveCalibration(replace(prior, recipe=None), recipe)
-    with pytest.raises(ValueError, match=r"\(3, 200\).* got \(3, 90\)"):
-        live.add(samples[:, :90])
-    with pytest.raises(PriorMismatchError, match="the prior's are"):
+    with pytest.raises(ValueError, match="shape"):
+        LiveCalibration(replace(prior, recipe=None), recipe).add(samples[:, :90])
+    with pytest.raises(PriorMismatchError, match="prior"):
         LiveCalibration(prior, recipe)
-
-
-# -- forgetting -----------------------------------------------------------------------------------
-
-
-def test_a_window_of_one_half_life_counts_half(prior, newcomer):
-    live = play(LiveCalibration(prior, forget=4.0), newcomer, 8)
-    places = both(newcomer, 8)
-    weight = 0.5 ** (np.arange(16)[::-1] / 4.0)
-    rule = HierarchicalBlendClassifier(prior).fit(
-        newcomer.X[places], newcomer.y[places], sample_weight=weight
-    )
-    np.testing.assert_allclose(live.model().coef_, rule.coef_, rtol=1e-9)
-    # A label that comes later, or is taken back, changes nothing but itself.
-    i = live.add(newcomer.X[30])
-    live.label(i, "rest")
-    live.undo()
-    live.undo()
-    np.testing.assert_allclose(live.model().coef_, rule.coef_, rtol=1e-9)
-
-
-def test_what_is_forgotten_leaves_one_window_of_each_class(prior, newcomer):
-    live = LiveCalibration(prior, forget=1.0)
-    live.add(newcomer.X[0], "rest")
-    live.add(newcomer.X[-1], "arithmetic")
-    for window in newcomer.X[5:40]:
-        live.add(window, "rest")
-    state = live.state()
-    assert state.counts == {"rest": 36, "arithmetic": 1}
-    np.testing.assert_allclose(live.model()._moments.counts, [2.0, 1.0], rtol=1e-6)
-    assert 0.0 < state.accuracy < 1.0
-
-
-@pytest.fixture(scope="module")
-def various():
-    """Prior of people whose windows lie all over the place."""
-    rng = np.random.default_rng(5)
-    tasks = []
-    for _ in range(20):
-        y = np.arange(40) % 2
-        tasks.append(Task(rng.normal(size=(40, 4)) + rng.normal(0, 3, 4) + 2.0 * y[:, None], y))
-    return TaskPrior.from_tasks(TaskSet(tasks))
-
-
-def test_forgetting_follows_a_person_who_changes(various):
-    middles = []
-    for forget in (None, 10.0):
-        rng = np.random.default_rng(0)
-        live = LiveCalibration(various, forget=forget)
-        for step in range(120):
-            move = 3.0 * (step >= 60)
-            live.add(rng.normal(2.0 * (step % 2) - 1.0 + move, 0.5, 4), step % 2)
-        middles.append(live.model().midpoint_)
-    whole, recent = (np.abs(one - 3.0).max() for one in middles)
-    assert recent < 0.5
-    assert whole > 1.0
-
-
-# -- drift ----------------------------------------------------------------------------------------
-
-
-def session(various, rng, change, *, labelled=200, n=140):
-    """What is said about a session of somebody who changes at the 100th window."""
-    live = LiveCalibration(various)
-    for step in range(n):
-        x = rng.normal(2.0 * (step % 2), 1.0, 4)
-        live.add(change(x, rng) if step >= 100 else x, step % 2 if step < labelled else None)
-    return live.state().drift
-
-
-def test_a_move_along_the_direction_is_noticed(various):
-    found = session(various, np.random.default_rng(0), lambda x, _: x + 1.0)
-    assert "moved by" in found
-    assert "the threshold may be off. Label some new windows of each class" in found
-
-
-@pytest.mark.parametrize("labelled", [20, 200])
-def test_artefacts_are_noticed_with_and_without_labels(various, labelled):
-    found = session(
-        various,
-        np.random.default_rng(1),
-        lambda x, rng: x + 3.0 * rng.normal(size=4),
-        labelled=labelled,
-    )
-    assert "are unlike those before" in found
-    assert "Check the signal" in found
-
-
-def test_false_alarms_are_rare(various):
-    rng = np.random.default_rng(2)
-    alarms = 0
-    for _ in range(24):
-        live = LiveCalibration(various)
-        noticed = False
-        for step in range(100):
-            live.add(rng.normal(2.0 * (step % 2), 1.0, 4), step % 2)
-            noticed |= step % 20 == 19 and live.state().drift is not None
-        alarms += noticed
-    # One in 100 is promised; four of 24 would happen by chance once in 10,000 times.
-    assert alarms < 4
 
 
 # -- the folder of a session ----------------------------------------------------------------------
@@ -439,58 +306,33 @@ def test_false_alarms_are_rare(various):
 
 def test_a_session_goes_on_where_it_was(prior, newcomer, tmp_path):
     folder = tmp_path / "session"
-    live = LiveCalibration(prior, folder=folder, forget=30, want=0.8, ahead=4)
+    live = LiveCalibration(prior, folder=folder, want=0.8)
     play(live, newcomer, 4)
-    live.add(newcomer.X[30], note="blink", usable=False)
+    live.leave_out("blink")
     live.add(newcomer.X[31])
     live.label(9, "rest")
     live.undo()
     state = live.state()
+    with pytest.raises(ValueError, match="open already"):
+        LiveCalibration.load(folder)
     live.close()
+    with pytest.raises(FileExistsError, match="holds a session"):
+        LiveCalibration(prior, folder=folder)
     again = LiveCalibration.load(folder)
     assert again.state() == state
-    assert again.goal == live.goal
-    assert again.prior == prior
-    i = again.add(newcomer.X[32], "rest")
-    assert i == 10
+    assert (again.want, again.prior) == (0.8, prior)
+    assert again.add(newcomer.X[32], "rest") == 10
     again.close()
-    assert LiveCalibration.load(folder).state().counts == {"rest": 5, "arithmetic": 4}
+    again = LiveCalibration.load(folder)
+    assert again.state().counts == {"rest": 5, "arithmetic": 4}
+    again.close()
 
 
-def test_a_session_of_many_classes_goes_on(make_many, tmp_path):
-    tasks = make_many()
-    live = LiveCalibration(MulticlassPrior.from_tasks(tasks[1:]), folder=tmp_path)
-    for row in range(12):
-        live.add(tasks[0].X[row], tasks[0].y[row])
-    live.close()
-    again = LiveCalibration.load(tmp_path)
-    np.testing.assert_allclose(again.model().coef_, live.model().coef_, rtol=1e-9)
-
-
-def test_folders_in_use_are_refused(prior, tmp_path):
-    live = LiveCalibration(prior, folder=tmp_path)
-    with pytest.raises(ValueError, match="is open already"):
-        LiveCalibration.load(tmp_path)
-    live.close()
-    with pytest.raises(FileExistsError, match="holds a session already"):
-        LiveCalibration(prior, folder=tmp_path)
-    LiveCalibration.load(tmp_path).close()
-
-
-@pytest.mark.parametrize("text", ["[]", "{", '{"format": "crossfade-session", "version": 1}'])
+@pytest.mark.parametrize("text", ["[]", "{", '{"format": "crossfade-session", "version": 2}'])
 def test_other_descriptions_are_refused(prior, tmp_path, text):
     LiveCalibration(prior, folder=tmp_path).close()
     (tmp_path / "session.json").write_text(text)
     with pytest.raises(ValueError, match="not a session of this version"):
-        LiveCalibration.load(tmp_path)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="nodes of POSIX")
-def test_a_journal_that_is_a_pipe_is_refused(prior, tmp_path):
-    LiveCalibration(prior, folder=tmp_path).close()
-    (tmp_path / "windows.jsonl").unlink()
-    os.mkfifo(tmp_path / "windows.jsonl")
-    with pytest.raises(ValueError, match="a pipe"):
         LiveCalibration.load(tmp_path)
 
 
@@ -510,17 +352,16 @@ def test_a_torn_last_line_is_dropped(prior, newcomer, tmp_path, left):
     assert journal.read_bytes() == whole
 
 
-@pytest.mark.parametrize("line", [0, 2])
 @pytest.mark.parametrize("damage", ["changed", "lost", "cut"])
-def test_a_damaged_line_is_refused(prior, newcomer, tmp_path, line, damage):
+def test_a_damaged_line_is_refused(prior, newcomer, tmp_path, damage):
     play(LiveCalibration(prior, folder=tmp_path), newcomer, 3).close()
     journal = tmp_path / "windows.jsonl"
     lines = journal.read_text().splitlines()
-    action = json.loads(lines[line])
+    action = json.loads(lines[2])
     changed = json.dumps(action | {"label": 1 - action["label"]}, separators=(",", ":"))
-    lines[line : line + 1] = {"changed": [changed], "lost": [], "cut": [lines[line][:40]]}[damage]
+    lines[2:3] = {"changed": [changed], "lost": [], "cut": [lines[2][:40]]}[damage]
     journal.write_text("\n".join(lines) + "\n")
-    with pytest.raises(ValueError, match=f"Line {line + 1} of .* is damaged"):
+    with pytest.raises(ValueError, match="Line 3"):
         LiveCalibration.load(tmp_path)
 
 
@@ -532,28 +373,26 @@ def test_a_full_disk_leaves_everything_as_it_was(prior, newcomer, tmp_path, monk
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     with monkeypatch.context() as patch:
         if at == "fsync":
             patch.setattr(os, "fsync", full)
         else:
-            room = len(whole) + 40
-            limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 40, limits[1]))
         try:
-            for action in (
-                lambda: live.add(newcomer.X[30], "rest"),
-                lambda: live.label(0, "arithmetic"),
-            ):
-                with pytest.raises(OSError, match="was not kept; those before it are safe"):
-                    action()
+            with pytest.raises(OSError, match="not kept"):
+                live.add(newcomer.X[30], "rest")
+            with pytest.raises(OSError, match="not kept"):
+                live.label(0, "arithmetic")
         finally:
-            if at == "write":
-                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert live.state() == before
     assert (tmp_path / "windows.jsonl").read_bytes() == whole
     live.add(newcomer.X[30], "rest")
     live.close()
-    assert LiveCalibration.load(tmp_path).state().counts == {"rest": 4, "arithmetic": 3}
+    again = LiveCalibration.load(tmp_path)
+    assert again.state().counts == {"rest": 4, "arithmetic": 3}
+    again.close()
 
 
 # For every line of its input it starts a session in a process of its own, which is faster than to

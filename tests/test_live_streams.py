@@ -1,8 +1,8 @@
 """Where live samples come from: LSL, recordings played again, and lines of features."""
 
-import dataclasses
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,25 +12,22 @@ import uuid
 import numpy as np
 import pytest
 
-from crossfade import load_mental_math
-from crossfade.live._lsl import _CONFIG, Joint, LslStream, lsl
-from crossfade.live._run import check_stream, open_replay, windows_of
-from crossfade.live._streams import (
-    _HELD_LINES,
+from crossfade.live import (
     Back,
     Chunk,
     Ended,
     FeatureLines,
     Lost,
+    LslStream,
     Marker,
     Note,
     Rehearsal,
     Replay,
     Row,
+    lsl,
 )
-from crossfade.signals._online import OnlineFeatures
-from crossfade.signals.recordings import Annotation
-from tests.live_world import CHANNELS, RECIPE, signal_of
+from crossfade.signals import Annotation
+from tests.live_world import CHANNELS, signal_of
 
 
 class Clock:
@@ -51,54 +48,6 @@ def until_end(stream):
     while not any(isinstance(one, Ended) for one in events):
         events += stream.read()
     return events
-
-
-# -- gaps and clocks ------------------------------------------------------------------------
-
-
-def chunks_of(*stamps, waits=(0.0, 0.0)):
-    joint, found, now = Joint(100.0), [], 0.0
-    for part, wait in zip(stamps, waits, strict=False):
-        now += wait
-        found += joint.chunks(np.zeros((2, len(part))), np.asarray(part), now)
-    return found
-
-
-def test_samples_that_join_have_no_gap():
-    time = np.arange(200) / 100.0
-    jitter = 0.02 * np.random.default_rng(0).standard_normal(200)
-    found = chunks_of(time[:77] + jitter[:77], time[77:] + jitter[77:])
-    assert [chunk.gap for chunk in found] == ["", ""]
-    assert sum(chunk.samples.shape[1] for chunk in found) == 200
-
-
-def test_a_gap_cuts_a_chunk():
-    time = np.arange(200) / 100.0
-    time[120:] += 0.5
-    found = chunks_of(time)
-    assert [chunk.samples.shape[1] for chunk in found] == [120, 80]
-    assert [chunk.gap for chunk in found] == ["", "0.5 s of samples are missing."]
-    assert [chunk.missing for chunk in found] == pytest.approx([0.0, 0.5])
-    assert found[1].stamp == time[-1]
-
-
-def test_a_clock_that_jumps_is_no_gap():
-    first, later = np.arange(100) / 100.0, 1.0 + np.arange(100) / 100.0
-    back = chunks_of(first, later - 3600.0)
-    assert back[1].gap == "The clock of the stream jumped back by 3.6e+03 s."
-    ahead = chunks_of(first, later + 60.0, waits=(0.0, 1.0))
-    assert ahead[1].gap == "The clock of the stream jumped ahead by 60 s."
-    waited = chunks_of(first, later + 60.0, waits=(0.0, 61.0))
-    assert waited[1].gap == "60 s of samples are missing."
-    assert [one[1].missing for one in (back, ahead, waited)] == pytest.approx([0.0, 0.0, 60.0])
-
-
-def test_a_stamp_that_is_no_number_is_taken_for_the_next():
-    time = np.arange(50) / 100.0
-    time[10:13], time[49] = np.nan, np.inf
-    found = chunks_of(time, np.full(3, np.nan))
-    assert [chunk.gap for chunk in found] == ["", ""]
-    assert [chunk.stamp for chunk in found] == pytest.approx([0.5, 0.53])
 
 
 # -- recordings, played again ---------------------------------------------------------------
@@ -201,88 +150,63 @@ def test_a_rehearsal_plays_no_sample_twice_for_a_cue():
     np.testing.assert_array_equal(np.concatenate([first, later]), np.arange(200.0))
 
 
-def test_a_recording_without_labels_says_which_it_has(tmp_path, write_edf):
-    data = signal_of("rest", 10.0)
-    path = write_edf(tmp_path / "a.edf", data, CHANNELS, annotations=[(1.0, 2.0, "blink")])
-    how = {"speed": 1.0}
-    with pytest.raises(
-        ValueError, match=r"No annotation .* \(rest, work\); it has blink. Add --la"
-    ):
-        open_replay(path, CHANNELS, ("rest", "work"), annotated=True, **how)
-    assert open_replay(path, CHANNELS, ("rest", "work"), annotated=False, **how).sfreq == 100.0
-
-
 # -- lines of features ----------------------------------------------------------------------
 
 
 def lines_of(content):
-    return FeatureLines("standard input", io.BytesIO(content).read, ["a", "b"], 2)
+    return FeatureLines("standard input", io.BytesIO(content).read, ["a", "b"])
 
 
 def test_lines_are_csv_or_json():
-    lines = [
-        "\ufeffb,label,a\r\n",
-        "2,rest,1\n",
-        "\n",
-        "2.5,,1.5\n",
-        '{"a": 3, "b": 4, "label": "work"}\n',
-    ]
-    lines += ["[5, 6]\n", '{"features": [7, 8], "label": null}\n']
+    lines = ["\ufeffb,label,a\r\n", "2,rest,1\n", "\n", "2.5,,1.5\n"]
+    lines += ['{"a": 3, "b": 4, "label": "work"}\n', '{"b": 8, "a": 7, "label": null}\n']
     events = until_end(lines_of("".join(lines).encode()))
     rows = [(one.features.tolist(), one.label) for one in events if isinstance(one, Row)]
     assert rows == [
         ([1.0, 2.0], "rest"),
         ([1.5, 2.5], None),
         ([3.0, 4.0], "work"),
-        ([5.0, 6.0], None),
         ([7.0, 8.0], None),
     ]
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"),
+    ("line", "word"),
     [
-        ("1,2,3", "it has 3 cells, and the header 2."),
-        ("1,x", "could not convert string to float: 'x'"),
-        ("1,nan", "a feature is no finite number."),
-        ('{"a": 1}', "the feature b of the prior is missing."),
-        ("[1, 2, 3]", "it has 3 features, and the prior 2."),
-        ("[1, ", "Expecting value"),
-        ('{"features": "12"}', "features are a list of 2 numbers."),
-        ('{"features": {"a": 1, "b": [2]}}', "float() argument must be"),
-        ("[1, 1" + "0" * 400 + "]", "int too large to convert to float"),
-        ("[1, " + "9" * 5000 + "]", "Exceeds the limit"),
-        ("[" * 100_000, "its brackets are nested 100000 deep, and 100 are allowed"),
-        ('1,"2', "unexpected end of data"),
-        ("1," + "2" * 200_000, "field larger than field limit"),
-        ("1," + "2" * 2_000_000, "it is longer than 1048576 bytes."),
-        (b"1,\xff", "it is no text in UTF-8."),
+        ("1,2,3", "3 cells"),
+        ("1,x", "'x'"),
+        ("1,nan", "NaN"),
+        ('{"a": 1}', "no feature b"),
+        ("[1, 2]", "cells|'\\['|float"),
+        ('{"a": 1, "b": [2]}', "list"),
+        ('{"a": 1, "b": 1' + "0" * 400 + "}", "float"),
+        ("[" * 100_000, "cells"),
+        ('{"a":' * 100_000, "nested"),
+        ('1,"2', "end of data"),
+        ("1," + "2" * 2_000_000, "longer"),
+        (b"1,\xff", "decode"),
     ],
 )
-def test_a_line_that_cannot_be_read_is_left_out(line, reason):
+def test_a_line_that_cannot_be_read_is_left_out(line, word):
     line = line if isinstance(line, bytes) else line.encode()
     events = until_end(lines_of(b"a,b\n" + line + b"\n1,2"))
-    assert events[0].text.startswith(f"Line 2 is left out: {reason}")
+    assert re.search(f"^Line 2 .*({word})", events[0].text)
     assert events[1].features.tolist() == [1.0, 2.0]
-    assert events[2] == Ended("There are no more lines in standard input.")
+    assert isinstance(events[2], Ended)
 
 
 def test_a_first_line_that_is_no_header_is_said():
-    events = until_end(lines_of(b"1,2\na,b\n3,4\n"))
-    assert events[0].text == (
-        "Line 1 is left out: it is no header with the feature a of the prior."
-    )
-    assert events[1].features.tolist() == [3.0, 4.0]
+    events = until_end(lines_of(b"1,2\n3,4\n"))
+    assert "no feature a" in events[0].text
 
 
 def test_lines_may_come_in_pieces():
     parts = [b"a,", b"b\n1", b",2\n3,4", b"\n", b"x" * 3_000_000, b"x\n5", b",6"]
-    events = until_end(FeatureLines("a pipe", lambda n: parts.pop(0) if parts else b"", None, 2))
+    events = until_end(FeatureLines("a pipe", lambda n: parts.pop(0) if parts else b"", None))
     rows = [one.features.tolist() for one in events if isinstance(one, Row)]
     assert rows == [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
-    assert [one.text for one in events if isinstance(one, Note)] == [
-        "Line 4 is left out: it is longer than 1048576 bytes."
-    ]
+    [note] = [one.text for one in events if isinstance(one, Note)]
+    assert note.startswith("Line 4 ")
 
 
 def test_lines_wait_for_a_session_that_is_slower():
@@ -291,51 +215,23 @@ def test_lines_wait_for_a_session_that_is_slower():
     def read(n):
         nonlocal taken
         taken += 1
-        return b"[1, 2]\n" if taken <= 1000 else b""
+        return b'{"a": 1}\n' if taken <= 1000 else b""
 
-    lines = FeatureLines("a pipe", read, None, 2)
+    lines = FeatureLines("a pipe", read, None)
     for number in range(1, 1001):
         # One at a time, so that commands are heard in between.
         [row] = next(found for found in iter(lambda: list(lines.read()), None) if found)
         assert isinstance(row, Row)
-        # Those in the queue, and one in the hands of the reader.
-        assert taken <= number + _HELD_LINES + 1
-    assert until_end(lines) == [Ended("There are no more lines in a pipe.")]
+        assert taken <= number + 100
+    assert isinstance(until_end(lines)[-1], Ended)
 
 
 def test_a_pipe_that_fails_ends_the_stream():
     def read(n):
         raise OSError(5, "Input/output error")
 
-    [end] = until_end(FeatureLines("a pipe", read, None, 2))
-    assert end.text == "a pipe cannot be read any further: [Errno 5] Input/output error."
-
-
-# -- what does not fit the recipe -----------------------------------------------------------
-
-
-def replay(channels=CHANNELS, sfreq=100.0):
-    return Replay("EEG", np.zeros((len(channels), 10)), sfreq, channels)
-
-
-def test_a_stream_must_have_rate_and_channels_of_the_recipe():
-    windows = OnlineFeatures(RECIPE)
-    assert check_stream(replay(("X", "pz", "fz")), windows) == [2, 1]
-    with pytest.raises(ValueError, match=r"EEG has 250 samples a second; .* has 100. Set the ampl"):
-        check_stream(replay(sfreq=250.0), windows)
-    with pytest.raises(ValueError, match=r"EEG has no channel Pz, .* it has Fz, Oz. If these are"):
-        check_stream(replay(("Fz", "Oz")), windows)
-
-
-def test_a_prior_without_a_recipe_makes_no_features(make_prior):
-    with pytest.raises(ValueError, match="does not say how its features were made"):
-        windows_of(make_prior())
-
-
-def test_a_prior_that_needs_the_future_is_refused(make_prior):
-    prior = dataclasses.replace(make_prior(), recipe=load_mental_math().recipe)
-    with pytest.raises(ValueError, match=r"zero phase, .* Make the features again with `crossfade"):
-        windows_of(prior)
+    [end] = until_end(FeatureLines("a pipe", read, None))
+    assert "Input/output error" in end.text
 
 
 # -- the Lab Streaming Layer ----------------------------------------------------------------
@@ -379,27 +275,20 @@ def read_until(stream, enough, seconds=120.0):
     return events
 
 
-def test_no_such_stream_says_which_there_are(outlet, name):
-    _ = outlet(name)
-    with pytest.raises(ValueError, match=rf"no stream called '{name}-2'. There are .*'{name}'"):
+def test_streams_that_do_not_fit_are_refused(outlet, name):
+    _ = outlet(f"{name}-marks", "Markers", 0.0, "string", names=("x",)), outlet(name, names=())
+    with pytest.raises(ValueError, match=f"found: .*{name}"):
         LslStream(f"{name}-2")
-
-
-def test_two_streams_of_one_name_are_refused(outlet, name):
-    _ = outlet(name), outlet(name, source="2")
-    with pytest.raises(ValueError, match=rf"There are 2 streams called '{name}' \('{name}-"):
-        LslStream(name)
-
-
-def test_streams_of_another_kind_are_refused(outlet, name):
-    _ = outlet(f"{name}-marks", "Markers", 0.0, "string", names=("x",))
-    with pytest.raises(ValueError, match=r"is one of Markers without a sampling rate"):
+    with pytest.raises(ValueError, match="sampling rate"):
         LslStream(f"{name}-marks")
-    _ = outlet(name, names=())
-    with pytest.raises(ValueError, match=r"does not name its 2 channels. Name them in their order"):
+    with pytest.raises(ValueError, match="--channels"):
         LslStream(name)
-    with pytest.raises(ValueError, match=r"--channels names 3 channels; the stream .* has 2"):
+    with pytest.raises(ValueError, match="--channels"):
         LslStream(name, channels=("a", "b", "c"))
+    assert LslStream(name, channels=("a", "b")).channels == ("a", "b")
+    _ = outlet(name, source="2")
+    with pytest.raises(ValueError, match="2 streams"):
+        LslStream(name, channels=("a", "b"))
 
 
 def test_samples_and_markers_arrive(outlet, name):
@@ -412,9 +301,12 @@ def test_samples_and_markers_arrive(outlet, name):
     samples = signal_of("rest", 3.0).astype(np.float32)
     first = lsl().local_clock()
     marks.push_sample(["rest"], timestamp=first)
+    marks.push_sample(["work"], timestamp=float("nan"))
+    jitter = 0.01 * np.random.default_rng(0).standard_normal(200)
     # A second is missing in the middle.
     for part, at in ((samples[:, :200], first), (samples[:, 200:], first + 3.0)):
-        stamps = at + np.arange(part.shape[1]) / 100.0
+        n = part.shape[1]
+        stamps = at + np.arange(n) / 100.0 + jitter[:n]
         sender.push_chunk(np.ascontiguousarray(part.T), timestamp=stamps)
 
     def chunks(events):
@@ -422,14 +314,18 @@ def test_samples_and_markers_arrive(outlet, name):
 
     def enough(events):
         held = sum(chunk.samples.shape[1] for chunk in chunks(events))
-        return held == 300 and any(isinstance(one, Marker) for one in events)
+        return held == 300 and sum(isinstance(one, Marker) for one in events) == 2
 
     events = read_until(stream, enough)
     parts = chunks(events)
     found = np.concatenate([part.samples for part in parts], axis=1)
     np.testing.assert_allclose(found, samples, rtol=1e-6)
-    assert [part.gap for part in parts if part.gap] == ["1 s of samples are missing."]
-    assert [one.text for one in events if isinstance(one, Marker)] == ["rest"]
+    assert [part.missing for part in parts if part.gap] == pytest.approx([1.0], abs=0.1)
+    marked = [one for one in events if isinstance(one, Marker)]
+    assert [one.text for one in marked] == ["rest", "work"]
+    assert marked[0].stamp == pytest.approx(first)
+    # A marker without a time is one of now.
+    assert first <= marked[1].stamp <= lsl().local_clock()
     stream.close()
 
 
@@ -463,7 +359,7 @@ for line in sys.stdin:
 def senders(tmp_path_factory):
     pytest.importorskip("mne_lsl", reason="Needs the package mne-lsl.")
     config = tmp_path_factory.mktemp("lsl") / "lsl.cfg"
-    config.write_text(_CONFIG.format(scope="machine"))
+    config.write_text("[multicast]\nResolveScope = machine\n[lab]\nKnownPeers = {127.0.0.1}\n")
     command = [sys.executable, "-c", SENDERS]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(
@@ -511,18 +407,14 @@ def news_of(events):
     return [text for text in notes_of(events) if not text.startswith("No samples from")]
 
 
-@pytest.mark.parametrize(("source", "later"), [("", ""), ("amp", "amp"), ("amp", "amp-2")])
+@pytest.mark.parametrize(("source", "later"), [("", ""), ("amp", "amp-2")])
 def test_a_stream_that_ends_is_taken_up_when_it_is_back(sender, name, source, later):
     kill = sender(name, source)
     stream = open_stream(name)
     read_until(stream, lambda events: any(isinstance(one, Chunk) for one in events))
     kill()
-    gone = [
-        f"The stream of markers '{name}-cues' has ended. Windows have no label until it is back.",
-        f"The stream '{name}' has ended. The session goes on when it is back.",
-    ]
     events = read_until(stream, lambda events: len(news_of(events)) >= 2)
-    assert sorted(news_of(events)) == sorted(gone)
+    assert all("has ended" in text for text in news_of(events))
     assert any(isinstance(one, Lost) for one in events)
     # The last label does not hold any longer.
     assert [one.text for one in events if isinstance(one, Marker)][-1] == ""
@@ -533,13 +425,9 @@ def test_a_stream_that_ends_is_taken_up_when_it_is_back(sender, name, source, la
         return place is not None and any(isinstance(one, Marker) for one in events[place:])
 
     events = read_until(stream, back)
-    assert set(news_of(events)) == {
-        f"The stream '{name}' is back.",
-        f"The stream '{name}-cues' is back.",
-    }
     place = next(i for i, one in enumerate(events) if isinstance(one, Chunk))
-    assert events[place].gap.endswith("s of samples are missing.")
-    assert Back(f"Samples from '{name}' come again.") in events[:place]
+    assert events[place].missing > 0.0
+    assert any(isinstance(one, Back) for one in events[:place])
     stream.close()
 
 
@@ -548,9 +436,8 @@ def test_a_stream_that_comes_back_as_another_is_not_taken_up(sender, name):
     stream = open_stream(name)
     kill()
     sender(name, "", rate=250.0)
-    wrong = f"The stream '{name}' is back with Fz, Pz at 250 Hz; the session has Fz, Pz at 100 Hz."
-    events = read_until(stream, lambda events: any(wrong in one for one in notes_of(events)))
-    assert not any(one == f"The stream '{name}' is back." for one in notes_of(events))
+    events = read_until(stream, lambda events: any("250 Hz" in one for one in notes_of(events)))
+    assert not any(isinstance(one, Back) for one in events)
     stream.close()
 
 
@@ -559,8 +446,7 @@ def test_a_silent_stream_gives_way_to_a_new_one(outlet, name):
     outlet(name)
     stream = LslStream(name)
     wait_for(outlet.kept[0])
-    silent = f"No samples from '{name}' for 2 s. Is the amplifier on? The session goes on when"
-    read_until(stream, lambda events: any(silent in one for one in notes_of(events)))
+    read_until(stream, lambda events: any(isinstance(one, Lost) for one in events))
     second = outlet(name, source="2")
     # While both are there, it is not clear which is meant.
     both = f"There are 2 streams called '{name}'"
@@ -571,17 +457,4 @@ def test_a_silent_stream_gives_way_to_a_new_one(outlet, name):
     events = read_until(stream, lambda events: any(isinstance(one, Chunk) for one in events))
     chunk = next(one for one in events if isinstance(one, Chunk))
     assert (chunk.samples == 1.0).all()
-    stream.close()
-
-
-def test_a_marker_without_a_time_is_one_of_now(outlet, name):
-    outlet(name)
-    marks = outlet(f"{name}-cues", "Markers", 0.0, "string", names=("x",))
-    stream = LslStream(name, f"{name}-cues")
-    wait_for(marks)
-    before = lsl().local_clock()
-    marks.push_sample(["rest"], timestamp=float("nan"))
-    events = read_until(stream, lambda events: any(isinstance(one, Marker) for one in events))
-    [mark] = [one for one in events if isinstance(one, Marker)]
-    assert before <= mark.stamp <= lsl().local_clock()
     stream.close()

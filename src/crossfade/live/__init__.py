@@ -5,25 +5,41 @@ module         what it is about
 ============== =====================================================================================
 `_calibration` the session: windows, labels, what is known after each, and whether to go on
 `_records`     what it holds and reports: a window, a state, a prediction
-`_sums`        what is counted of the windows, and the rule that follows
-`_drift`       whether the person, or the signal, has changed
+`_evidence`    what the windows say, and whether a window fits the crowd
 `_folder`      what a session begins with; `_journal`, every action on disk before it counts
-`_streams`     where samples come from: a recording played again, lines of features; `_lsl`, LSL
-`_session`     a stream drives the calibration: cues, windows, labels
+`_streams`     events of a stream, and recordings played again; `_lines`, lines of features from
+               another program; `_lsl`, the Lab Streaming Layer
+`_session`     a stream drives the calibration: cues, windows, labels; `_cues`, when which holds
 `_view`        what the page shows of it: sentences, the course, the signal
 `_server`      the page's address, socket and token; `_page` is the page, and the report
-`_publish`     where predictions go: standard output, and LSL
+`_publish`     predictions: on standard output, and by LSL
 `_run`         puts prior, stream and folder together for ``crossfade live``
 ============== =====================================================================================
-
-The rule is that of `blend`, fitted to the moments of the windows so far. The advice whether to go
-on is that of `blend/_advice`, which a study judges on simulated sessions (method ``live``).
 """
 
 from crossfade.live._calibration import LiveCalibration
-from crossfade.live._records import LiveState, LiveWindow, Prediction
+from crossfade.live._lines import FeatureLines as FeatureLines
+from crossfade.live._lsl import LslStream as LslStream
+from crossfade.live._lsl import lsl as lsl
+from crossfade.live._publish import Lines as Lines
+from crossfade.live._publish import Publisher as Publisher
+from crossfade.live._records import LiveState
+from crossfade.live._run import about_session as about_session
+from crossfade.live._run import run_live as run_live
+from crossfade.live._run import serve as serve
+from crossfade.live._run import write_session as write_session
+from crossfade.live._session import Session as Session
+from crossfade.live._streams import Back as Back
+from crossfade.live._streams import Chunk as Chunk
+from crossfade.live._streams import Ended as Ended
+from crossfade.live._streams import Lost as Lost
+from crossfade.live._streams import Marker as Marker
+from crossfade.live._streams import Note as Note
+from crossfade.live._streams import Rehearsal as Rehearsal
+from crossfade.live._streams import Replay as Replay
+from crossfade.live._streams import Row as Row
 
-__all__ = ["LiveCalibration", "LiveState", "LiveWindow", "Prediction"]
+__all__ = ["LiveCalibration", "LiveState"]
 
 for _name in __all__:
     globals()[_name].__module__ = __name__

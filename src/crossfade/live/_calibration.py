@@ -1,8 +1,7 @@
 """Calibration of one person while they sit there, without a page or a stream.
 
-Labelled windows are kept as their moments, where a window of age t has the weight
-:math:`2^{-t / \\text{forget}}`. The rule follows from these and the prior, so a new window costs
-the same however many came before.
+Labelled windows are kept as their moments. The rule follows from these and the prior, so a new
+window costs the same however many came before.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crossfade._typing import Array
-from crossfade._validate import check_integer, check_number
+from crossfade._validate import check_number, refuse_size
 from crossfade.blend import (
     Goal,
     HierarchicalBlendClassifier,
@@ -28,11 +27,10 @@ from crossfade.blend import (
     expected_gains,
 )
 from crossfade.exceptions import PriorMismatchError
-from crossfade.live._drift import find_drift
+from crossfade.live._evidence import Evidence, misfit_of
 from crossfade.live._folder import begin, check_prior, check_recipe, names_of, read
 from crossfade.live._journal import Journal
 from crossfade.live._records import LiveState, LiveWindow, Prediction, fields_of, window_of
-from crossfade.live._sums import Sums
 from crossfade.prior import MulticlassPrior, TaskPrior
 from crossfade.tasks import Recipe, Task
 
@@ -60,17 +58,8 @@ class LiveCalibration:
     folder : path-like or None, default=None
         Where to keep the session: a new or an empty folder. Every window is on disk there before
         :meth:`add` returns. None keeps the session in memory.
-    forget : float or None, default=None
-        Half-life in windows: a window that is so many windows old counts half. What is left of a
-        class counts as one window at least. None counts all windows alike.
     want : float or None, default=None
-        Accuracy that is enough.
-    certainty : float, default=0.9
-        Probability with which `want` must be reached.
-    least_gain : float, default=0.01
-        Advise to stop when the next `ahead` windows are expected to gain less accuracy than this.
-    ahead : int, default=5
-        How many windows to think ahead.
+        Accuracy that is enough: the advice is to stop once it is reached with probability 0.9.
 
     See Also
     --------
@@ -99,37 +88,24 @@ class LiveCalibration:
         recipe: Recipe | None = None,
         folder: str | os.PathLike[str] | None = None,
         *,
-        forget: float | None = None,
         want: float | None = None,
-        certainty: float = 0.9,
-        least_gain: float = 0.01,
-        ahead: int = 5,
     ) -> None:
         self.prior = check_prior(prior)
         self.recipe = check_recipe(recipe, self.prior)
         self.folder = None if folder is None else Path(folder)
-        self.forget = None if forget is None else check_number("forget", forget, 1.0, 1e9)
-        self.goal = Goal(
-            None if want is None else check_number("want", want, 0.0, 1.0),
-            check_number("certainty", certainty, 0.0, 1.0),
-            check_number("least_gain", least_gain, 0.0, 1.0),
-            check_integer("ahead", ahead, 1, 1000),
-        )
+        self.want = None if want is None else check_number("want", want, 0.0, 1.0)
         self.classes: tuple[Any, ...] = tuple(np.sort(np.array(self.prior.classes)).tolist())
         self.class_names = names_of(self.prior, self.classes)
         self._windows: list[LiveWindow] = []
         # Places of windows that were added or labelled, and their labels before, or _NEW.
         self._actions: list[tuple[int, Any]] = []
-        self._empty = self._sums = Sums(self.prior, self.classes, self.forget)
+        self._nothing = self._evidence = Evidence.empty(self.classes, self.prior.n_features)
         # The rule and its notes, once they are asked for.
         self._known: tuple[Any, tuple[str, ...]] | None = None
-        # Sums with the windows that were predicted since the last one was learnt.
-        self._later: Sums | None = None
         self._stream: RawWindows | None = None
-        self._torn = False
         self._journal: Journal | None = None
         if self.folder is not None:
-            self._journal = begin(self.folder, self.prior, self.recipe, self.forget, self.goal)
+            self._journal = begin(self.folder, self.prior, self.recipe, self.want)
 
     # -- windows and labels -----------------------------------------------------------------
 
@@ -138,14 +114,7 @@ class LiveCalibration:
         """All windows so far."""
         return tuple(self._windows)
 
-    def add(
-        self,
-        window: ArrayLike | None,
-        label: Any = None,
-        usable: bool = True,
-        start: float | None = None,
-        note: str | None = None,
-    ) -> int:
+    def add(self, window: ArrayLike, label: Any = None, *, start: float | None = None) -> int:
         """Add a window; it is on disk when this returns.
 
         A window out of all proportion to the crowd, as in other units, is refused with
@@ -155,38 +124,44 @@ class LiveCalibration:
 
         Parameters
         ----------
-        window : array-like of shape (n_features,) or (n_channels, n_samples), or None
-            Its features, or the raw window of the recipe; None for one that cannot be used. A raw
-            window whose `start` is the end of the last one continues its filter; any other raw
-            window is filtered as after a gap.
+        window : array-like of shape (n_features,) or (n_channels, n_samples)
+            Its features, or the raw window of the recipe. A raw window whose `start` is the end of
+            the last one continues its filter; any other raw window is filtered as after a gap.
         label : object or None, default=None
             Its class, by the prior's value or name; None without a label.
-        usable : bool, default=True
-            False keeps it on record and leaves it out.
         start : float or None, default=None
             When it began, in seconds.
-        note : str or None, default=None
-            A remark, such as why it is left out.
 
         Returns
         -------
         int
             Its place, by which it can be labelled later.
         """
-        if not isinstance(usable, (bool, np.bool_)):
-            raise TypeError(f"usable must be True or False; got {usable!r}.")
-        features, stream = self._features(window, bool(usable), start)
-        one = LiveWindow(
-            features,
-            None if label is None else self._class_of(label),
-            bool(usable),
-            None if start is None else check_number("start", start, -1e18, 1e18),
-            None if note is None else str(note),
-        )
-        place = len(self._windows)
-        self._put(place, one, {"do": "add", **fields_of(one)})
+        features, stream = self._features(window, start)
+        if misfit := misfit_of(features, self.prior):
+            raise PriorMismatchError(misfit)
+        place = self._append(features, label, start)
         self._stream = stream
         return place
+
+    def leave_out(self, reason: str, label: Any = None, *, start: float | None = None) -> int:
+        """Keep on record that a window was left out.
+
+        Parameters
+        ----------
+        reason : str
+            Why, such as "flat channel Fz".
+        label : object or None, default=None
+            Its class, by the prior's value or name; None without a label.
+        start : float or None, default=None
+            When it began, in seconds.
+
+        Returns
+        -------
+        int
+            Its place.
+        """
+        return self._append(None, label, start, str(reason))
 
     def label(self, i: int, label: Any) -> None:
         """Give a window a label, or another one.
@@ -201,9 +176,10 @@ class LiveCalibration:
         n = len(self._windows)
         if isinstance(i, bool) or int(i) != i or not 0 <= i < n:
             raise IndexError(f"There is no window {i!r}: the session has {n}, counted from 0.")
-        place, value = int(i), None if label is None else self._class_of(label)
-        one = replace(self._windows[place], label=value)
-        self._put(place, one, {"do": "label", "window": place, "label": value})
+        place, value = int(i), self._class_of(label)
+        self._write({"do": "label", "window": place, "label": value})
+        self._relabel(place, value)
+        self._count_again()
 
     def undo(self) -> str:
         """Take back the last window or label that was not taken back yet.
@@ -217,8 +193,7 @@ class LiveCalibration:
             raise ValueError("There is nothing to take back: no window was added.")
         self._write({"do": "undo"})
         what = self._take_back()
-        self._sums = self._empty.then(self._windows)
-        self._known = self._later = None
+        self._count_again()
         return what
 
     # -- what is known ----------------------------------------------------------------------
@@ -232,16 +207,16 @@ class LiveCalibration:
             Forecast, gains and advice.
         """
         rule, notes = self._rule()
-        sums = self._sums
-        counts = sums.counts
-        if self._torn:
+        counts, goal = self._evidence.counts, Goal(want=self.want)
+        used = sum(one.usable for one in self._windows)
+        if self._journal is not None and self._journal.torn:
             notes = (*notes, _TORN)
         with warnings.catch_warnings():
             # What the forecast lacks is among the notes.
             warnings.simplefilter("ignore")
             fit = None if rule is None else rule._fit
-            gains = expected_gains(fit, counts, self.class_names, self.goal.ahead)
-            advice = advise(fit, counts, gains, self.goal)
+            gains = expected_gains(fit, counts, self.class_names, goal.ahead)
+            advice = advise(fit, counts, gains, goal)
             alpha, accuracy, lower, upper = 0.0, math.nan, math.nan, math.nan
             if rule is not None:
                 alpha, accuracy = float(rule.alpha_), rule.expected_accuracy_
@@ -255,9 +230,8 @@ class LiveCalibration:
             gains,
             advice,
             len(self._windows),
-            sums.n_used - int(counts.sum()),
-            len(self._windows) - sums.n_used,
-            self._drift(sums),
+            used - int(counts.sum()),
+            len(self._windows) - used,
             notes,
         )
 
@@ -296,7 +270,7 @@ class LiveCalibration:
             Name of the class, and probabilities.
         """
         follows = None if self._stream is None else self._stream.next
-        features: Any = self._features(window, True, follows)[0]
+        features: Any = self._features(window, follows)[0]
         probabilities = self._ready().predict_proba(features[None, :])[0].tolist()
         best = int(np.argmax(probabilities))
         return Prediction(
@@ -353,18 +327,17 @@ class LiveCalibration:
             The session, with every window and label that was acknowledged.
         """
         path = Path(folder)
-        prior, recipe, options, journal = read(path)
-        live = cls(prior, recipe, **options)
+        prior, recipe, want, journal = read(path)
+        live = cls(prior, recipe, want=want)
         for action in journal.actions:
             if action["do"] == "add":
-                live._record(len(live._windows), window_of(action))
+                live._record(window_of(action))
             elif action["do"] == "label":
-                one = live._windows[action["window"]]
-                live._record(action["window"], replace(one, label=action["label"]))
+                live._relabel(action["window"], action["label"])
             else:
                 live._take_back()
-        live._sums = live._empty.then(live._windows)
-        live.folder, live._journal, live._torn = path, journal, journal.torn
+        live._count_again()
+        live.folder, live._journal = path, journal
         return live
 
     def close(self) -> None:
@@ -374,41 +347,42 @@ class LiveCalibration:
 
     def _past(self, most: int) -> Iterator[LiveState]:
         """States after some of the labelled windows, `most` at most, as these are labelled now."""
-        past = LiveCalibration(self.prior, self.recipe, forget=self.forget, **self.goal._asdict())
+        past = LiveCalibration(self.prior, self.recipe, want=self.want)
         yield past.state()
         counts = [one.usable and one.label is not None for one in self._windows]
         shown = np.flatnonzero(counts)
         if len(shown) > most:
             shown = shown[np.linspace(0, len(shown) - 1, most).astype(int)]
         for place, one in enumerate(self._windows):
-            past._sums, past._known = past._sums.then([one]), None
+            past._record(one)
+            past._count(one)
             if place in shown:
                 yield past.state()
 
-    # -- from windows to a rule -------------------------------------------------------------
+    # -- windows and actions ----------------------------------------------------------------
 
-    def _put(self, place: int, one: LiveWindow, action: dict[str, Any]) -> None:
-        """Put a window in its place, once a rule follows from it and it is on disk."""
-        sums = self._sums_with(place, one)
-        known = sums.tried_rule() if one.usable else self._known
-        self._write(action)
-        self._record(place, one)
-        self._sums, self._known, self._later = sums, known, None
+    def _append(
+        self, features: Array | None, label: Any, start: float | None, note: str | None = None
+    ) -> int:
+        """Put a window at the end, once it is on disk; its place."""
+        begun = None if start is None else check_number("start", start, -1e18, 1e18)
+        one = LiveWindow(features, self._class_of(label), begun, note)
+        self._write({"do": "add", **fields_of(one)})
+        self._record(one)
+        self._count(one)
+        return len(self._windows) - 1
 
-    def _sums_with(self, place: int, one: LiveWindow) -> Sums:
-        """Sums if this window were in its place; another label counts all windows again."""
-        if place == len(self._windows):
-            return self._sums.then([one])
-        return self._empty.then([*self._windows[:place], one, *self._windows[place + 1 :]])
+    def _write(self, action: dict[str, Any]) -> None:
+        if self._journal is not None:
+            self._journal.write(action)
 
-    def _record(self, place: int, one: LiveWindow) -> None:
-        """Put a window on the list, or replace one on it."""
-        if place == len(self._windows):
-            self._actions.append((place, _NEW))
-            self._windows.append(one)
-        else:
-            self._actions.append((place, self._windows[place].label))
-            self._windows[place] = one
+    def _record(self, one: LiveWindow) -> None:
+        self._actions.append((len(self._windows), _NEW))
+        self._windows.append(one)
+
+    def _relabel(self, place: int, label: Any) -> None:
+        self._actions.append((place, self._windows[place].label))
+        self._windows[place] = replace(self._windows[place], label=label)
 
     def _take_back(self) -> str:
         """Take back the last action: "window" or "label"."""
@@ -419,57 +393,50 @@ class LiveCalibration:
         self._windows[place] = replace(self._windows[place], label=before)
         return "label"
 
-    def _write(self, action: dict[str, Any]) -> None:
-        if self._journal is not None:
-            self._journal.write(action)
+    # -- from windows to a rule -------------------------------------------------------------
+
+    def _count(self, one: LiveWindow) -> None:
+        """Add what a new window says."""
+        self._evidence, self._known = self._evidence.then([one]), None
+
+    def _count_again(self) -> None:
+        """Add up what all windows say, as they are labelled now."""
+        self._evidence, self._known = self._nothing.then(self._windows), None
 
     def _rule(self) -> tuple[Any, tuple[str, ...]]:
-        """The rule, or None where there is none yet, and its notes."""
+        """The rule, or None where there is none yet, and the warnings that came with it."""
         if self._known is None:
-            self._known = self._sums.rule()
+            means, evidence = self.prior.class_means is not None, self._evidence
+            rule: Any = None
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                if means or evidence.counts.all():
+                    kind = HierarchicalBlendClassifier if means else PosteriorBlendClassifier
+                    rule = kind(self.prior)
+                    hints = means and len(self.classes) == 2
+                    rule._from_moments(evidence.moments, evidence.unlabelled if hints else None)
+                    rule.expected_accuracy_  # noqa: B018 - warns of what the forecast lacks
+            self._known = rule, tuple(dict.fromkeys(str(one.message) for one in said))
         return self._known
 
     def _ready(self) -> Any:
         """The rule, where there is one."""
         rule = self._rule()[0]
         if rule is None:
-            counts = zip(self.class_names, self._sums.counts, strict=True)
+            counts = zip(self.class_names, self._evidence.counts, strict=True)
             missing = [name for name, count in counts if not count]
             raise ValueError(
-                "There is no rule yet: the prior holds no class means, and no window of "
-                f"{' and '.join(missing)} has a label. Label at least 1 window of each class."
+                f"There is no rule yet: label at least 1 window of {' and '.join(missing)}, or use "
+                "a prior with class means."
             )
         return rule
 
-    def _watch(self, window: ArrayLike) -> str | None:
-        """Look for drift with a window that was predicted and is not learnt from."""
-        features = np.asarray(window, dtype=np.float64)
-        self._later = (self._later or self._sums).then([LiveWindow(features)])
-        return self._drift(self._later)
-
-    def _drift(self, sums: Sums) -> str | None:
-        """What has changed in the last of these windows."""
-        rule = self._rule()[0]
-        if rule is None:
-            return None
-        return find_drift(rule, sums.recent, sums.places, sums.n_used)
-
-    def _features(
-        self, window: ArrayLike | None, usable: bool, start: float | None
-    ) -> tuple[Array | None, RawWindows | None]:
+    def _features(self, window: ArrayLike, start: float | None) -> tuple[Array, RawWindows | None]:
         """Features (d,) of a window, or of a raw one, and what its stream then remembers."""
-        stream = self._stream
-        if window is None:
-            if usable:
-                raise ValueError("A window without features cannot count: pass usable=False.")
-            return None, stream
-        found = np.array(window, dtype=np.float64)
+        stream, found = self._stream, np.array(window, dtype=np.float64)
         if found.ndim == 2:
             if self.recipe is None:
-                raise ValueError(
-                    f"A raw window of shape {found.shape} needs the recipe that makes its features."
-                    " Pass a recipe, or a list of features."
-                )
+                raise ValueError("A raw window needs a recipe. Pass one, or a list of features.")
             # Signals load when they are used.
             from crossfade.signals import RawWindows
 
@@ -479,17 +446,20 @@ class LiveCalibration:
                 f"A window must have the prior's {self.prior.n_features} features; got an array "
                 f"of shape {found.shape}."
             )
-        if usable and not np.isfinite(found).all():
+        if not np.isfinite(found).all():
             raise ValueError(
-                "The features of a window are NaN or infinite. Leave it out with usable=False, or "
-                "check the signal."
+                "The features of a window are NaN or infinite. Check the signal, or record the "
+                "window by leave_out."
             )
+        refuse_size(np.abs(found), "a window")
         found.setflags(write=False)
         return found, stream
 
     def _class_of(self, label: Any) -> Any:
-        """The prior's label for a class value or name."""
+        """The prior's label for a class value or name; None for None."""
         value = label.item() if isinstance(label, np.generic) else label
+        if value is None:
+            return None
         if isinstance(value, str) and value in self.class_names:
             return self.classes[self.class_names.index(value)]
         if not isinstance(value, bool) and value in self.classes:

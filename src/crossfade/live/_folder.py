@@ -1,4 +1,4 @@
-"""What a session begins with: its prior, recipe and options, and the folder that keeps them."""
+"""What a session begins with: its prior, recipe and goal, and the folder that keeps them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from crossfade._files import json_of, read_whole, write_whole
-from crossfade.blend import Goal
 from crossfade.exceptions import PriorMismatchError
 from crossfade.live._journal import Journal
 from crossfade.prior import MulticlassPrior, TaskPrior
 from crossfade.tasks import Recipe, recipe_misfits
 
-_FORMAT, _VERSION = "crossfade-session", 2
+_FORMAT, _VERSION = "crossfade-session", 3
 SESSION, PRIOR, _JOURNAL = "session.json", "prior.npz", "windows.jsonl"
 #: Priors of a session, by the name that its file has for them.
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in (TaskPrior, MulticlassPrior)}
@@ -24,10 +23,7 @@ def check_prior(prior: Any) -> Any:
     if not isinstance(prior, TaskPrior | MulticlassPrior):
         raise TypeError(f"prior must be a TaskPrior; got {type(prior).__name__}.")
     if prior.classes is None:
-        raise ValueError(
-            "This prior does not know its classes, so windows cannot be labelled. Build it with "
-            "TaskPrior.from_tasks."
-        )
+        raise ValueError("This prior has no classes. Build it with TaskPrior.from_tasks.")
     if isinstance(prior, MulticlassPrior) and prior.class_means is None:
         raise ValueError("A session with more than two classes needs a prior with class means.")
     return prior
@@ -51,9 +47,7 @@ def names_of(prior: Any, classes: tuple[Any, ...]) -> tuple[str, ...]:
     return tuple(str(called[one]) for one in classes)
 
 
-def begin(
-    folder: Path, prior: Any, recipe: Recipe | None, forget: float | None, goal: Goal
-) -> Journal:
+def begin(folder: Path, prior: Any, recipe: Recipe | None, want: float | None) -> Journal:
     """Make the folder of a new session, and return its journal."""
     if any((folder / name).exists() for name in (SESSION, _JOURNAL)):
         raise FileExistsError(
@@ -66,25 +60,23 @@ def begin(
         "format": _FORMAT,
         "version": _VERSION,
         "prior": next(one.__name__ for one in type(prior).__mro__ if one.__name__ in KINDS),
-        "forget": forget,
         "recipe": None if recipe is None else recipe.to_dict(),
-        **goal._asdict(),
+        "want": want,
     }
     write_whole(folder / SESSION, json.dumps(fields, indent=1).encode())
     return Journal(folder / _JOURNAL)
 
 
-def read(folder: Path) -> tuple[Any, Recipe | None, dict[str, Any], Journal]:
-    """Prior, recipe and options that a session began with, and its journal."""
+def read(folder: Path) -> tuple[Any, Recipe | None, float | None, Journal]:
+    """Prior, recipe and goal that a session began with, and its journal."""
     try:
         fields = json_of(read_whole(folder / SESSION, 1 << 24))
         if (fields["format"], fields["version"]) != (_FORMAT, _VERSION):
             raise ValueError(f"it is {fields['format']}, version {fields['version']}")
-        kind = KINDS[fields["prior"]]
-        options = {name: fields[name] for name in ("forget", *Goal._fields)}
+        kind, want = KINDS[fields["prior"]], fields["want"]
         recipe = None if fields["recipe"] is None else Recipe.from_dict(fields["recipe"])
     except (ValueError, KeyError, TypeError) as reason:
         raise ValueError(
             f"{folder / SESSION} is not a session of this version of Crossfade: {reason}."
         ) from reason
-    return kind.load(folder / PRIOR), recipe, options, Journal(folder / _JOURNAL)
+    return kind.load(folder / PRIOR), recipe, want, Journal(folder / _JOURNAL)

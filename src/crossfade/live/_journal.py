@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from crossfade._files import json_of, kind_of, read_whole
+from crossfade._files import json_of, read_whole
 
 if sys.platform != "win32":
     import fcntl
@@ -29,9 +29,6 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        kind = kind_of(path) if path.exists() else None
-        if kind is not None:
-            raise ValueError(f"{path} is {kind}, not a journal. Restore the file from a copy.")
         self._stream = open(path, "ab", buffering=0)  # noqa: SIM115 - open as long as the session
         try:
             self._lock()
@@ -92,9 +89,9 @@ def _read(path: Path, lines: list[bytes]) -> tuple[list[dict[str, Any]], str]:
         try:
             action = json_of(line)
             found = action.pop("check")
+            check = _check_of(check, action)
         except (ValueError, KeyError, TypeError, AttributeError):
-            action, found = {}, None
-        check = _check_of(check, action)
+            found = None
         if found != check:
             raise ValueError(f"Line {number} of {path} is damaged. Restore the file from a copy.")
         actions.append(action)

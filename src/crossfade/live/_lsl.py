@@ -14,51 +14,53 @@ from typing import Any
 
 import numpy as np
 
-from crossfade.live._streams import WAIT, Array, Back, Chunk, Event, Lost, Marker, Note
+from crossfade._typing import Array
+from crossfade.live._streams import WAIT, Back, Chunk, Event, Lost, Marker, Note
 from crossfade.signals import plain_name
 
-#: Seconds by which time stamps may be off without being called a gap, or a jump of the clock.
+#: Seconds by which time stamps may be off without being called a gap.
 _JITTER = 0.1
 #: Seconds without samples after which the page says so.
 _SILENT = 2.0
 #: Seconds for which streams are looked for; others on this machine answer within a few hundredths.
 _LOOK = 1.0
-#: Seconds between two looks for a stream that was lost, and of silence before one is opened anew.
-_EVERY, _STUCK = 2.0, 10.0
+#: Seconds between two looks for a stream that was lost.
+_EVERY = 2.0
 #: Markers that are read at once, so that samples have their turn.
 _MARKS = 1000
+#: What streams call microvolts, volts and millivolts; a stream that says nothing is taken to be in
+#: microvolts, as are recordings.
+_MICROVOLTS = {"volts": 1e6, "volt": 1e6, "v": 1e6, "millivolts": 1e3, "millivolt": 1e3, "mv": 1e3}
 #: Of several streams on one machine only one hears a call to all; as known peers all are asked.
 _CONFIG = """[multicast]
-ResolveScope = {scope}
+ResolveScope = machine
 [lab]
-KnownPeers = {{127.0.0.1}}
+KnownPeers = {127.0.0.1}
 [log]
 level = -3
 """
 
 
-def lsl(scope: str = "machine") -> Any:
-    """mne-lsl's functions; looks for streams no further than `scope`, and logs nothing."""
-    if "LSLAPICFG" not in os.environ and "mne_lsl" not in sys.modules:
-        # The library reads this once, when it is loaded.
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "lsl.cfg"
-            path.write_text(_CONFIG.format(scope=scope))
-            os.environ["LSLAPICFG"] = str(path)
-            try:
-                return _lsl()
-            finally:
-                del os.environ["LSLAPICFG"]
-    return _lsl()
+def lsl() -> Any:
+    """mne-lsl's functions; looks for streams on this machine unless LSLAPICFG says otherwise."""
+    if "LSLAPICFG" in os.environ or "mne_lsl" in sys.modules:
+        return _lsl()
+    # The library reads this once, when it is loaded.
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "lsl.cfg"
+        path.write_text(_CONFIG)
+        os.environ["LSLAPICFG"] = str(path)
+        try:
+            return _lsl()
+        finally:
+            del os.environ["LSLAPICFG"]
 
 
 def _lsl() -> Any:
     try:
         import mne_lsl.lsl
     except ImportError as reason:
-        raise ImportError(
-            "The Lab Streaming Layer needs mne-lsl. Install crossfade[live]."
-        ) from reason
+        raise ImportError("LSL streams need mne-lsl. Install crossfade[live].") from reason
     # The library reads its configuration when it is first asked for something in it.
     mne_lsl.lsl.protocol_version()
     return mne_lsl.lsl
@@ -75,13 +77,13 @@ class _Feed:
     def __init__(self, library: Any, name: str, accept: Callable[[Any], None]) -> None:
         self.name = name
         self._library, self._accept = library, accept
-        info = find_stream(library, name)
+        info = _find_stream(library, name)
         try:
             self.inlet: Any = self._open(info, 5.0)
         except (RuntimeError, TimeoutError) as reason:
             raise ValueError(
-                f"The stream {name!r} is there, and does not answer. Start its program again; "
-                "between two machines, look at their firewalls."
+                f"The stream {name!r} does not answer. Start its program again; between two "
+                "machines, look at their firewalls."
             ) from reason
         self._uid: str | None = info.uid
         self._looked = -math.inf
@@ -105,18 +107,14 @@ class _Feed:
                 self.close()
         return [], None if kind == "sample" else []
 
-    def look(self, *, same: bool = True) -> str:
-        """Look for the stream every two seconds; says so if it is back, or why it is not taken up.
-
-        Without `same`, the one that is held is not opened anew. What comes in the meantime waits
-        in the inlets.
-        """
+    def look(self) -> str:
+        """Look for the stream every two seconds; says so if it is back, or why it is not used."""
         if time.monotonic() - self._looked < _EVERY:
             return ""
         try:
             found = self._library.resolve_streams(timeout=_LOOK / 2.0, name=self.name, minimum=2)
             info = _only(self.name, found)
-            if info is None or (not same and info.uid == self._uid):
+            if info is None or (self.inlet is not None and info.uid == self._uid):
                 return ""
             inlet = self._open(info, 1.0)
         except ValueError as reason:
@@ -125,13 +123,8 @@ class _Feed:
             return ""
         finally:
             self._looked = time.monotonic()
-        was_silent = self.inlet is not None and info.uid == self._uid
         self.close()
         self.inlet, self._uid = inlet, info.uid
-        if was_silent:
-            # It was never gone; if it stays silent, that was not the reason.
-            self._looked += _STUCK
-            return ""
         return f"The stream {self.name!r} is back."
 
     def once(self, text: str, more: str = "") -> Iterator[Note]:
@@ -150,15 +143,11 @@ class _Feed:
 def _only(name: str, found: Sequence[Any]) -> Any:
     """The only stream among these, or none; refuses several."""
     if len(found) > 1:
-        homes = " and ".join(f"{one.source_id!r} on {one.hostname}" for one in found)
-        raise ValueError(
-            f"There are {len(found)} streams called {name!r} ({homes}), and it is not clear which "
-            "is meant. Stop the others, or give them other names."
-        )
+        raise ValueError(f"There are {len(found)} streams called {name!r}. Stop the others.")
     return found[0] if found else None
 
 
-def find_stream(library: Any, name: str) -> Any:
+def _find_stream(library: Any, name: str) -> Any:
     """The one stream of a name; says which there are."""
     # Two of that name are waited for; a single one costs the whole time.
     info = _only(name, library.resolve_streams(timeout=_LOOK, name=name, minimum=2))
@@ -167,14 +156,12 @@ def find_stream(library: Any, name: str) -> Any:
     # On a busy machine an answer may take longer.
     every = library.resolve_streams(timeout=3.0 * _LOOK)
     info = _only(name, [one for one in every if one.name == name])
-    if info is not None:
-        return info
-    others = sorted({one.name for one in every})
-    there = f"There are {', '.join(map(repr, others))}." if others else "There is none at all."
-    raise ValueError(
-        f"There is no stream called {name!r}. {there} Start the amplifier's program; a stream on "
-        "another machine is found with --scope link."
-    )
+    if info is None:
+        others = ", ".join(sorted({one.name for one in every})) or "none"
+        raise ValueError(
+            f"There is no stream called {name!r}; found: {others}. Start the amplifier's program."
+        )
+    return info
 
 
 class LslStream:
@@ -183,14 +170,9 @@ class LslStream:
     sfreq: float | None
 
     def __init__(
-        self,
-        name: str,
-        markers: str | None = None,
-        *,
-        channels: Sequence[str] = (),
-        scope: str = "machine",
+        self, name: str, markers: str | None = None, *, channels: Sequence[str] = ()
     ) -> None:
-        self._lsl = lsl(scope)
+        self._lsl = lsl()
         self.name, self._named = name, tuple(channels)
         self.channels: tuple[str, ...] = ()
         self._scale = np.empty(0)
@@ -206,10 +188,7 @@ class LslStream:
         """Learn rate, channels and units of the samples; later they must be the same."""
         name, n = self.name, described.n_channels
         if described.dtype == "string" or described.sfreq <= 0:
-            raise ValueError(
-                f"The stream {name!r} is one of {described.stype or 'markers'} without a sampling "
-                "rate. Name a stream of samples; --markers is for markers."
-            )
+            raise ValueError(f"The stream {name!r} has no sampling rate; --markers is for markers.")
         if self._named and len(self._named) != n:
             raise ValueError(
                 f"--channels names {len(self._named)} channels; the stream {name!r} has {n}."
@@ -252,7 +231,7 @@ class LslStream:
             self._lost = False
             yield Back(f"Samples from {self.name!r} come again.")
         data = np.asarray(samples, dtype=np.float64).T * self._scale[:, None]
-        yield from self._joint.chunks(data, np.asarray(stamps), self._heard)
+        yield from self._joint.chunks(data, np.asarray(stamps))
 
     def _marks(self, feed: _Feed) -> Iterator[Event]:
         """Markers; if their stream ends, so does the label of the last one."""
@@ -262,39 +241,34 @@ class LslStream:
                 break
             known = math.isfinite(stamp)
             yield Marker(str(content[0]), float(stamp if known else self._lsl.local_clock()))
-        if feed.inlet is None:
-            if not feed.said:
-                yield Marker("", float(self._lsl.local_clock()))
-            ended = f"The stream of markers {feed.name!r} has ended."
-            yield from feed.once(ended, " Windows have no label until it is back.")
-            if said := feed.look():
-                yield from feed.once(said)
-        else:
+        if feed.inlet is not None:
             feed.said.clear()
+            return
+        if not feed.said:
+            yield Marker("", float(self._lsl.local_clock()))
+        ended = f"The stream of markers {feed.name!r} has ended."
+        yield from feed.once(ended, " Windows have no label until it is back.")
+        if said := feed.look():
+            yield from feed.once(said)
 
     def _silence(self) -> Iterator[Event]:
         """Say once that nothing comes, and look for the stream."""
-        feed, silent = self._samples, time.monotonic() - self._heard
+        feed = self._samples
         if feed.inlet is None:
-            ended = f"The stream {self.name!r} has ended."
-            yield from self._lose(ended, " The session goes on when it is back.")
+            why = f"The stream {self.name!r} has ended."
             # Nothing was waited for.
             time.sleep(WAIT)
-        elif silent > _SILENT:
-            none = f"No samples from {self.name!r} for {_SILENT:g} s. Is the amplifier on?"
-            yield from self._lose(none, " The session goes on when they come back.")
+        elif time.monotonic() - self._heard > _SILENT:
+            why = f"No samples from {self.name!r} for {_SILENT:g} s. Is the amplifier on?"
         else:
             return
-        # Of one that is there and says nothing, the connection may be dead.
-        if said := feed.look(same=feed.inlet is None or silent > _STUCK):
-            yield from feed.once(said)
-            self._heard = time.monotonic()
-
-    def _lose(self, text: str, more: str) -> Iterator[Event]:
-        """Say that samples do not come any more; what follows of the same loss is a note."""
-        for note in self._samples.once(text, more):
+        for note in feed.once(why, " The session goes on when it is back."):
+            # What follows of the same loss is a note.
             yield note if self._lost else Lost(note.text)
             self._lost = True
+        if said := feed.look():
+            yield from feed.once(said)
+            self._heard = time.monotonic()
 
     def ask(self, label: str | None) -> None:
         """Cues are for people."""
@@ -306,40 +280,27 @@ class LslStream:
                 feed.close()
 
 
-#: What streams call microvolts, volts and millivolts; a stream that says nothing is taken to be in
-#: microvolts, as are recordings.
-_MICROVOLTS = {"volts": 1e6, "volt": 1e6, "v": 1e6, "millivolts": 1e3, "millivolt": 1e3, "mv": 1e3}
-
-
 class Joint:
-    """Where samples join those before them, by their time stamps and the time they came at."""
+    """Where samples join those before them, by their time stamps."""
 
     def __init__(self, sfreq: float) -> None:
         self.period = 1.0 / sfreq
         self.last: float | None = None
-        self.came = 0.0
 
-    def chunks(self, samples: Array, stamps: Array, now: float) -> Iterator[Chunk]:
+    def chunks(self, samples: Array, stamps: Array) -> Iterator[Chunk]:
         """Samples (n_channels, n) with their stamps (n,), cut where they do not join."""
-        # A stamp that is no number is taken for that of the next sample.
+        # A stamp that is not a number is taken for that of the next sample.
         next_ones = (self.last or 0.0) + self.period * np.arange(1, len(stamps) + 1)
         stamps = np.where(np.isfinite(stamps), stamps, next_ones)
         before = stamps[0] - self.period if self.last is None else self.last
         steps = np.diff(stamps, prepend=before) - self.period
         cuts = np.flatnonzero(np.abs(steps) > max(_JITTER, 1.5 * self.period)).tolist()
-        bounds = sorted({0, *cuts, len(stamps)})
-        for first, stop in pairwise(bounds):
+        for first, stop in pairwise(sorted({0, *cuts, len(stamps)})):
             gap, missing = "", 0.0
             if first in cuts:
-                waited = now - self.came if first == 0 else 0.0
-                gap, missing = self._why(float(steps[first]), waited)
+                missing = max(0.0, float(steps[first]))
+                gap = f"{missing:.3g} s of samples are missing."
+                if not missing:
+                    gap = f"The clock of the stream jumped back by {-steps[first]:.3g} s."
             yield Chunk(samples[:, first:stop], float(stamps[stop - 1]), gap, missing)
-        self.last, self.came = float(stamps[-1]), now
-
-    def _why(self, jump: float, waited: float) -> tuple[str, float]:
-        """A gap is as long on our clock as on the stream's; a jump of its clock is not."""
-        if jump < 0:
-            return f"The clock of the stream jumped back by {-jump:.3g} s.", 0.0
-        if waited < jump - 0.5 * max(jump, 1.0) and jump > 5.0:
-            return f"The clock of the stream jumped ahead by {jump:.3g} s.", 0.0
-        return f"{jump:.3g} s of samples are missing.", jump
+        self.last = float(stamps[-1])

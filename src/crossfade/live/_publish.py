@@ -6,12 +6,15 @@ import json
 import os
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from crossfade._typing import Array
+from crossfade.live._calibration import LiveCalibration
 from crossfade.live._lsl import lsl
+from crossfade.live._streams import Stream
 
 #: Lines that wait for whoever reads standard output.
 _HELD = 1000
@@ -108,3 +111,40 @@ class Publisher:
             when = stamp if self._lsl_time else 0.0
             self._outlet.push_sample(np.array(values, dtype=np.float32), timestamp=when)
         return self._lines.put(json.dumps({"time": round(stamp, 4), **prediction}))
+
+
+class Predictions:
+    """Windows after the calibration: each is predicted and published; `last` is the latest."""
+
+    def __init__(
+        self,
+        live: LiveCalibration,
+        stream: Stream,
+        every: int,
+        publish: Callable[[dict[str, Any], float], str],
+    ) -> None:
+        self.last: dict[str, Any] | None = None
+        self._live, self._stream, self._every, self._publish = live, stream, every, publish
+        self._n = 0
+
+    def begin(self) -> None:
+        """Count from the first; the recorded person of the demo begins with the first class."""
+        self._n = 0
+        self._stream.ask(self._live.class_names[0])
+
+    def add(self, features: Array, problem: str, stamp: float) -> str:
+        """Predict a window, unless something is wrong with it; what publishing it said."""
+        found: dict[str, Any] = {"label": None, "note": problem}
+        if not problem:
+            try:
+                one = self._live.predict(features)
+                found = {"label": one.label, "probabilities": one.probabilities}
+            except ValueError as reason:
+                found["note"] = str(reason)
+        self.last = {"window": self._n, **found}
+        self._n += 1
+        if self._n % self._every == 0:
+            # The recorded person of the demo goes on to the next class.
+            names = self._live.class_names
+            self._stream.ask(names[self._n // self._every % len(names)])
+        return self._publish(self.last, stamp)

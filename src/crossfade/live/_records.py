@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,51 +13,38 @@ from crossfade.blend import Advice
 
 @dataclass(frozen=True)
 class LiveWindow:
-    """A window of a session.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_features,) or None
-        Its features; None if nothing of it can be used.
-    label : object or None
-        Its class, as the prior has it; None without a label.
-    usable : bool
-        Whether it counts.
-    start : float or None
-        When it began, in seconds.
-    note : str or None
-        Why it is left out, or another remark.
-    """
+    """A window of a session: features (d,), or None if it was left out, and `note` says why."""
 
     features: Array | None
     label: Any = None
-    usable: bool = True
     start: float | None = None
     note: str | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether it counts."""
+        return self.features is not None
 
 
 @dataclass(frozen=True)
 class LiveState:
-    """What is known of a person so far.
+    """What is known about a person so far.
 
     Attributes
     ----------
     counts : dict of str to int
-        Labelled windows of each class that count.
+        Labelled windows of each class.
     alpha : float
         Weight of the person: 0 is the crowd alone, 1 the person alone.
     accuracy, lower, upper : float
-        Accuracy to expect of the person, and the 90 % interval; NaN while there is no rule.
+        Expected accuracy for this person, and its 90 % interval; NaN while there is no rule.
     gains : dict of str to float
-        Accuracy that the next windows are expected to add, if all are of one class or some of each
-        ("both"; with more than two classes "all"). NaN if the prior does not know.
+        Accuracy that the next five windows are expected to add, if all are of one class or some of
+        each ("both"; with more than two classes "all"). NaN if the prior does not know.
     advice : Advice
         Whether to stop, which class is next, and why.
     n_windows, n_unlabelled, n_left_out : int
-        Windows so far, those without a label, and those that do not count.
-    drift : str or None
-        What has changed in the last 20 windows, if anything has; one session in 100 has a false
-        alarm.
+        Windows so far, those without a label, and those that were left out.
     notes : tuple of str
         Further remarks for the person at the screen.
     """
@@ -73,41 +59,29 @@ class LiveState:
     n_windows: int = 0
     n_unlabelled: int = 0
     n_left_out: int = 0
-    drift: str | None = None
     notes: tuple[str, ...] = ()
 
 
 class Prediction(NamedTuple):
-    """Class of a window.
-
-    Attributes
-    ----------
-    label : str
-        Name of the likeliest class.
-    probability : float
-        Its probability.
-    probabilities : dict of str to float
-        Those of all classes.
-    """
+    """The likeliest class of a window, and the probabilities of all classes by name."""
 
     label: str
     probability: float
     probabilities: dict[str, float]
 
 
-def fields_of(one: LiveWindow) -> dict[str, Any]:
-    """A window as JSON, where NaN and infinity are null."""
-    features: Any = one.features
-    if features is not None:
-        features = [value if math.isfinite(value) else None for value in features.tolist()]
-    return {**vars(one), "features": features}
+def fields_of(window: LiveWindow) -> dict[str, Any]:
+    """A window as JSON."""
+    fields = asdict(window)
+    if window.features is not None:
+        fields["features"] = window.features.tolist()
+    return fields
 
 
 def window_of(fields: dict[str, Any]) -> LiveWindow:
     """The window that `fields_of` wrote."""
-    known = {name: fields[name] for name in ("features", "label", "usable", "start", "note")}
+    known = {name: fields[name] for name in ("features", "label", "start", "note")}
     if known["features"] is not None:
-        values = [math.nan if value is None else value for value in known["features"]]
-        known["features"] = np.array(values, dtype=np.float64)
+        known["features"] = np.array(known["features"], dtype=np.float64)
         known["features"].setflags(write=False)
     return LiveWindow(**known)

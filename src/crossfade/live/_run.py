@@ -3,90 +3,248 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import closing
+import threading
+import webbrowser
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from datetime import datetime
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, BinaryIO
 
 from crossfade._files import write_whole
 from crossfade.blend import load_model, save_model
 from crossfade.datasets import load_live_demo
 from crossfade.live._calibration import LiveCalibration
-from crossfade.live._folder import KINDS, SESSION
+from crossfade.live._folder import SESSION, names_of
+from crossfade.live._lines import FeatureLines
+from crossfade.live._lsl import LslStream
 from crossfade.live._page import report_page, result_of
+from crossfade.live._publish import Lines, Publisher
 from crossfade.live._session import Session
-from crossfade.live._streams import Rehearsal, Replay, Stream, Windows
+from crossfade.live._streams import Rehearsal, Replay, Stream
 from crossfade.prior import FEW_PEOPLE, MulticlassPrior, TaskPrior
 from crossfade.signals import OnlineFeatures, open_recording
-from crossfade.tasks import Recipe
 
-Array = NDArray[np.float64]
+#: Where samples come from, and what makes windows of them; lines of features are windows already.
+Source = tuple[Any, Stream, OnlineFeatures | None]
 
 
-def open_replay(path: Path, channels: Sequence[str], classes: Sequence[Any], **how: Any) -> Replay:
-    """A recording with the channels of a recipe, and labels in its annotations."""
+def run_live(
+    *,
+    prior: Path | None = None,
+    stream: str | None = None,
+    markers: str | None = None,
+    channels: Sequence[str] = (),
+    replay: Path | None = None,
+    features: BinaryIO | None = None,
+    speed: float = 1.0,
+    labels: str | None = None,
+    folder: Path | None = None,
+    earlier: Sequence[Path] = (),
+    want: float | None = None,
+    publish: str | None = None,
+    opens: bool = True,
+) -> None:
+    """Serve a session until it is ended, and write what is left to write; no prior is the demo."""
+    if labels is None:
+        labels = "markers" if markers or replay else "cues" if features is None else "lines"
+    with ExitStack() as opened:
+        if prior is None:
+            found: Source = open_demo(speed)
+        elif features is not None:
+            found = _open_lines(prior, features)
+        elif replay is not None:
+            found = _open_replay(prior, replay, labels, speed)
+        else:
+            found = _open_stream(prior, str(stream), markers, channels)
+        crowd, source, windows = found
+        opened.callback(source.close)
+        places = None if windows is None else places_of(source, windows)
+        live = open_live(_prior_for(crowd, earlier), folder or _new_folder(), want)
+        opened.callback(live.close)
+        about = about_session(live, source, windows, returns=bool(earlier))
+        lines = Lines(sys.stdout.fileno())
+        opened.callback(lines.close)
+        lsl_time = isinstance(source, LslStream)
+        publisher = Publisher(publish, live.class_names, lines, lsl_time=lsl_time)
+        session = Session(
+            live,
+            source,
+            windows,
+            labels=labels,
+            places=places,
+            publish=publisher,
+            finish=lambda session: write_session(session, about) + publisher.begin(),
+        )
+
+        def started(address: str) -> None:
+            lines.put(address)
+            if opens:
+                # A browser in the terminal would keep the page waiting that it asks for.
+                threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
+
+        def end() -> None:
+            try:
+                print(write_session(session, about), file=sys.stderr)
+            except OSError as reason:
+                raise OSError(
+                    f"Model and report could not be written: {reason}. Every window is kept: make "
+                    f"room on the disk, then go on with --folder {live.folder} and finish."
+                ) from reason
+
+        # What was learnt is written even if something goes wrong later.
+        opened.callback(end)
+        serve(session, about, started)
+
+
+def serve(session: Session, about: dict[str, Any], started: Callable[[str], None]) -> None:
+    """Serve the page until SIGINT or SIGTERM; `started` gets its address."""
+    # Web servers load when they are used.
+    from crossfade.live._server import run_server
+
+    run_server(session, about, started)
+
+
+# -- where samples come from ----------------------------------------------------------------------
+
+
+def open_demo(speed: float) -> tuple[TaskPrior, Rehearsal, OnlineFeatures]:
+    """Prior of 35 people, the recorded 36th, and what makes features of the recording."""
+    demo = load_live_demo()
+    recipe = demo.prior.recipe
+    assert recipe is not None
+    # The samples were filtered and referenced before they were shipped.
+    windows = OnlineFeatures(recipe, filtered=True)
+    named = dict(zip(demo.prior.classes or (), demo.prior.class_names or (), strict=True))
+    segments = {named[label]: samples for label, samples in demo.segments.items()}
+    name = f"{demo.name} of Mental Math"
+    person = Rehearsal(name, segments, recipe.sfreq, windows.channels, speed=speed)
+    return demo.prior, person, windows
+
+
+def _open_lines(prior: Path, features: BinaryIO) -> Source:
+    crowd = _load_prior(prior)
+    # Unbuffered: a thread that waits in a buffer would hold its lock to the end.
+    read = getattr(features, "raw", features).read
+    name = str(getattr(features, "name", "<stdin>")).replace("<stdin>", "standard input")
+    return crowd, FeatureLines(name, read, crowd.feature_names), None
+
+
+def _open_replay(prior: Path, path: Path, labels: str, speed: float) -> Source:
+    crowd, windows = _crowd_of(prior)
     recording = open_recording(path)
-    known = {str(one) for one in classes}
+    if labels == "cues":
+        raise ValueError("A recording does not do what cues say. Leave --labels cues out.")
+    values = tuple(crowd.classes or ())
+    known = {str(one) for one in (*names_of(crowd, values), *values)}
     found = sorted({one.text for one in recording.annotations})
-    if how.pop("annotated") and not known & set(found):
-        there = f"it has {', '.join(found)}" if found else "it has none"
+    if labels == "markers" and not known & set(found):
         raise ValueError(
             f"No annotation of {path} names a class of the prior ({', '.join(sorted(known))}); "
-            f"{there}. Add --labels keys to label its windows by hand."
+            f"found: {', '.join(found) or 'none'}. Add --labels keys to label windows by hand."
         )
-    return Replay(
-        path.name,
-        recording.read(channels),
-        recording.sfreq,
-        channels,
-        recording.annotations,
-        **how,
-    )
+    samples, channels = recording.read(windows.channels), windows.channels
+    notes = recording.annotations
+    stream = Replay(path.name, samples, recording.sfreq, channels, notes, speed=speed)
+    return crowd, stream, windows
 
 
-def windows_of(prior: Any) -> OnlineFeatures:
-    """What makes features of a running stream by a prior's recipe."""
-    return OnlineFeatures(_recipe_of(prior))
+def _open_stream(prior: Path, name: str, markers: str | None, channels: Sequence[str]) -> Source:
+    crowd, windows = _crowd_of(prior)
+    return crowd, LslStream(name, markers, channels=channels), windows
 
 
-def _recipe_of(prior: Any) -> Recipe:
-    recipe: Recipe | None = getattr(prior, "recipe", None)
-    if recipe is None:
+def _load_prior(path: Path) -> Any:
+    """A prior of any kind that a session can use."""
+    try:
+        return TaskPrior.load(path)
+    except ValueError:
+        return MulticlassPrior.load(path)
+
+
+def _crowd_of(path: Path) -> tuple[Any, OnlineFeatures]:
+    """A prior, and what makes features of a running stream by its recipe."""
+    crowd = _load_prior(path)
+    if crowd.recipe is None:
         raise ValueError(
-            "The prior does not say how its features were made, so that none can be made of a "
-            "stream. Build it from a Parquet table of `crossfade features ... --causal`, or make "
-            "features yourself and send them with --features -."
+            "The prior does not know how its features were made. Build it from a Parquet table of "
+            "`crossfade features ... --causal`, or make features yourself and use --features -."
         )
-    return recipe
+    return crowd, OnlineFeatures(crowd.recipe)
 
 
-def check_stream(stream: Stream, windows: Windows) -> list[int]:
+def places_of(stream: Stream, windows: OnlineFeatures) -> list[int]:
     """Places of the recipe's channels in a stream that fits it."""
     rate = windows.recipe.sfreq
     if stream.sfreq is not None and abs(stream.sfreq - rate) > 1e-3 * rate:
         raise ValueError(
             f"{stream.name} has {stream.sfreq:g} samples a second; the prior's recipe has "
-            f"{rate:g}. Set the amplifier to {rate:g} Hz, or build a prior from recordings at "
-            f"{stream.sfreq:g} Hz."
+            f"{rate:g}. Set the amplifier to {rate:g} Hz."
         )
     places = {name.lower(): place for place, name in enumerate(stream.channels)}
     missing = [name for name in windows.channels if name.lower() not in places]
     if missing:
         raise ValueError(
-            f"{stream.name} has no channel {', '.join(missing)}, which the prior's recipe needs; "
-            f"it has {', '.join(stream.channels)}. If these are other names for them, give the "
-            "right ones in order with --channels."
+            f"{stream.name} has no channel {', '.join(missing)}, only "
+            f"{', '.join(stream.channels)}. If the names differ, give the recipe's by --channels."
         )
     return [places[name.lower()] for name in windows.channels]
 
 
-def new_folder(root: Path) -> Path:
+# -- the session ----------------------------------------------------------------------------------
+
+
+def _new_folder() -> Path:
     """A folder named for the moment."""
-    return root / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+    return Path("results") / "live" / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+
+
+def open_live(prior: Any, folder: Path, want: float | None = None) -> LiveCalibration:
+    """A new session, or the one that the folder holds, if it was begun with the same."""
+    if not (folder / SESSION).is_file():
+        return LiveCalibration(prior, folder=folder, want=want)
+    live = LiveCalibration.load(folder)
+    if live.prior != prior or want not in (None, live.want):
+        live.close()
+        raise ValueError(
+            f"The session in {folder} was begun with another --prior, --earlier or --want. Go on "
+            "with the same, or choose another --folder."
+        )
+    print(f"Going on with the {len(live.windows)} windows in {folder}.", file=sys.stderr)
+    return live
+
+
+def _prior_for(prior: Any, earlier: Sequence[Path]) -> Any:
+    """The prior, tightened around a person by the folders of earlier sessions, if there are any."""
+    tasks = []
+    for folder in earlier:
+        with closing(LiveCalibration.load(folder)) as live:
+            tasks.append(live.task())
+    return prior.for_person(tasks) if tasks else prior
+
+
+def about_session(
+    live: LiveCalibration, stream: Stream, windows: OnlineFeatures | None, *, returns: bool = False
+) -> dict[str, Any]:
+    """What the page shows and does not change; `returns` says that the person was here before."""
+    prior, channels = live.prior, () if windows is None else windows.channels
+    if isinstance(prior, MulticlassPrior):
+        n_people = max(one.n_people for one in prior.priors.values())
+    else:
+        n_people = prior.n_people
+    return {
+        "stream": stream.name,
+        "rate": f"{len(channels)} channels at {stream.sfreq:g} Hz" if stream.sfreq else "",
+        "folder": "" if live.folder is None else str(live.folder),
+        "classes": list(live.class_names),
+        "channels": list(channels),
+        "want": live.want,
+        "returns": returns,
+        "few": n_people if n_people < FEW_PEOPLE else None,
+    }
+
+
+# -- what comes of it -----------------------------------------------------------------------------
 
 
 def write_session(session: Session, about: dict[str, Any]) -> str:
@@ -105,131 +263,11 @@ def write_session(session: Session, about: dict[str, Any]) -> str:
 
 
 def _write_model(live: LiveCalibration, path: Path) -> tuple[str, str]:
-    """Write the model of a person of whom there is a label; say where it is, or why not; its card.
-
-    Without a model the card is empty.
-    """
+    """Write the model, unless no window has a label; say where it is, or why not; its card."""
+    if not any(live.state().counts.values()):
+        return "No model was written, since no window has a label.", ""
     try:
-        if not any(live.state().counts.values()):
-            raise ValueError(
-                "No window has a label, so that it would be the crowd's and not this person's. "
-                "Label some windows, and finish again."
-            )
         save_model(live.model(), path, date=f"{datetime.now():%Y-%m-%d}")
     except ValueError as reason:
-        old = f" {path} is of an earlier finish." if path.exists() else ""
-        return f"No model was written. {reason}{old}", ""
+        return f"No model was written. {reason}", ""
     return f"The model is {path}.", load_model(path).card()
-
-
-def about_session(
-    live: LiveCalibration, stream: Stream, channels: Sequence[str], *, returns: bool = False
-) -> dict[str, Any]:
-    """What the page shows and does not change; `returns` says that the person was here before."""
-    n_people = _n_people(live.prior)
-    rate = "" if stream.sfreq is None else f"{len(channels)} channels at {stream.sfreq:g} Hz"
-    return {
-        "stream": stream.name,
-        "rate": rate,
-        "folder": "" if live.folder is None else str(live.folder),
-        "classes": list(live.class_names),
-        "channels": list(channels),
-        "ahead": live.goal.ahead,
-        "want": live.goal.want,
-        "certainty": live.goal.certainty,
-        "returns": returns,
-        "few": n_people if n_people < FEW_PEOPLE else None,
-    }
-
-
-def load_prior(path: Path) -> Any:
-    """A prior of any kind that a session can use."""
-    reasons = []
-    for kind in KINDS.values():
-        try:
-            return kind.load(path)
-        except ValueError as reason:
-            reasons.append(reason)
-    raise reasons[0]
-
-
-def _n_people(prior: Any) -> int:
-    """Of how many people the prior is; of one of many classes, those of its best known pair."""
-    if isinstance(prior, MulticlassPrior):
-        return max(one.n_people for one in prior.priors.values())
-    return int(prior.n_people)
-
-
-def prior_for(prior: Any, earlier: Sequence[Path]) -> Any:
-    """The prior, tightened around a person by the folders of earlier sessions, if there are any."""
-    if not earlier:
-        return prior
-    if not isinstance(prior, TaskPrior):
-        raise ValueError("--earlier needs a prior of two classes. Leave --earlier out.")
-    tasks = []
-    for folder in earlier:
-        with closing(LiveCalibration.load(folder)) as live:
-            tasks.append(live.task())
-    return prior.for_person(tasks)
-
-
-def open_demo(speed: float) -> tuple[Any, Rehearsal, OnlineFeatures]:
-    """Prior of 35 people, the recorded 36th, and what makes features of the recording."""
-    demo = load_live_demo()
-    # They were filtered and referenced before they were shipped.
-    windows = OnlineFeatures(_recipe_of(demo.prior), filtered=True)
-    named = dict(zip(demo.prior.classes or (), demo.prior.class_names or (), strict=True))
-    segments = {named[label]: samples for label, samples in demo.segments.items()}
-    sfreq, channels = windows.recipe.sfreq, windows.channels
-    person = Rehearsal(f"{demo.name} of Mental Math", segments, sfreq, channels, speed=speed)
-    return demo.prior, person, windows
-
-
-#: Options of a session that its folder keeps, as the command calls them.
-_KEPT = {
-    "want": "--want",
-    "certainty": "--certainty",
-    "least_gain": "--gain",
-    "ahead": "--ahead",
-    "forget": "--forget",
-}
-
-
-def open_live(prior: Any, folder: Path, **options: Any) -> LiveCalibration:
-    """A new session with these options, or the one that the folder holds, begun with the same."""
-    if not (folder / SESSION).is_file():
-        try:
-            return LiveCalibration(prior, folder=folder, **options)
-        except FileExistsError:
-            raise
-        except OSError as reason:
-            raise OSError(
-                f"The session cannot be kept in {folder}: {reason.strerror or reason}. Choose "
-                "another folder with --folder."
-            ) from reason
-    live = LiveCalibration.load(folder)
-    kept = {"forget": live.forget, **live.goal._asdict()}
-    try:
-        if live.prior != prior:
-            raise ValueError(
-                f"The session in {folder} was begun with another prior, or with other sessions as "
-                "--earlier. Go on with the same, or choose another --folder."
-            )
-        for name, value in options.items():
-            if value != kept[name]:
-                option = _KEPT[name]
-                begun = "without" if kept[name] is None else f"with {option} {kept[name]:g} and not"
-                raise ValueError(
-                    f"The session in {folder} was begun {begun} {option} {value:g}. Leave {option} "
-                    "out to go on as it was begun, or choose another --folder."
-                )
-    except ValueError:
-        live.close()
-        raise
-    goes_on = [f"{option} {kept[name]:g}" for name, option in _KEPT.items() if kept[name]]
-    print(
-        f"Going on with the session in {folder}: {len(live.windows)} windows, "
-        f"{', '.join(goes_on)}, as it was begun.",
-        file=sys.stderr,
-    )
-    return live

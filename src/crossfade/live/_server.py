@@ -7,7 +7,6 @@ that is slow, or asleep, misses pictures and holds up nothing.
 from __future__ import annotations
 
 import asyncio
-import errno
 import json
 import logging
 import secrets
@@ -17,8 +16,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
-from urllib.parse import quote
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -41,9 +40,11 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+#: The port of the page, if no other program has it.
+_PORT = 8770
 #: Bytes that a page may send at once; its commands have a few dozen.
 _LARGEST = 4096
-_LOCAL = ("127.0.0.1", "localhost", "::1")
+_COMMANDS = ("start", "pause", "undo", "finish", "label")
 
 
 class _Client:
@@ -76,45 +77,47 @@ class Hub:
     """All open pages; the first controls, the others watch, and may take over when it is closed."""
 
     def __init__(self, session: Session, about: dict[str, Any]) -> None:
-        self.session, self.about = session, about
-        self.clients: list[_Client] = []
-        self.controller: _Client | None = None
-        self.loop: asyncio.AbstractEventLoop | None = None
+        self._session, self._about = session, about
+        self._clients: list[_Client] = []
+        self._controller: _Client | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._state = json.dumps(session.message(), allow_nan=False)
         session.tell = self.tell
 
     def tell(self, message: dict[str, Any]) -> None:
         """Send a message to all pages, from the thread of the session."""
-        if self.loop is None or not self.clients:
-            return
         text = json.dumps(message, allow_nan=False)
-        # The server may have stopped by now.
-        with suppress(RuntimeError):
-            self.loop.call_soon_threadsafe(self._spread, message["kind"], text)
+        if message["kind"] == "state":
+            self._state = text
+        if self._loop is not None:
+            # The server may have stopped by now.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._spread, message["kind"], text)
 
     def _spread(self, kind: str, text: str) -> None:
-        for client in self.clients:
+        for client in self._clients:
             client.send(kind, text)
 
-    def _roles(self) -> None:
-        """Tell each page whether it controls, and how many there are."""
-        for client in self.clients:
-            role = {
-                "kind": "role",
-                "controls": client is self.controller,
-                "controlled": self.controller is not None,
-            }
-            client.send("role", json.dumps(role))
+    def _assign(self, client: _Client) -> None:
+        """Tell a page whether it controls, and whether any does."""
+        role = {
+            "kind": "role",
+            "controls": client is self._controller,
+            "controlled": self._controller is not None,
+        }
+        client.send("role", json.dumps(role))
 
     async def serve(self, socket: WebSocket) -> None:
         """Talk to one page until it is closed."""
-        self.loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         client = _Client(socket)
-        client.send("hello", json.dumps({"kind": "hello", **self.about}))
-        self.clients.append(client)
-        self._take_control(client)
-        self._roles()
-        self.session.do({"do": "hello"})
         sender = asyncio.create_task(client.run())
+        self._clients.append(client)
+        course = {"kind": "course", "course": list(self._session.view.course)}
+        client.send("hello", json.dumps({"kind": "hello", **self._about}))
+        client.send("course", json.dumps(course))
+        client.send("state", self._state)
+        self._take_control(client)
         try:
             while True:
                 self._heed(client, await socket.receive_text())
@@ -122,22 +125,25 @@ class Hub:
             pass
         finally:
             sender.cancel()
-            self.clients.remove(client)
-            if client is self.controller:
-                self.controller = None
-                self.session.do({"do": "left"})
-                self._roles()
+            self._clients.remove(client)
+            if client is self._controller:
+                self._controller = None
+                self._session.do({"do": "left"})
+                for other in self._clients:
+                    self._assign(other)
 
     def _take_control(self, client: _Client) -> None:
         """Let a page control, if no other does."""
-        if self.controller is None and client.may_control:
-            self.controller = client
-            self.session.do({"do": "back"})
+        if self._controller is None and client.may_control:
+            self._controller = client
+            self._session.do({"do": "back"})
+            for other in self._clients:
+                self._assign(other)
+        else:
+            self._assign(client)
 
     def _heed(self, client: _Client, text: str) -> None:
         """Pass a command on, if this page controls, or let it take control."""
-        if len(text) > _LARGEST:
-            return
         try:
             command = json.loads(text)
         except (ValueError, RecursionError):
@@ -145,13 +151,9 @@ class Hub:
         deed = command.get("do") if isinstance(command, dict) else None
         if deed == "control":
             self._take_control(client)
-            self._roles()
-        # What the server itself says of pages is not for pages to say.
-        elif client is self.controller and deed in _COMMANDS:
-            self.session.do(command)
-
-
-_COMMANDS = ("start", "pause", "undo", "finish", "label")
+        # Only the server says that a page left or is back.
+        elif client is self._controller and deed in _COMMANDS:
+            self._session.do(command)
 
 
 def make_app(hub: Hub, token: str) -> Starlette:
@@ -165,61 +167,30 @@ def make_app(hub: Hub, token: str) -> Starlette:
             return PlainTextResponse(_FORBIDDEN, 403, _HEADERS)
         return HTMLResponse(live_page(), headers=_HEADERS)
 
-    async def no_socket(request: Request) -> Response:
-        if not is_known(request.query_params.get("token")):
-            return PlainTextResponse(_FORBIDDEN, 403, _HEADERS)
-        return PlainTextResponse("The page talks here, by WebSocket.\n", 426, _HEADERS)
-
     async def talk(socket: WebSocket) -> None:
-        if not is_known(socket.query_params.get("token")):
-            await socket.send_denial_response(PlainTextResponse(_FORBIDDEN, 403, _HEADERS))
-            return
-        await socket.accept()
-        await hub.serve(socket)
+        # A page may be closed before it is answered.
+        with suppress(WebSocketDisconnect):
+            if not is_known(socket.query_params.get("token")):
+                await socket.send_denial_response(PlainTextResponse(_FORBIDDEN, 403, _HEADERS))
+                return
+            await socket.accept()
+            await hub.serve(socket)
 
-    routes = [Route("/", page), Route("/socket", no_socket), WebSocketRoute("/socket", talk)]
-    return Starlette(routes=routes)
+    return Starlette(routes=[Route("/", page), WebSocketRoute("/socket", talk)])
 
 
-def open_port(host: str, port: int) -> socket.socket:
-    """A socket that listens; says what to do if another program has the port."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+def _open_port() -> socket.socket:
+    """A socket that listens on this machine alone."""
+    listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((host, port))
+        listener.bind(("127.0.0.1", _PORT))
         listener.listen()
-    except OSError as reason:
+    except OSError:
+        # Another program has the port.
         listener.close()
-        if isinstance(reason, socket.gaierror) or reason.errno == errno.EADDRNOTAVAIL:
-            raise OSError(
-                f"{host} is no address of this machine: {reason.strerror or reason}. Give one of "
-                "its own with --host, or leave --host out to keep the page on this machine."
-            ) from reason
-        raise OSError(
-            f"Port {port} of {host} cannot be used: {reason.strerror or reason}. Choose another "
-            "with --port; --port 0 takes any that is free."
-        ) from reason
+        listener = socket.create_server(("127.0.0.1", 0))
     return listener
-
-
-def address_of(listener: socket.socket, token: str) -> str:
-    """The address of the page, with its token."""
-    host, port = listener.getsockname()[:2]
-    if host in ("0.0.0.0", "::"):
-        host = socket.gethostname()
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={quote(token)}"
-
-
-def reach_of(host: str) -> str | None:
-    """What it means to listen on another interface than this machine's own."""
-    if host in _LOCAL:
-        return None
-    return (
-        f"The page listens on {host}: whoever reaches this machine over the network and has the "
-        "address with its token can watch and control the session, and what is sent is not "
-        "encrypted. Leave --host out to keep it on this machine."
-    )
 
 
 @contextmanager
@@ -245,20 +216,15 @@ def _is_no_refusal(record: logging.LogRecord) -> bool:
     return "without completing handshake" not in record.getMessage()
 
 
-def run_server(
-    session: Session,
-    listener: socket.socket,
-    token: str,
-    about: dict[str, Any],
-    started: Callable[[], None],
-) -> None:
-    """Serve the page until SIGINT or SIGTERM, with the session in a thread of its own."""
-    import uvicorn
+def run_server(session: Session, about: dict[str, Any], started: Callable[[str], None]) -> None:
+    """Serve the page until SIGINT or SIGTERM, with the session in a thread of its own.
 
-    hub = Hub(session, about)
+    `started` gets the address of the page.
+    """
+    listener, token = _open_port(), secrets.token_urlsafe(16)
     failed: list[BaseException] = []
     config = uvicorn.Config(
-        make_app(hub, token),
+        make_app(Hub(session, about), token),
         log_level="error",
         ws="websockets-sansio",
         ws_max_size=_LARGEST,
@@ -282,7 +248,7 @@ def run_server(
     with _signals_end(server):
         try:
             thread.start()
-            started()
+            started(f"http://127.0.0.1:{listener.getsockname()[1]}/?token={token}")
             server.run(sockets=[listener])
         finally:
             session.stop()

@@ -20,34 +20,23 @@ import math
 import os
 import queue
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from crossfade._typing import Array
 from crossfade.live._calibration import LiveCalibration
-from crossfade.live._labels import Labels
-from crossfade.live._streams import (
-    Back,
-    Chunk,
-    Ended,
-    Lost,
-    Marker,
-    Note,
-    Row,
-    Stream,
-    Windows,
-)
+from crossfade.live._cues import Cue, Labels, Stamps
+from crossfade.live._publish import Predictions
+from crossfade.live._streams import Back, Chunk, Ended, Event, Lost, Marker, Note, Row, Stream
 from crossfade.live._view import Signal, View
+from crossfade.signals import OnlineFeatures
 
-Array = NDArray[np.float64]
-
-#: Seconds for which a cue is announced, and between two pictures of the signal.
-READY, _PICTURE = 3.0, 0.05
-#: Microvolts beyond which a sample is none.
+#: Seconds between two pictures of the signal.
+_PICTURE = 0.05
+#: A sample of more microvolts than this counts as missing.
 _LARGEST = 1e12
 _RUNNING = ("ready", "cue", "recording", "lost")
 
@@ -56,53 +45,44 @@ class Session:
     """Drives a calibration by a stream; everything but `do` and `stop` runs in one thread.
 
     `tell` gets messages for the page. `publish` gets each prediction, and returns a sentence if it
-    could not be published. `finish` is called when the calibration is finished, and returns one
-    that says where the model is.
+    could not be published. `finish` is called when the calibration is finished, and returns a
+    sentence that says where the model is.
     """
 
     def __init__(
         self,
         live: LiveCalibration,
         stream: Stream,
-        windows: Windows | None,
+        windows: OnlineFeatures | None,
         *,
         labels: str = "cues",
         per_cue: int = 5,
         places: Sequence[int] | None = None,
-        reject: float | None = None,
         tell: Callable[[dict[str, Any]], None] = lambda message: None,
         publish: Callable[[dict[str, Any], float], str] = lambda prediction, stamp: "",
         finish: Callable[[Session], str] = lambda session: "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.live, self.stream, self.labels, self.per_cue = live, stream, labels, per_cue
+        self.live, self.stream, self.labels = live, stream, labels
         self.tell = tell
-        self._windows, self._publish, self._finish, self._clock = windows, publish, finish, clock
+        self._windows, self._finish, self._clock = windows, finish, clock
         self._places: Any = slice(None) if places is None else list(places)
-        self._reject = reject
         self._commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._stopped = False
         self.phase = "waiting" if labels == "cues" else "recording"
-        self.closed = False  # paused because nobody looked
-        self.over = False
+        self.over = False  # whether the stream has ended
         self.lost = False  # whether samples have stopped, for now
-        self.view = View()
-        self._cue = ""
-        self._in_cue = 0
-        self._until = 0.0
-        # Samples, or lines, so far; how many there were at which time; and which label holds.
-        self._seen = 0
-        self._known_stamp: tuple[int, float] | None = None
-        self._labels = Labels()
+        self._left_alone = False  # whether it paused because nobody looked
+        self._seen = 0  # samples, or lines, so far
+        self._held = Labels()
         self._waiting: list[Marker] = []
-        self._last: dict[str, Any] | None = None
-        self._prediction: dict[str, Any] | None = None
-        self._n_predicted = 0
+        self._predictions = Predictions(live, stream, per_cue, publish)
         self._rate = stream.sfreq or 1.0
+        self._stamps = Stamps(self._rate)
         self._painted = -math.inf
-        seconds = 1.0 if windows is None else max(1.0, windows.recipe.window)
-        channels = () if windows is None else windows.channels
-        self._signal = Signal(channels, self._rate, seconds)
+        self._cue = Cue(per_cue, self._rate, None if windows is None else windows.recipe)
+        self._signal = Signal(() if windows is None else windows.channels, self._rate)
+        self.view = View()
         self.view.recall(live)
         if self.phase == "recording":
             # The recorded person of the demo begins with the first class.
@@ -128,47 +108,50 @@ class Session:
                 self.step()
 
     def step(self) -> None:
-        """Commands that came, and what the stream has."""
-        while True:
-            try:
-                command = self._commands.get_nowait()
-            except queue.Empty:
-                break
-            self._obey(command)
+        """Obey commands that came, and take what the stream has."""
+        while not self._commands.empty():
+            self._obey(self._commands.get())
         for event in self.stream.read():
-            if isinstance(event, Chunk):
-                self._samples(event)
-            elif isinstance(event, Marker):
-                self._waiting.append(event)
-            elif isinstance(event, Row):
-                self._row(event)
-            elif isinstance(event, Note):
-                self._note(event.text)
-            elif isinstance(event, Lost):
-                self._lose(event.text)
-            elif isinstance(event, Back):
-                self.lost = False
-                self._note(event.text)
-            elif not self.over:
-                self._end(event)
+            self._heed(event)
         # Only now: what came with the return may have waited since before the cue.
         if self.phase == "lost" and not self.lost:
             self._announce()
         self._heed_markers()
         self._picture()
 
+    def _heed(self, event: Event) -> None:
+        match event:
+            case Chunk():
+                self._samples(event)
+            case Marker() if self.labels == "markers":
+                self._waiting.append(event)
+            case Row():
+                self._row(event)
+            case Note():
+                self._note(event.text)
+            case Lost():
+                self._lose(event.text)
+            case Back():
+                self.lost = False
+                self._note(event.text)
+            case Ended():
+                self._end(event.text)
+
     def _lose(self, why: str) -> None:
         """Ask nothing of the person while nobody measures."""
-        self.lost, self._prediction = True, None
+        self.lost, self._predictions.last = True, None
         self._signal.lose()
         if self.phase in ("ready", "cue"):
-            self._labels.change(self._seen, None)
+            self._held.change(self._seen, None)
             self.phase = "lost"
         self._note(why)
 
-    def _end(self, event: Ended) -> None:
-        self.over, self._prediction = True, None
-        self._note(event.text)
+    def _end(self, why: str) -> None:
+        """Finish when the stream has ended."""
+        if self.over:
+            return
+        self.over, self._predictions.last = True, None
+        self._note(why)
         if self.phase != "predicting":
             self._done()
 
@@ -178,133 +161,102 @@ class Session:
         if chunk.gap:
             self._gap(chunk.gap, chunk.missing)
         samples = chunk.samples[self._places]
-        # What is no measurement is missing, or a filter would ring with it for ever.
+        # A filter would ring with an infinite sample for ever.
         samples = np.where(np.abs(samples) <= _LARGEST, samples, np.nan)
-        self._known_stamp = (self._seen + samples.shape[1], chunk.stamp)
-        self._signal.keep(samples, self._seen)
+        self._stamps.hear(self._seen + samples.shape[1], chunk.stamp)
+        self._signal.keep(samples)
         while samples.shape[1]:
             n = samples.shape[1]
             if self.phase == "ready":
                 # A cue begins between two samples, and its first window with it.
-                n = min(n, max(1, math.ceil(self._until - self._seen)))
+                n = min(n, max(1, math.ceil(self._cue.until - self._seen)))
             self._push(samples[:, :n])
             samples = samples[:, n:]
-            if self.phase == "ready" and self._seen >= self._until:
+            if self.phase == "ready" and self._seen >= self._cue.until:
                 self._begin_cue()
 
     def _push(self, samples: Array) -> None:
         """Samples (n_channels, n) that join those before."""
-        if self._windows is None:
-            raise TypeError(f"{self.stream.name} has samples, and nothing makes windows of them.")
+        assert self._windows is not None
         self._seen += samples.shape[1]
         self._heed_markers()
         for window in self._windows.push(samples):
             start, stop = (round(at * self._rate) for at in (window.start, window.stop))
-            self._take(window.features, start, stop, self._problem(window), self._stamp_of(stop))
+            self._take(window.features, start, stop, _problem(window))
         # Windows to come begin within the last one's length.
-        self._labels.forget(self._seen - self._windows.recipe.window * self._rate - 1)
-
-    def _stamp_of(self, stop: float) -> float:
-        """Time stamp of the sample before `stop`."""
-        end, stamp = self._known_stamp or (0, 0.0)
-        return stamp + (stop - end) / self._rate
-
-    def _problem(self, window: Any) -> str:
-        """What is wrong with a window, or nothing."""
-        bad = [f"{name} is {word}" for name, word in window.quality.items() if word != "good"]
-        if bad:
-            return f"{', '.join(bad)}."
-        if not np.isfinite(window.features).all():
-            return "its features cannot be computed."
-        if self._reject is not None:
-            start, stop = (round(at * self._rate) for at in (window.start, window.stop))
-            name, size = self._signal.widest(start, stop)
-            if size > self._reject:
-                return f"{name} ranges over {size:.0f} µV, more than {self._reject:g}."
-        return ""
+        self._held.forget(self._seen - self._windows.recipe.window * self._rate - 1)
 
     def _row(self, row: Row) -> None:
         """A line of features is a window of one, with the label it brings, if it does."""
         self._seen += 1
-        self._known_stamp = (self._seen, self._clock())
+        self._stamps.hear(self._seen, self._clock())
         if self.labels != "cues":
             # A line's label is its own alone.
             named = row.label is not None and self.phase == "recording"
             label = self._class_of(str(row.label), "The label") if named else None
-            self._labels.change(self._seen - 1, label)
-        self._labels.forget(self._seen - 1)
-        if self.phase == "ready" and self._seen >= self._until:
+            self._held.change(self._seen - 1, label)
+        self._held.forget(self._seen - 1)
+        if self.phase == "ready" and self._seen >= self._cue.until:
             self._begin_cue()
-        self._take(row.features, self._seen - 1, self._seen, "", self._stamp_of(self._seen))
+        self._take(row.features, self._seen - 1, self._seen, "")
 
-    def _take(
-        self, features: Array | None, start: float, stop: float, problem: str, stamp: float
-    ) -> None:
+    def _take(self, features: Array, start: int, stop: int, problem: str) -> None:
         """Learn from a window, predict it, or let it pass."""
         if self.phase == "predicting":
-            self._predict(features, problem, stamp)
+            stamp = self._stamps.of(stop)
+            if said := self._predictions.add(features, problem, stamp):
+                self._note(said)
+            self._tell_state(stamp, known=True)
             return
-        label, mixed = self._labels.only(start, stop)
-        if self.phase not in ("cue", "recording") or mixed:
-            return
-        if self.phase == "cue" and label is None:
-            return
-        with self._kept():
-            problem = problem or self._add(features, label, start)
+        label, mixed = self._held.only(start, stop)
+        wanted = self.phase == "recording" or (self.phase == "cue" and label is not None)
+        if wanted and not mixed:
+            self._keep(features, label, start, problem, self._stamps.of(stop))
+
+    def _keep(
+        self,
+        features: Array | None,
+        label: str | None,
+        start: int,
+        problem: str,
+        stamp: float | None = None,
+    ) -> None:
+        """Put a window on record, and show it; it may be the last of its cue."""
+        try:
+            if features is not None and not problem:
+                problem = self._add(features, label, start)
             if problem:
-                self._leave_out(label, start, problem)
+                self.live.leave_out(problem, label, start=start / self._rate)
                 self._note(f"Left out: {problem}")
-            self._taken(stamp)
-
-    def _taken(self, stamp: float | None = None) -> None:
-        """Show a window that was put on record; it may be the last of its cue."""
-        self._tell_state(stamp)
-        if self.phase == "cue":
-            self._in_cue += 1
-            if self._in_cue >= self.per_cue:
-                self._end_cue()
-
-    def _add(self, features: Array | None, label: str | None, start: float) -> str:
-        """Put a window on record; says why, if it is refused."""
-        try:
-            place = self.live.add(features, label, start=start / self._rate)
-        except ValueError as reason:
-            return str(reason)
-        self._last = {"window": place, "label": label, "note": None}
-        return ""
-
-    def _leave_out(self, label: str | None, start: float, why: str) -> None:
-        """Put a window on record that does not count."""
-        note = f"Left out: {why}"
-        place = self.live.add(None, label, False, start / self._rate, note)
-        self._last = {"window": place, "label": label, "note": note}
-
-    def _gap(self, why: str, missing: float) -> None:
-        """Begin anew after samples that are missing, with the cue if that was for long."""
-        long = self._windows is not None and missing > self._windows.recipe.window
-        if self._windows is not None:
-            self._windows.reset(self._seen / self._rate)
-        # A demo that turns to the next cue has a gap, too, but nobody's window is cut by it.
-        if self.phase in ("cue", "recording"):
-            label, _ = self._labels.only(self._seen, self._seen)
-            with self._kept():
-                self._leave_out(label, self._seen, why)
-                self._note(f"{why} The window is left out.")
-                self._taken()
-        if long and self.phase == "cue":
-            self._labels.change(self._seen, None)
-            self._announce()
-
-    @contextmanager
-    def _kept(self) -> Iterator[None]:
-        """Pause where a disk does not take a window."""
-        try:
-            yield
         except OSError as reason:
             self._pause(
                 f"The last window could not be kept: {_plain(reason)}. Make room on the disk, "
                 "then go on."
             )
+            return
+        self._tell_state(stamp)
+        if self.phase == "cue" and self._cue.take():
+            self._end_cue()
+
+    def _add(self, features: Array, label: str | None, start: int) -> str:
+        """Learn from a window; says why, if it is refused."""
+        try:
+            self.live.add(features, label, start=start / self._rate)
+        except ValueError as reason:
+            return str(reason)
+        return ""
+
+    def _gap(self, why: str, missing: float) -> None:
+        """Begin anew after samples that are missing, with the cue if that was for long."""
+        assert self._windows is not None
+        self._windows.reset(self._seen / self._rate)
+        # A demo that turns to the next cue has a gap, too, but nobody's window is cut by it.
+        if self.phase in ("cue", "recording"):
+            label, _ = self._held.only(self._seen, self._seen)
+            self._keep(None, label, self._seen, why)
+        if missing > self._windows.recipe.window and self.phase == "cue":
+            self._held.change(self._seen, None)
+            self._announce()
 
     # -- labels -----------------------------------------------------------------------------
 
@@ -322,20 +274,17 @@ class Session:
 
     def _heed_markers(self) -> None:
         """Markers whose time has come, by the clock of the samples."""
-        if self._known_stamp is None or not self._waiting:
+        if not self._stamps.known or not self._waiting:
             return
         waiting, self._waiting = self._waiting, []
-        end, stamp = self._known_stamp
         for marker in waiting:
-            if self.labels != "markers":
-                continue
-            at = end - 1 + round((marker.stamp - stamp) * self._rate)
+            at = self._stamps.place_of(marker.stamp)
             if at > self._seen + self._rate:
                 self._waiting.append(marker)
                 continue
             label = self._class_of(marker.text, "The marker") if marker.text else None
-            self._labels.change(at, label)
-            self._cue = self._labels.now or ""
+            self._held.change(at, label)
+            self._cue.word = self._held.now or ""
         if len(self._waiting) < len(waiting):
             self._tell_state(known=True)
 
@@ -343,123 +292,93 @@ class Session:
 
     def _announce(self) -> None:
         """Say which cue is next."""
-        self._cue = self.view.known["advice"]["next"]
         self.phase = "ready"
-        self.stream.ask(self._cue)
-        # Of lines, the first after the cue began before it.
-        self._until = self._seen + (READY * self._rate if self._windows is not None else 1)
+        self._cue.announce(self.view.known["advice"]["next"], self._seen)
+        self.stream.ask(self._cue.word)
         self._tell_state()
 
     def _begin_cue(self) -> None:
-        self.phase, self._in_cue = "cue", 0
+        self.phase = "cue"
+        self._cue.begin(self._seen)
         if self._windows is not None:
             self._windows.align()
-        self._labels.change(self._seen, self._cue)
+        self._held.change(self._seen, self._cue.word)
         self._tell_state()
 
     def _end_cue(self) -> None:
-        """The next cue; or a pause, if the advice is to stop."""
-        self._labels.change(self._seen, None)
+        """Go on to the next cue, or pause if the advice is to stop."""
+        self._held.change(self._seen, None)
         if self.view.known["advice"]["stop"]:
-            self._pause("")
+            self._pause()
         else:
             self._announce()
-
-    def _left(self) -> tuple[float, float]:
-        """What is left of a cue or its announcement, and of how much: seconds, or windows."""
-        if self.phase == "ready":
-            return (self._until - self._seen) / self._rate, READY
-        if self.phase != "cue":
-            return 0.0, 0.0
-        if self._windows is None:
-            return float(self.per_cue - self._in_cue), float(self.per_cue)
-        recipe = self._windows.recipe
-        whole = recipe.window + (self.per_cue - 1) * (recipe.window - recipe.overlap)
-        return max(0.0, whole - (self._seen - self._labels.since) / self._rate), whole
 
     # -- commands ---------------------------------------------------------------------------
 
     def _obey(self, command: Mapping[str, Any]) -> None:
-        deeds: dict[str, Callable[[], None]] = {
-            "start": self._start,
-            "pause": lambda: self._pause(""),
-            "undo": self._undo,
-            "finish": self._done,
-            "label": lambda: self._relabel(command.get("window"), command.get("label")),
-            "left": self._left_alone,
-            "back": self._back,
-            "hello": self._hello,
-        }
         try:
-            deeds[command["do"]]()
+            match command["do"]:
+                case "start":
+                    self._start()
+                case "pause":
+                    self._pause()
+                case "undo":
+                    self._note(f"The last {self.live.undo()} was taken back.")
+                    self._tell_state()
+                case "finish":
+                    self._done()
+                case "label":
+                    self._relabel(command["window"], command["label"])
+                case "left":
+                    self._leave_alone()
+                case "back":
+                    if self._left_alone and self.phase == "paused":
+                        self._start()
         except OSError as reason:
             self._note(
                 f"This could not be kept: {_plain(reason)}. Make room on the disk, then try again."
             )
-        except (ValueError, TypeError, KeyError, IndexError) as reason:
+        except (ValueError, TypeError, LookupError) as reason:
             self._note(str(reason))
-
-    def _hello(self) -> None:
-        """Tell a page that was opened all that others know."""
-        self.tell({"kind": "course", "course": self.view.course})
-        self._tell_state(known=True)
 
     def _start(self) -> None:
         if self.over:
             raise ValueError("The stream has ended, so that no more windows can come.")
         if self.phase in _RUNNING:
             return
-        self.closed = False
-        if self.labels == "cues" and self.lost:
-            self.phase = "lost"
-            self._tell_state()
-        elif self.labels == "cues":
+        self._left_alone = False
+        if self.labels == "cues" and not self.lost:
             self._announce()
-        else:
+            return
+        if self.labels != "cues":
             # A window that began before is none of these.
-            self._labels.change(self._seen, self._labels.now)
+            self._held.change(self._seen, self._held.now)
             self.stream.ask(self.live.class_names[0])
-            self.phase = "recording"
-            self._tell_state()
+        self.phase = "lost" if self.labels == "cues" else "recording"
+        self._tell_state()
 
-    def _pause(self, why: str) -> None:
+    def _pause(self, why: str = "") -> None:
         if self.phase in _RUNNING:
-            self._labels.change(self._seen, None if self.labels == "cues" else self._labels.now)
+            self._held.change(self._seen, None if self.labels == "cues" else self._held.now)
             self.phase = "paused"
             self.stream.ask(None)
         if why:
             self._note(why)
         self._tell_state()
 
-    def _left_alone(self) -> None:
+    def _leave_alone(self) -> None:
         """Nobody sees the cues any more."""
         if self.phase in ("ready", "cue", "lost"):
-            self.closed = True
+            self._left_alone = True
             self._pause(
                 "The page was closed, so the session paused. It goes on when a page is opened, or "
                 "one that watches takes control."
             )
 
-    def _back(self) -> None:
-        if self.closed and self.phase == "paused":
-            self._start()
-
-    def _undo(self) -> None:
-        what = self.live.undo()
-        self._last = None
-        self._note(f"The last {what} was taken back.")
-        self._tell_state()
-
     def _relabel(self, place: Any, label: Any) -> None:
-        n = len(self.live.windows)
-        if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < n:
-            raise ValueError(
-                f"There is no window {_number_of(place)}, or it was taken back: there are {n}. "
-                "Nothing was labelled."
-            )
         self.live.label(place, label)
-        self._last = {"window": place, "label": label, "note": None}
-        self._note(f"Window {_number_of(place)} is {label} now.")
+        # The page counts windows from 1.
+        self._note(f"Window {place + 1} is {label} now.")
         self._tell_state()
 
     def _done(self) -> None:
@@ -468,34 +387,15 @@ class Session:
             said = self._finish(self)
         except OSError as reason:
             self._pause(
-                f"Model and report could not be written: {reason.strerror or reason}. Every window "
+                f"Model and report could not be written: {_plain(reason)}. Every window "
                 "is kept. Make room on the disk, then finish again."
             )
             return
-        self.phase, self._n_predicted = "predicting", 0
-        self.stream.ask(self.live.class_names[0])
+        self.phase = "predicting"
+        self._predictions.begin()
         if said:
             self._note(said)
         self._tell_state()
-
-    def _predict(self, features: Array | None, problem: str, stamp: float) -> None:
-        found: dict[str, Any] = {"label": None, "note": problem}
-        if features is not None and not problem:
-            try:
-                one = self.live.predict(features)
-                found = {"label": one.label, "probabilities": one.probabilities}
-                self.view.known["drift"] = self.live._watch(features)
-            except ValueError as reason:
-                found["note"] = str(reason)
-        self._prediction = {"window": self._n_predicted, **found}
-        self._n_predicted += 1
-        if said := self._publish(self._prediction, stamp):
-            self._note(said)
-        if self._n_predicted % self.per_cue == 0:
-            # The recorded person of the demo goes on to the next class.
-            names = self.live.class_names
-            self.stream.ask(names[self._n_predicted // self.per_cue % len(names)])
-        self._tell_state(stamp, known=True)
 
     # -- what the page shows ----------------------------------------------------------------
 
@@ -511,20 +411,19 @@ class Session:
 
     def message(self) -> dict[str, Any]:
         """All that the page shows but the signal."""
-        left, whole = self._left()
+        left, whole = self._cue.left(self.phase, self._seen)
         return {
             "kind": "state",
             "phase": self.phase,
             "over": self.over,
             "lost": self.lost,
             "labels": self.labels,
-            "cue": self._cue,
+            "cue": self._cue.word,
             "left": round(left, 2),
             "whole": round(whole, 2),
             "in_seconds": self._windows is not None,
             **self.view.fields(),
-            "last": self._last,
-            "prediction": self._prediction,
+            "prediction": self._predictions.last,
             "n_windows": len(self.live.windows),
         }
 
@@ -534,17 +433,19 @@ class Session:
         if now - self._painted < _PICTURE:
             return
         self._painted = now
-        left, _ = self._left()
-        told = {"kind": "signal", "left": round(left, 2), "phase": self.phase}
-        told |= self._signal.picture()
+        left, _ = self._cue.left(self.phase, self._seen)
+        about = {"kind": "signal", "left": round(left, 2), "phase": self.phase}
+        self.tell({**about, **self._signal.picture()})
         if news := self._signal.news():
             self._note(news)
-        self.tell(told)
 
 
-def _number_of(place: Any) -> str:
-    """What the page calls a window: it counts from 1."""
-    return str(place + 1) if isinstance(place, int) else repr(place)
+def _problem(window: Any) -> str:
+    """What is wrong with a window, or nothing."""
+    bad = [f"{name} is {word}" for name, word in window.quality.items() if word != "good"]
+    if bad:
+        return f"{', '.join(bad)}."
+    return "" if np.isfinite(window.features).all() else "its features cannot be computed."
 
 
 def _plain(reason: OSError) -> str:

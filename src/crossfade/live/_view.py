@@ -8,13 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.signal
-from numpy.typing import NDArray
 
+from crossfade._typing import Array
 from crossfade.live._calibration import LiveCalibration
 from crossfade.live._records import LiveState
-
-Array = NDArray[np.float64]
 
 #: Samples of each channel that the page draws: of a second, and of one picture at most.
 _DRAWN, _AT_ONCE = 125, 100
@@ -45,7 +42,7 @@ class View:
             self.learn(state)
         for window in live.windows:
             if window.note:
-                self.note(window.note, window.start or 0.0)
+                self.note(f"Left out: {window.note}", window.start or 0.0)
         if live.windows:
             self.note(f"The session goes on, with {len(live.windows)} windows from before.", 0.0)
         self.learn(live.state())
@@ -70,7 +67,6 @@ class View:
                 "reason": state.advice.reason,
             },
             "left_out": state.n_left_out,
-            "drift": state.drift,
             "remarks": list(state.notes),
         }
 
@@ -80,44 +76,32 @@ class View:
 
 
 class Signal:
-    """The last samples of each channel: to be drawn, and to be judged."""
+    """The samples of the last second of each channel, and those to be drawn."""
 
-    def __init__(self, channels: Sequence[str], rate: float, seconds: float) -> None:
+    def __init__(self, channels: Sequence[str], rate: float) -> None:
         self._channels, self._rate = tuple(channels), rate
-        self._held = math.ceil(seconds * rate)
         self._drawn: list[Array] = []
+        self._recent = np.empty((len(self._channels), 0))
         # Whether samples have stopped.
         self._stopped = False
         # Channels that are flat, and those of which it was said.
         self._flat: tuple[str, ...] = ()
         self._said: tuple[str, ...] = ()
-        # The last samples, and the place of the first of them.
-        self._recent, self._first = np.empty((len(self._channels), 0)), 0
 
     def lose(self) -> None:
         """No more samples, for now: all channels are missing."""
         self._stopped = True
 
-    def keep(self, samples: Array, first: int) -> None:
-        """Samples (n_channels, n), and the place of the first of them."""
+    def keep(self, samples: Array) -> None:
+        """Samples (n_channels, n) that came."""
         self._drawn.append(samples)
         self._stopped = False
-        kept = self._recent[:, -self._held :]
-        self._recent = np.concatenate([kept, samples], axis=1)
-        self._first = first - kept.shape[1]
-
-    def widest(self, start: int, stop: int) -> tuple[str, float]:
-        """Channel that ranges furthest between two places, and how far, without its trend."""
-        first = start - self._first
-        part = self._recent[:, max(first, 0) : first + stop - start]
-        ranges = np.ptp(scipy.signal.detrend(part, axis=1), axis=1)
-        worst = int(np.argmax(ranges))
-        return self._channels[worst], float(ranges[worst])
+        self._recent = np.concatenate([self._recent, samples], axis=1)[:, -math.ceil(self._rate) :]
 
     def picture(self) -> dict[str, Any]:
         """What came since the last picture, and the quality of each channel."""
         if not self._drawn:
-            gone = [{"sd": 0.0, "state": "missing"} for _ in self._channels]
+            gone = [{"state": "missing"} for _ in self._channels]
             return {"quality": gone} if self._stopped else {}
         drawn, self._drawn = np.concatenate(self._drawn, axis=1), []
         n = drawn.shape[1]
@@ -131,7 +115,7 @@ class Signal:
         }
 
     def news(self) -> str:
-        """What the last picture showed of flat channels and the one before did not, or nothing."""
+        """A sentence about channels that became flat, or have a signal again."""
         if self._flat == self._said:
             return ""
         self._said = self._flat
@@ -140,9 +124,9 @@ class Signal:
         are = "is" if len(self._flat) == 1 else "are"
         return f"{', '.join(self._flat)} {are} flat: look at the electrode and its cable."
 
-    def _quality(self) -> list[dict[str, Any]]:
-        """Deviation of each channel over the last second, and what is wrong with it."""
-        recent = self._recent[:, -math.ceil(self._rate) :]
+    def _quality(self) -> list[dict[str, str]]:
+        """What is wrong with each channel over the last second."""
+        recent = self._recent
         missing = np.array([not np.isfinite(row).all() for row in recent], dtype=bool)
         recent = np.where(missing[:, None], 0.0, recent)
         spread = np.std(recent, axis=1)
@@ -155,10 +139,7 @@ class Signal:
         middle = float(np.median(spread[alive])) if alive.any() else 0.0
         loud = (spread > 5.0 * middle) & (middle > 0.0)
         states = np.select([missing, flat, loud], ["missing", "flat", "loud"], "good")
-        return [
-            {"sd": round(float(sd), 2), "state": str(state)}
-            for sd, state in zip(spread, states, strict=True)
-        ]
+        return [{"state": str(state)} for state in states]
 
 
 def _number(value: float) -> float | None:

@@ -3,7 +3,7 @@
 const $ = (id) => document.getElementById(id);
 const given = JSON.parse($("data").textContent);
 const view = new URLSearchParams(location.search).get("view");
-let about = { classes: [], channels: [], ahead: 5, want: null };
+let about = { classes: [], channels: [], want: null };
 let state = null;
 let course = [];
 let controls = false;
@@ -11,7 +11,8 @@ let controls = false;
 const percent = (value) => `${Math.round(100 * value)} %`;
 const points = (value) => `${value >= 0 ? "+" : "−"}${Math.abs(100 * value).toFixed(1)}`;
 const RUNNING = ["ready", "cue", "recording", "lost"];
-const NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+// How many windows the advice thinks ahead.
+const AHEAD = 5;
 
 function set(id, text) {
   // What did not change is not read aloud again.
@@ -114,8 +115,7 @@ function showTime(left) {
 
 function showWorth() {
   const { advice, gains, phase, n } = state;
-  const more = `${NUMBERS[about.ahead] ?? about.ahead} more ${about.ahead === 1 ? "window" : "windows"}`;
-  set("question", given ? "Advice at the end" : `Worth ${more}?`);
+  set("question", given ? "Advice at the end" : "Worth five more windows?");
   const yes = given ? "More windows would be worth it" : "Yes";
   set("answer", advice.stop ? (given ? "More windows would hardly help." : "No, you can stop.") : n ? `${yes}: next, ${advice.next}.` : `Begin with ${advice.next}.`);
   $("answer").classList.toggle("yes", !advice.stop);
@@ -126,7 +126,7 @@ function showWorth() {
   // One item, so that it reads as a sentence: five more windows: all rest +0.4, half and half +0.6 points.
   const choice = (name, place) => (place < about.classes.length ? `all ${name}` : name === "both" ? "half and half" : "some of each");
   const parts = known.flatMap(([name, gain], place) => [`${place ? ", " : " "}${choice(name, place)} `, [points(gain)]]);
-  fill($("gains"), known.length ? [[`${more[0].toUpperCase()}${more.slice(1)}:`, ...parts, " points"]] : []);
+  fill($("gains"), known.length ? [["Five more windows:", ...parts, " points"]] : []);
   const running = RUNNING.includes(phase);
   set("start-text", running ? "Pause" : phase === "waiting" ? "Start" : "Go on");
   $("start").disabled = !controls || state.over;
@@ -168,7 +168,7 @@ function showForecast() {
   const chance = about.classes.length ? 1 / about.classes.length : 0.5;
   const low = Math.max(0, Math.min(chance, ...known.map((one) => one.lower)) - 0.03);
   const gain = state.gains.both ?? state.gains.all ?? null;
-  const most = Math.max(10, state.n + about.ahead + 2);
+  const most = Math.max(10, state.n + AHEAD + 2);
   const x = (n) => left + (n / most) * (right - left);
   const y = (value) => bottom - ((value - low) / (1 - low)) * (bottom - top);
   const pair = (one, key) => `${x(one.n).toFixed(1)},${y(one[key]).toFixed(1)}`;
@@ -182,7 +182,7 @@ function showForecast() {
   shapes.push(["text", { x: right, y: bottom + 35, "text-anchor": "end" }, "labelled windows"]);
   shapes.push(["line", { x1: left, x2: right, y1: y(chance), y2: y(chance), class: "chance" }]);
   if (about.want) shapes.push(["line", { x1: left, x2: right, y1: y(about.want), y2: y(about.want), class: "want" }]);
-  const wanted = about.want ? ` Wanted: ${percent(about.want)}, with a probability of ${percent(about.certainty)}.` : "";
+  const wanted = about.want ? ` Wanted: ${percent(about.want)}, with a probability of 90 %.` : "";
   // The crowd's record is of newcomers.
   const returns = about.returns && !state.n ? " This is a newcomer's forecast: someone who has been here before can expect more." : "";
   const few = about.few ? ` The crowd has ${about.few} people only, so this is little more than their mean.` : "";
@@ -193,7 +193,7 @@ function showForecast() {
     shapes.push(["path", { d: `M${known.map((one) => pair(one, "accuracy")).join("L")}`, class: "line" }]);
     shapes.push(["line", { x1: x(now.n), x2: x(now.n), y1: y(now.upper), y2: y(now.lower), class: "line" }]);
     if (gain !== null) {
-      const later = { n: now.n + about.ahead, accuracy: Math.min(1, now.accuracy + gain) };
+      const later = { n: now.n + AHEAD, accuracy: Math.min(1, now.accuracy + gain) };
       shapes.push(["path", { d: `M${pair(now, "accuracy")}L${pair(later, "accuracy")}`, class: "ahead" }]);
     }
     shapes.push(["circle", { cx: x(now.n), cy: y(now.accuracy), r: 5, class: "dot" }]);
@@ -281,7 +281,6 @@ let said = "";
 
 function showNotes() {
   const lines = [
-    ...(state.drift ? [[[state.drift, "span"]]] : []),
     ...state.remarks.map((text) => [text]),
     ...[...state.notes].reverse().map((note) => {
       const minutes = `${Math.floor(note.at / 60)}:${String(Math.floor(note.at % 60)).padStart(2, "0")}`;
@@ -292,7 +291,6 @@ function showNotes() {
   if (text === said) return;
   said = text;
   fill($("log"), lines.length ? lines : [["Nothing to report."]]);
-  if (state.drift) $("log").firstElementChild.classList.add("drift");
 }
 
 // -- keys and buttons -----------------------------------------------------------------------------

@@ -1,0 +1,81 @@
+"""What the windows of a session say: moments of those with a label, and the last without one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import stdtr
+
+from crossfade._typing import Array
+from crossfade.blend import MOST_UNLABELLED
+from crossfade.fisher import ClassMoments
+from crossfade.live._records import LiveWindow
+
+#: A window within so many deviations from the crowd is never refused. The furthest of Mental Math,
+#: each person left out, is 5.6 away by its shares and 5.9 by its log powers.
+_NEAR = 10.0
+#: A window is refused if fewer people than this have one as far away, by Student's t.
+_SELDOM = 1e-4
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Moments of labelled windows, and the last unlabelled windows (n, d); never changed."""
+
+    classes: tuple[Any, ...]
+    moments: ClassMoments
+    unlabelled: Array
+
+    @classmethod
+    def empty(cls, classes: tuple[Any, ...], n_features: int) -> Self:
+        """No window."""
+        n_classes = len(classes)
+        no_rows = np.zeros((0, n_features))
+        means = np.zeros((n_classes, n_features))
+        moments = ClassMoments(np.zeros(n_classes), means, no_rows, True, np.zeros(n_features))
+        return cls(classes, moments, no_rows)
+
+    @property
+    def counts(self) -> Array:
+        """Labelled windows of each class."""
+        return self.moments.counts
+
+    def then(self, windows: Sequence[LiveWindow]) -> Evidence:
+        """Evidence after these windows."""
+        used = [one for one in windows if one.usable]
+        if not used:
+            return self
+        rows = np.stack([np.asarray(one.features) for one in used])
+        places = np.array(
+            [-1 if one.label is None else self.classes.index(one.label) for one in used]
+        )
+        has = places >= 0
+        moments = self.moments
+        if has.any():
+            moments += ClassMoments.of(rows[has], places[has], n_classes=len(self.classes))
+        unlabelled = np.concatenate([self.unlabelled, rows[~has]])[-MOST_UNLABELLED:]
+        return Evidence(self.classes, moments, unlabelled)
+
+
+def misfit_of(features: Array, prior: Any) -> str:
+    """Why features (d,) are out of all proportion to the crowd, as in other units, if they are.
+
+    A feature lies about the crowd's mean as Student's t does, with the variance between people
+    and within their classes, and as many degrees of freedom as these are alike (`Units`).
+    """
+    units = prior.units
+    if units is None or units.place is None:
+        return ""
+    centre, precision = units.place
+    away = np.abs((features - centre) * precision)
+    chance = 2.0 * away.size * stdtr(units.alike, -away)
+    away = np.where((away > _NEAR) & (chance < _SELDOM), away, 0.0)
+    worst = int(away.argmax())
+    if not away[worst]:
+        return ""
+    names = prior.feature_names
+    name = f"Feature {worst}" if names is None else names[worst]
+    return f"{name} is {away[worst]:.3g} deviations from the crowd's: is the stream in other units?"
