@@ -73,7 +73,7 @@ def _delay(folder: Path, progress: Progress) -> Row:
     """From a window's last sample to the page: the command, a real outlet, and its socket."""
     from websockets.sync.client import connect
 
-    from crossfade.live._lsl import lsl
+    from crossfade.live import lsl
 
     library = lsl()
     _prior(1.0, 1.0 - 1.0 / _A_SECOND, _CHANNELS).save(folder / "prior.npz")
@@ -82,7 +82,7 @@ def _delay(folder: Path, progress: Progress) -> Row:
     marks = library.StreamInfo("bench-cues", "Markers", 1, 0.0, "string", "bench-cues")
     eeg, cues = library.StreamOutlet(info), library.StreamOutlet(marks)
     options = ["--prior", str(folder / "prior.npz"), "--folder", str(folder / "session")]
-    options += ["--stream", "bench-eeg", "--markers", "bench-cues", "--port", "0", "--no-open"]
+    options += ["--stream", "bench-eeg", "--markers", "bench-cues", "--no-open"]
     command = [sys.executable, "-c", "from crossfade.cli import main; main()", "live", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     stopped = threading.Event()
@@ -136,8 +136,7 @@ class _Again:
 def _hour(folder: Path, progress: Progress) -> Iterator[Row]:
     """1,500 windows with d = 24, a folder, and a page that gets all messages."""
     from crossfade import LiveCalibration
-    from crossfade.live._session import Session
-    from crossfade.live._streams import Replay
+    from crossfade.live import Replay, Session
     from crossfade.signals._online import OnlineFeatures
     from crossfade.signals.recordings import Annotation
 

@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "live.png"
 #: Slow enough to take a picture between two windows.
-OPTIONS = ("--demo", "--speed", "2", "--port", "0", "--no-open")
+OPTIONS = ("--demo", "--speed", "2", "--want", "0.8", "--no-open")
 
 
 def main(path: Path) -> None:

@@ -375,7 +375,7 @@ def test_an_earlier_session_is_read_from_its_folder(tasks, prior, tmp_path):
     for place in (0, 1, 200, 201):
         live.add(tasks[0].X[place], tasks[0].y[place])
     live.add(tasks[0].X[2])
-    live.add(np.full(3, np.nan), 1, usable=False)
+    live.leave_out("flat", 1)
     live.close()
     task = LiveCalibration.load(tmp_path / "monday").task()
     np.testing.assert_array_equal(task.X, tasks[0].X[[0, 1, 200, 201]])

@@ -104,9 +104,8 @@ print(f"{np.mean(inside):.0%} of what was found lies within the band")
 # When to stop
 # ------------
 #
-# It advises stopping when the accuracy is at least ``want`` with probability ``certainty`` (0.9),
-# or when the next ``ahead`` windows (5) are expected to gain less than ``least_gain`` (0.01, one
-# point).
+# It advises stopping when the accuracy is at least ``want`` with probability 0.9, or when the next
+# five windows are expected to gain less than one point of accuracy.
 
 print("not yet" if stop is None else f"after {stop} windows: {states[stop].advice.reason}")
 
