@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo live test test-slow lint bench fuzz docs dist versions clean
+.PHONY: help demo live test test-slow lint reproduce bench fuzz docs dist versions clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' \
@@ -33,6 +33,9 @@ lint: $(VENV)/.ready-lint ## Check format, style, types and docstrings
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python scripts/check_docstrings.py
+
+reproduce: $(VENV)/.ready-demo ## Run the paper's figures and numbers anew; ARGS="--matb FOLDER --wesad FOLDER"
+	$(BIN)/python -m reproduction $(ARGS)
 
 bench: $(VENV)/.ready-bench ## Measure speed and accuracy against the targets
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -19,7 +18,6 @@ from benchmarks import (
     live_page,
     memory,
     prior,
-    studies,
 )
 from benchmarks.measure import Row
 
@@ -27,7 +25,6 @@ from benchmarks.measure import Row
 def _arguments(names):
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; or all")
-    parser.add_argument("--repeats", type=int, default=1000, help="repeats a cell of the figures")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows here too")
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.names) - set(names))
@@ -69,7 +66,6 @@ def main():
         "commands": fits.run_commands,
         "growth": fits.run_growth,
         "prior": prior.run,
-        "figures": studies.run,
         "study": calibration.run,
         "advice": live.run_advice,
         "live": live.run_session,
@@ -78,7 +74,6 @@ def main():
         "page": live_page.run,
     }
     arguments = _arguments(benchmarks)
-    benchmarks["figures"] = partial(studies.run, arguments.repeats)
     rows = []
     columns = (TextColumn("{task.description:8}"), BarColumn(), TaskProgressColumn())
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bars:

@@ -23,7 +23,6 @@ ROOMS = (
     "crossfade.simulate",
     "crossfade.study",
     "crossfade.study.statistics",
-    "crossfade.study.reproduce",
     "crossfade.plots",
     "crossfade.report",
     "crossfade.signals.recordings",

@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 
 from crossfade import MulticlassBlend, MulticlassPrior, PosteriorBlendClassifier, Task
 from crossfade.report import write_report
-from crossfade.study import CalibrationStudy, StudyResult, effect_of_b
+from crossfade.study import CalibrationStudy, StudyResult
 from crossfade.study._batch import Batch
 from crossfade.study._methods import METHODS
 from crossfade.study._sources import Sources
@@ -258,8 +258,6 @@ def test_a_study_of_many_classes_refuses(make_many):
     stranger = Task(tasks[0].X[:16], np.repeat(["class 0", "typo"], 8), "p9")
     with pytest.raises(ValueError, match=r"some of them; those of task 'p9' .*task 'p0' are \['cl"):
         study_of([*tasks, stranger], ["lda"])
-    with pytest.raises(ValueError, match=r"two classes; the tasks have 3, \['class 0', "):
-        effect_of_b(tasks)
 
 
 # -- folders, sums and reports --------------------------------------------------------------------
@@ -293,10 +291,8 @@ def test_the_report_of_many_classes_opens(make_many, tmp_path):
     written = write_report(result, tasks, tmp_path)
     text = written[-1].read_text()
     assert "1/3 is chance" in text
-    assert "There is no figure: with 3 classes a task has several directions." in text
     names = {path.name for path in written}
     assert {"accuracy.png", "forecast.png", "alphas.png", "differences-lda.png"} <= names
-    assert "projection-vectors.png" not in names
     left_out = pd.read_csv(tmp_path / "left_out.csv")
     assert left_out["task"].tolist() == ["p0", "p0"]
     assert left_out["reason"].str.startswith("no windows of some class").all()

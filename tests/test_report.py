@@ -16,7 +16,6 @@ from sklearn.linear_model import LogisticRegression
 
 import crossfade
 from crossfade import Task, TaskSet, __version__, load_mental_math
-from crossfade.plots import embed_directions
 from crossfade.plots._methods import method_of
 from crossfade.report import write_report
 from crossfade.simulate import simulate_tasks
@@ -32,7 +31,7 @@ FILES = [
     *("rows.parquet", "needed.csv", "needed.md", "probabilities.csv"),
     *("summary.csv", "summary.md", "comparison.csv", "comparison.md"),
     *("labels_saved.csv", "labels_saved.md", "forecast.csv", "forecast.md", "participants.csv"),
-    *("reliability.csv", "directions.csv", "left_out.csv", "failures.csv", "report.html"),
+    *("reliability.csv", "left_out.csv", "failures.csv", "report.html"),
 ]
 
 
@@ -143,7 +142,7 @@ def test_modules_take_no_private_name_from_each_other():
 def test_every_file_is_there(usual):
     _, _, folder, written = usual
     figures = ["needed", "accuracy", "differences-lda", "differences-target", "labels-saved-lda"]
-    figures += ["labels-saved-target", "alphas", "forecast", "projection-vectors"]
+    figures += ["labels-saved-target", "alphas", "forecast"]
     names = {path.relative_to(folder).as_posix() for path in written}
     pictures = {f"figures/{name}.png" for name in figures}
     assert names == {*FILES, *pictures}
@@ -152,7 +151,7 @@ def test_every_file_is_there(usual):
 
 
 def test_tables_are_those_of_the_statistics(usual):
-    result, tasks, folder, _ = usual
+    result, _, folder, _ = usual
     expected = {
         # An empty cell of a file is read as NaN.
         "needed": result.needed(0.75, 0.8).map(lambda cell: np.nan if cell == "" else cell),
@@ -163,7 +162,6 @@ def test_tables_are_those_of_the_statistics(usual):
         ),
         "forecast": forecast_errors(result.rows),
         "participants": by_task(result.rows),
-        "directions": embed_directions(tasks).drop(columns="cluster"),
     }
     for name, table in expected.items():
         pd.testing.assert_frame_equal(
@@ -198,11 +196,7 @@ def test_figures_have_the_formats_that_are_asked_for_and_no_date(tmp_path):
     result, tasks = study(methods=["lda"], budgets=[0.2])
     for folder in ("one", "two"):
         write_report(result, tasks, tmp_path / folder, formats=("svg", "pdf"))
-    names = {
-        f"{name}.{kind}"
-        for name in ("needed", "accuracy", "projection-vectors")
-        for kind in ("svg", "pdf")
-    }
+    names = {f"{name}.{kind}" for name in ("needed", "accuracy") for kind in ("svg", "pdf")}
     assert {path.name for path in (tmp_path / "one" / "figures").iterdir()} == names
     for name in names:
         one, two = (tmp_path / folder / "figures" / name for folder in ("one", "two"))
@@ -246,8 +240,6 @@ def test_refusals_say_what_is_wrong(usual, tmp_path):
         write_report(result, tasks, tmp_path, formats=["gif"])
     with pytest.raises(ValueError, match="rows of 1 tasks that are not among the tasks"):
         write_report(result, tasks[1:], tmp_path)
-    with pytest.raises(ValueError, match="reference must have the columns"):
-        write_report(result, tasks, tmp_path, paper=pd.DataFrame({"value": [0.5]}))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -298,7 +290,7 @@ def test_sections_are_in_order_and_methods_have_no_ids(usual):
     text = (folder / "report.html").read_text("utf-8")
     names = re.findall('<section id="(.*?)">', text)
     assert names[:5] == ["needed", "accuracy", "forecast", "gains", "alpha"]
-    assert names[5:] == ["vectors", "how", "numbers", "cite"]
+    assert names[5:] == ["how", "numbers", "cite"]
     heads = re.findall("<h[1-3].*?>(.*?)</h[1-3]>", text)
     assert heads[1] == "How many windows does a new person need?"
     assert not set(METHODS) & set(heads)
@@ -428,7 +420,7 @@ def test_ids_are_unique_and_references_lead_somewhere(usual):
 
 
 def test_figures_carry_what_the_script_looks_for(usual):
-    result, tasks, folder, _ = usual
+    result, _, folder, _ = usual
     page = Reader((folder / "report.html").read_text("utf-8"))
     methods = set(result.rows["method"])
     assert {found["data-series"] for _, found in page.elements if "data-series" in found} == methods
@@ -441,12 +433,9 @@ def test_figures_carry_what_the_script_looks_for(usual):
     # Points stand in a group of their method, those of people in none.
     own = section(folder, "accuracy").partition(tip)[0].rpartition("data-series=")[2]
     assert own.startswith('"posterior"')
-    people = section(folder, "vectors")
-    assert re.findall('data-tip="(.*?)"', people) == [task.name for task in tasks]
-    assert "data-series" not in people
     labels = [found["aria-label"] for tag, found in page.elements if "aria-label" in found]
     pictures = [found for tag, found in page.elements if tag == "svg" and "role" in found]
-    assert len(pictures) == 9
+    assert len(pictures) == 8
     assert all(labels)
     markers = [found for tag, found in page.elements if tag == "svg" and "aria-hidden" in found]
     assert len(markers) == len(methods)
@@ -469,24 +458,6 @@ def test_points_on_the_page_look_as_in_the_files(usual):
     alphas = re.findall(r'<g data-series="posterior" style="([^"]*)">', section(folder, "alpha"))
     assert alphas
     assert all("fill-opacity: 0.55" in style.split("; ") for style in alphas)
-
-
-def test_values_of_the_paper_stand_beside_ours(tmp_path):
-    tasks = load_mental_math()[:6]
-    result, _ = study(tasks, ["target", "paper"], budgets=[0.05])
-    paper = pd.DataFrame(
-        {
-            "proportion": [0.05, 0.05, 0.05, 0.9],
-            "classifier": ["optimal", "optimal", "nobody", "target"],
-            "statistic": ["mean_balanced_accuracy", "median", *["mean_balanced_accuracy"] * 2],
-            "value": [0.123, 0.456, 0.789, 0.987],
-        }
-    )
-    page = bare_page_of(tmp_path, result, tasks, paper=paper)
-    assert "paper 0.123" in page.text
-    assert "are the values of the paper." in page.text
-    for value in ("0.456", "0.789", "0.987"):
-        assert f"paper {value}" not in page.text
 
 
 def test_every_method_is_described_and_what_else_it_sees_is_said(tmp_path):
@@ -552,7 +523,6 @@ def test_names_are_never_markup(tmp_path):
     assert named == ["posterior", HOSTILE, "x\n|`y"]
     tips = [found["data-tip"] for _, found in page.elements if "data-tip" in found]
     assert any(tip.startswith(f"{HOSTILE}, ") for tip in tips)
-    assert f"3 {HOSTILE}" in tips
     assert data_of(tmp_path)["participants.csv"] == (tmp_path / "participants.csv").read_text()
     assert HOSTILE in page.text
     assert "too large <b>for me</b>" in page.text
@@ -585,16 +555,6 @@ def test_any_methods_and_budgets_will_do(tmp_path, options, words):
     for one in words:
         assert one in page.text
     assert not re.search(r"\bnan\b", page.text)
-
-
-@pytest.mark.parametrize("n_features", [1, 2, 3])
-def test_few_features_have_directions_too(tmp_path, n_features):
-    tasks = simulate_tasks(6, n_features=max(n_features, 2), random_state=0)
-    tasks = [Task(np.asarray(task.X)[:, :n_features], task.y, name=task.name) for task in tasks]
-    page_of(tmp_path, *study(tasks, ["target", "posterior"], budgets=[4]))
-    tips = re.findall('data-tip="(.*?)"', section(tmp_path, "vectors"))
-    # Arrows on a sphere are drawn from the back to the front.
-    assert sorted(tips) == [task.name for task in tasks]
 
 
 def test_sessions_of_one_participant_are_tasks_with_a_group(tmp_path):
@@ -688,7 +648,7 @@ def test_a_study_in_which_all_failed_has_a_report(tmp_path):
         result, tasks = study(methods=[("never", Refuses())])
     page = page_of(tmp_path, result, tasks, formats=["png"])
     assert "No method has an accuracy: all 48 splits failed." in page.text
-    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["projection-vectors.png"]
+    assert not (tmp_path / "figures").exists()
 
 
 def test_labels_saved_are_told_in_words(tmp_path):

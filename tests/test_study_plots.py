@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from scipy.stats import wilcoxon
 from sklearn.linear_model import LogisticRegression
 
-from crossfade import FisherDiscriminant, TaskPrior, TaskSet, plots
+from crossfade import plots
 from crossfade.plots._methods import looks, method_of
 from crossfade.plots._style import told_by
 from crossfade.simulate import simulate_tasks
@@ -283,37 +283,6 @@ def test_the_legend_can_be_left_to_the_page(rows):
     assert labels(plots.accuracy_by_budget(rows, legend=False)) == []
 
 
-def test_the_papers_values_are_open_markers_beside_ours(rows):
-    reference = pd.DataFrame(
-        {
-            "proportion": [0.05, 0.5, 0.05, 0.2],
-            "classifier": ["optimal", "optimal", "nobody", "target"],
-            "value": [0.7, 0.8, 0.1, 0.2],
-        }
-    )
-    figure = plots.accuracy_by_budget(rows, reference=reference)
-    ours, printed = [one for one in artists(figure, "series:paper") if hasattr(one, "get_ydata")]
-    np.testing.assert_array_equal(printed.get_ydata(), [0.7, np.nan, 0.8])
-    np.testing.assert_array_equal(printed.get_xdata(), ours.get_xdata())
-    assert printed.get_fillstyle() == "none"
-    assert "in the paper" in labels(figure)
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (pd.DataFrame({"proportion": [0.1], "value": [0.5]}), "classifier not found"),
-        (
-            pd.DataFrame({"proportion": [0.1] * 2, "classifier": ["optimal"] * 2, "value": 0.5}),
-            "several values of paper at 0.1",
-        ),
-    ],
-)
-def test_a_reference_that_cannot_be_drawn_is_refused(rows, table, message):
-    with pytest.raises(ValueError, match=message):
-        plots.accuracy_by_budget(rows, reference=table)
-
-
 def test_methods_that_see_test_windows_are_dashed(rows):
     figure = plots.accuracy_by_budget(rows)
     for name in dict.fromkeys(rows["method"]):
@@ -549,136 +518,7 @@ def test_rows_without_forecasts_are_refused(rows):
 # -- effect of B ----------------------------------------------------------------------------------
 
 
-def test_effect_of_b_draws_its_table():
-    table = pd.DataFrame(
-        {
-            "proportion": np.repeat([0.05, 0.2], 3),
-            "n_draws": [5, 100, 10_000] * 2,
-            "error": [0.3, 0.2, np.nan, 0.2, 0.1, np.nan],
-            "to_exact": 0.1,
-            "reference": [0.25, 0.15, np.nan, np.nan, 0.12, np.nan],
-        }
-    )
-    figure = plots.effect_of_b(table)
-    ours, printed = (artists(figure, f"series:{name}") for name in ("paper", "reference"))
-    for line, mark, (_, part) in zip(ours, printed, table.groupby("proportion"), strict=True):
-        part = part[part["error"].notna()]
-        np.testing.assert_array_equal(line.get_xydata(), part[["n_draws", "error"]])
-        np.testing.assert_array_equal(mark.get_xydata(), part[["n_draws", "reference"]])
-    [exact] = artists(figure, "series:exact")
-    assert set(exact.get_ydata()) == {0.0}
-    assert "20 % labelled, 100 draws: 0.100" in tips(figure)
-
-
 # -- directions -----------------------------------------------------------------------------------
-
-
-def test_the_embedding_has_the_best_affinities_of_rank_two(make_directions):
-    W = make_directions(25, 6)
-    points = plots.embed_directions(W)[["x", "y"]].to_numpy()
-    affinity = (W @ W.T + 1.0) / 2.0 - np.eye(25)
-    values, vectors = np.linalg.eigh(affinity)
-    assert values[-2] > 0.0
-    best = (vectors[:, -2:] * values[-2:]) @ vectors[:, -2:].T
-    np.testing.assert_allclose(points @ points.T, best, atol=1e-12)
-    np.testing.assert_allclose((points**2).sum(0), values[:-3:-1])
-    table = plots.embed_directions(W)
-    explained = values[:-3:-1] ** 2 / (affinity**2).sum()
-    np.testing.assert_allclose(table.attrs["explained"], explained)
-    [ax] = plots.projection_vectors(table).axes
-    assert ax.get_xlabel() == f"first component ({100 * explained[0]:.0f} %)"
-    assert ax.get_aspect() == 1.0
-
-
-def two_bundles(n_features, sizes=(40, 20)):
-    rng = np.random.default_rng(0)
-    W = 0.1 * rng.standard_normal((sum(sizes), n_features))
-    W[: sizes[0], 0] += 1.0
-    W[sizes[0] :, 1] += 1.0
-    return W / np.linalg.norm(W, axis=1, keepdims=True)
-
-
-@pytest.mark.parametrize("n_features", [3, 8])
-def test_bundles_are_clusters_and_the_largest_comes_first(n_features):
-    cluster = plots.embed_directions(two_bundles(n_features))["cluster"].to_numpy()
-    assert cluster[:40].max() < cluster[40:].min() or set(cluster[:40]).isdisjoint(cluster[40:])
-    counts = np.bincount(cluster)[1:]
-    assert (np.diff(counts) <= 0).all()
-
-
-def test_one_bundle_is_one_cluster(make_directions):
-    for n_features in (3, 6):
-        W = make_directions(50, n_features, spread=0.05)
-        assert set(plots.embed_directions(W)["cluster"]) == {1}
-
-
-@pytest.mark.parametrize("n_tasks", [1, 2, 5])
-@pytest.mark.parametrize("n_features", [1, 2, 3, 4])
-def test_few_directions_can_be_drawn(make_directions, n_tasks, n_features):
-    W = make_directions(n_tasks, n_features)
-    assert set(plots.embed_directions(W)["cluster"]) == {1}
-    assert len(tips(plots.projection_vectors(W))) == n_tasks
-
-
-def test_equal_directions_can_be_drawn():
-    assert set(plots.embed_directions(np.tile([0.6, 0.8, 0.0], (30, 1)))["cluster"]) == {1}
-
-
-def test_tasks_have_the_directions_of_their_prior(make_tasks):
-    tasks = TaskSet(make_tasks(6, n_features=3))
-    table = plots.embed_directions(tasks)
-    prior = TaskPrior.from_tasks(tasks)
-    np.testing.assert_allclose(table[["x", "y", "z"]].sum(), prior.direction_sum)
-    first = FisherDiscriminant(feature_scale=prior.feature_scale).fit(tasks[0].X, tasks[0].y)
-    np.testing.assert_allclose(table.loc[0, ["x", "y", "z"]].astype(float), first.projection_)
-    assert "p3" in tips(plots.projection_vectors(tasks))
-
-
-def test_dots_are_where_the_table_says(make_directions):
-    W = make_directions(10, 5)
-    table = plots.embed_directions(W)
-    drawn = tips(plots.projection_vectors(W))
-    assert list(tips(plots.projection_vectors(table))) == list(drawn)
-    for number, one in enumerate(table.itertuples()):
-        place = drawn[f"task {number + 1}"].place
-        np.testing.assert_array_equal(place, [one.x, one.y])
-
-
-def test_only_several_clusters_have_names_and_a_legend(make_directions):
-    one = plots.projection_vectors(make_directions(10, 5))
-    assert not one.legends
-    several = plots.projection_vectors(two_bundles(8))
-    assert "task 1: cluster 1" in tips(several)
-    assert len(several.legends) == 1
-
-
-def test_lengths_other_than_one_are_refused():
-    with pytest.raises(ValueError, match="unit vectors"):
-        plots.projection_vectors([[1.0, 1.0, 0.0]])
-
-
-def test_blends_lie_between_target_and_mean_source(make_directions):
-    W = make_directions(9, 3)
-    target = np.array([0.0, 0.6, 0.8])
-    figure = plots.blend_geometry(target, W)
-    line, arc = (np.stack(one.get_data_3d(), 1) for one in artists(figure, "series:blend"))
-    mu = TaskPrior.from_projections(W).mean_direction
-    np.testing.assert_allclose(line[[0, -1]], [mu, target])
-    share = (line - mu) @ (target - mu) / ((target - mu) @ (target - mu))
-    np.testing.assert_allclose(line, mu + share[:, None] * (target - mu), atol=1e-12)
-    np.testing.assert_allclose(np.linalg.norm(arc, axis=1), 1.0)
-    assert len(tips(figure)) == 9
-
-
-def test_opposite_directions_have_no_arc():
-    figure = plots.blend_geometry([0.0, 0.0, 1.0], [0.0, 0.0, -1.0])
-    assert len(artists(figure, "series:blend")) == 1
-
-
-@pytest.mark.parametrize(("target", "source"), [([1.0, 0.0], [0.0, 1.0]), (np.eye(3), np.eye(3))])
-def test_geometry_is_for_one_target_in_three_dimensions(target, source):
-    with pytest.raises(ValueError, match="in three dimensions"):
-        plots.blend_geometry(target, source)
 
 
 # -- all of them ----------------------------------------------------------------------------------

@@ -4,8 +4,6 @@
 these.
 """
 
-import hashlib
-import json
 import warnings
 from functools import cache, partial
 
@@ -626,14 +624,6 @@ def _conditional(**options):
     return {"risk": conditional_risk(W, nu=law["nu"], sigma=law["sigma"], **options)}
 
 
-def _simulated(name, columns, **options):
-    table = getattr(simulate, name)(random_state=0, **options)
-    keys = [column for column in table if table[column].dtype.kind not in "fi"]
-    text = json.dumps(table[keys].astype(str).values.tolist())
-    found = {column: table[column].to_numpy(dtype=float) for column in columns}
-    return found | {"rows": int(hashlib.sha256(text.encode()).hexdigest()[:12], 16)}
-
-
 def _simulated_tasks():
     tasks = simulate.simulate_tasks(3, 6, n_features=3, concentration=5.0, random_state=0)
     return {task.name: np.column_stack([task.X, task.y]) for task in tasks}
@@ -685,14 +675,6 @@ FUNCTIONS = {
         for d in (1, 2, 10)
         for kappa in (0.0, 3.0, 500.0)
     },
-    "figure2": partial(
-        _simulated, "figure2", ["true"], n_sources=(10,), n_targets=(10, 50), n_repeats=3
-    ),
-    "figure3": partial(
-        _simulated, "figure3", ["accuracy", "alpha"], panels="n", values=(4, 20), n_repeats=3
-    ),
-    "misspecified": partial(_simulated, "misspecified", ["accuracy", "alpha"], n_repeats=3),
-    "newcomers": partial(_simulated, "newcomers", ["accuracy"], n_newcomers=3, n_sources=8),
 }
 
 
@@ -794,8 +776,7 @@ def number_cases():
                 fit_of(label).loose,
             )
     for name, function in FUNCTIONS.items():
-        loose = name in ("figure3", "misspecified", "newcomers")
-        cases[f"function: {name}"] = lambda function=function, loose=loose: (function(), loose)
+        cases[f"function: {name}"] = lambda function=function: (function(), False)
     for name in STUDIES:
         cases[f"study: {name}"] = lambda name=name: (
             scores_of_study(study_of(name), SCORES),
@@ -820,16 +801,5 @@ def forecast_cases():
         cases[f"study: {name}"] = lambda name=name: (
             scores_of_study(study_of(name), PROMISES),
             MINIMISED,
-        )
-    for name, columns in {
-        "figure2": ["predicted"],
-        "figure3": ["expected"],
-        "misspecified": ["expected"],
-        "newcomers": ["expected"],
-    }.items():
-        options = {**FUNCTIONS[name].keywords}
-        cases[f"function: {name}"] = lambda name=name, columns=columns, options=options: (
-            _simulated(name, columns, **options),
-            True,
         )
     return cases

@@ -41,7 +41,6 @@ OPEN_MODULES = {
     "crossfade.signals.eeg",
     "crossfade.signals.recordings",
     "crossfade.signals.windows",
-    "crossfade.study.reproduce",
     "crossfade.study.statistics",
 }
 

@@ -1,8 +1,7 @@
-"""``crossfade study``, ``demo`` and ``reproduce``, as a newcomer types them."""
+"""``crossfade study`` and ``demo``, as a newcomer types them."""
 
 import json
 import re
-from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
@@ -12,10 +11,7 @@ from click.testing import CliRunner
 
 from crossfade import Task, TaskSet
 from crossfade.cli import main
-from crossfade.datasets import make_matb_like
-from crossfade.study import reproduce
 from crossfade.study._methods import METHODS
-from crossfade.study._published import printed
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
@@ -269,134 +265,6 @@ def test_demo_shows_what_the_crowd_is_worth_from_zero_labels_on(run, tmp_path, n
     assert "Report: results/demo/report.html" in result.stdout
     text = (tmp_path / "results" / "demo" / "report.html").read_text("utf-8")
     assert "of rest, 900 of arithmetic" in text
-
-
-def test_the_stand_in_for_wesad_comes_near_the_paper(run, tmp_path, no_figures):
-    result = run("reproduce", "wesad", "--splits", "20", "--jobs", "1")
-    assert result.exit_code == 0, result.output
-    assert "0.029" in result.stdout
-    assert "--wesad FOLDER runs the study on the recordings" in " ".join(result.stdout.split())
-    assert "14 tasks, 20 splits each. In brackets: the paper's." in result.stdout
-    assert "paper 0.653" in (tmp_path / "results" / "wesad-like" / "report.html").read_text("utf-8")
-    summary = pd.read_csv(tmp_path / "results" / "wesad-like" / "summary.csv")
-    both = summary.merge(
-        printed("wesad"), left_on=["method", "budget"], right_on=["classifier", "proportion"]
-    )
-    assert len(both) == 16
-    assert (both["mean"] - both["value"]).abs().max() < 0.03
-
-
-def test_reproduce_takes_the_users_wesad(run, tmp_path, monkeypatch, make_tasks, no_figures):
-    tasks = TaskSet(make_tasks(5, n_features=3))
-    asked = []
-
-    def read(folder, n_jobs, recipe):
-        asked.append(recipe)
-        return tasks
-
-    monkeypatch.setattr("crossfade.datasets.read_wesad", read)
-    (tmp_path / "mine").mkdir()
-    result = run("reproduce", "wesad", "--wesad", "mine", "--splits", "1", "--jobs", "1")
-    assert result.exit_code == 0, result.output
-    assert asked == ["printed", "authors"]
-    assert "Figure 6: is it reproduced?" in result.stdout
-    assert "(0.653)" in result.stdout
-    assert "5 tasks, 1 split each. In brackets" in result.stdout
-    assert "paper 0.653" in (tmp_path / "results" / "wesad" / "report.html").read_text("utf-8")
-
-
-def test_effect_of_b_has_no_gaps(run, monkeypatch):
-    few = partial(reproduce.effect_of_b, n_splits=2, n_repeats=2)
-    monkeypatch.setattr("crossfade.study.reproduce.effect_of_b", few)
-    result = run("reproduce", "effect-of-b")
-    assert result.exit_code == 0, result.output
-    assert "20%" in result.stdout
-    assert "nan" not in result.stdout
-    for text in ("by the text", "as its authors ran it", "Figure 8: is it reproduced?"):
-        assert text in result.stdout
-    result = run("reproduce", "effect-of-b", "--recipe", "authors")
-    assert "by the text" not in result.stdout
-
-
-def test_reproduce_runs_the_stand_in(run, monkeypatch, no_figures):
-    some = make_matb_like()[:24]
-    monkeypatch.setattr("crossfade.datasets.make_matb_like", lambda: some)
-    result = run("reproduce", "matb-like", "--splits", "1", "--jobs", "1")
-    assert result.exit_code == 0, result.output
-    assert "not public" in result.stdout
-    assert "24 tasks, 1 split each" in result.stdout
-    assert "(0.674)" in result.stdout
-
-
-def test_reproduce_draws_the_vectors_and_the_simulations(run, tmp_path, monkeypatch):
-    result = run("reproduce", "vectors")
-    assert result.exit_code == 0, result.output
-    lines = [line.split() for line in result.stdout.splitlines()]
-    of_mental_math = [" ".join(line[1:]) for line in lines if line[:1] == ["mental-math"]]
-    # By the text one cluster, as the authors ran it two; on the sphere itself they are one crowd.
-    assert of_mental_math == [
-        "by the text 2.90 (2.99) 1 (2 or more) 1",
-        "ours 3.44 3 1",
-        "as its authors ran it 2.99 (2.99) 2 (2 or more) 1",
-    ]
-    said = " ".join(result.stdout.split())
-    assert "the figure has 2 clusters of 20 and 16" in said
-    theirs = pd.read_csv(tmp_path / "results" / "vectors-mental-math-authors.csv")
-    assert list(theirs) == ["task", "x", "y", "cluster"]
-    assert theirs["task"].tolist()[:2] == ["Subject00", "Subject01"]
-    assert theirs["cluster"].value_counts().tolist() == [20, 16]
-    result = run("reproduce", "figure2", "--repeats", "2", "--jobs", "1")
-    assert result.exit_code == 0, result.output
-    made = {path.name for path in (tmp_path / "results").iterdir()}
-    assert {"vectors-mental-math.png", "vectors-matb-like.csv"} <= made
-    assert {"figure2-printed.png", "figure2-authors.csv"} <= made
-    assert {"vectors-wesad-like-authors.png", "vectors-wesad-like.csv"} <= made
-    result = run("reproduce", "figure1")
-    assert result.exit_code == 0, result.output
-    made = {path.name for path in (tmp_path / "results").iterdir()}
-    assert {"figure1.csv", "figure1.png"} <= made
-
-
-def test_all_ends_in_one_page(run, tmp_path, monkeypatch, no_figures):
-    few = partial(reproduce.effect_of_b, n_splits=2, n_repeats=2)
-    monkeypatch.setattr("crossfade.study.reproduce.effect_of_b", few)
-    monkeypatch.setattr("crossfade.plots._vectors._N_STARTS", 1)
-    result = run("reproduce", "all", "--repeats", "2", "--splits", "1", "--jobs", "1", "-o", "out")
-    assert result.exit_code == 0, result.output
-    said = result.stdout
-    # No stand-in takes the place of recordings, and it is said how to run them.
-    assert "stand-in" not in said
-    assert "crossfade reproduce all --matb FOLDER" in said
-    assert "crossfade reproduce all --wesad FOLDER" in said
-    last = said.strip().splitlines()[-2:]
-    assert last[0].startswith("Of 5 figures with data these are reproduced within the stated ")
-    assert last[0].endswith(
-        "Figure 1 is a sketch without numbers, drawn anew. 2 figures and panels of Figure 7 need "
-        "recordings that are not here."
-    )
-    assert last[1] == "Page: out/index.html"
-    assert "== 2 of 8: Figure 2\n" in said
-    assert "== 7 of 8: Figure 8, effect-of-b\n" in said
-    page = (tmp_path / "out" / "index.html").read_text("utf-8")
-    assert last[0] in page
-    for number in range(1, 9):
-        assert f'<section id="figure-{number}">' in page
-    assert page.count("no data here") == 2
-    # By either recipe the text has six numbers, and what was written is linked.
-    assert len(re.findall(r"<td>\d of 6 hold</td>", page)) == 2
-    for name in ("mental-math/report.html", "figure1.csv", "vectors-mental-math-authors.csv"):
-        assert f'<a href="{name}">' in page
-        assert (tmp_path / "out" / name).exists()
-    assert page.count("<svg ") >= 8
-    places = [page.index(f'<section id="figure-{number}">') for number in range(1, 9)]
-    assert places == sorted(places)
-    assert page.index('<section id="numbers-of-the-text">') > places[-1]
-
-
-def test_reproduce_lists_what_there_is(run):
-    result = run("reproduce", "figure7")
-    assert result.exit_code == 2
-    assert "There are figure1, figure2, figure3, mental-math, matb-like, wesad" in result.stderr
 
 
 def test_tasks_show_says_whether_the_tasks_agree(run, table):

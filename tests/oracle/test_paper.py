@@ -1,9 +1,6 @@
 """Algorithm 1 of the paper, line by line, and what its figures say of how it was run."""
 
-from importlib.resources import files
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import norm, ranksums, vonmises_fisher, wilcoxon
 
@@ -15,7 +12,6 @@ from crossfade import (
 from crossfade.risk import (
     alpha_of_sum,
     blend_directions,
-    expected_risk,
 )
 
 GRID = np.linspace(0.0, 1.0, 11)
@@ -107,62 +103,6 @@ def test_paper_discriminant_is_the_pseudo_inverse_in_raw_units():
     np.testing.assert_allclose(rule.projection_, truth, atol=1e-9)
 
 
-def test_figure_2_was_made_with_the_authors_psi():
-    """The analytical average-source accuracies of Figure 2 follow from that form and no other."""
-    path = files("crossfade") / "reference" / "figure2_validation.csv"
-    figure = pd.read_csv(str(path))
-    figure = figure[(figure.kind == "analytical") & (figure.quantity == "accuracy")]
-    figure = figure[figure.classifier == "average-source"].groupby("n_sources").value.mean()
-    rng = np.random.default_rng(73)
-    law = vonmises_fisher(np.eye(10)[0], 10.0)
-    for n_sources, repeats in ((10, 1000), (100, 1000), (1000, 1000)):
-        drawn = law.rvs(repeats * (n_sources + 1), random_state=rng)
-        drawn = drawn.reshape(repeats, n_sources + 1, 10)
-        priors = [TaskPrior.from_projections(W[1:]) for W in drawn]
-        off = {}
-        for form in ("authors", "printed", "tangent"):
-            risk = expected_risk(
-                np.stack([prior.mean_direction for prior in priors]),
-                np.stack([prior.standard_error(form) for prior in priors]),
-                nu=drawn[:, 0],
-                sigma=np.eye(10),
-            ).risk
-            off[form] = 1.0 - risk.mean() - figure[n_sources]
-            standard_error = risk.std() * np.sqrt(1.0 / repeats + 1.0 / 4000.0)
-        assert abs(off["authors"]) < 4.0 * standard_error
-        assert off["printed"] < -4.0 * standard_error
-        if n_sources == 10:
-            assert off["tangent"] > 0.04
-
-
-def test_algorithm_1_does_better_than_figure_3_shows():
-    """n = 20, d = 10, J = 100, kappa = 10, plug-in: 0.766 for the 0.729 of the figure."""
-    rng = np.random.default_rng(74)
-    law = vonmises_fisher(np.eye(10)[0], 10.0)
-    accuracies = []
-    for repeat in range(500):
-        W = law.rvs(101, random_state=rng)
-        X, y = task(rng, W[0], 20)
-        prior = TaskPrior.from_projections(W[1:])
-        rule = ConvexBlendClassifier.paper(prior, random_state=repeat).fit(X, y)
-        row = []
-        for omega in (rule.projection_, rule.target_projection_, rule.source_projection_):
-            row.append(norm.cdf(omega @ W[0]))
-        accuracies.append(row)
-    standard_errors = np.std(accuracies, axis=0) / np.sqrt(500)
-    optimal, target, source = np.mean(accuracies, axis=0)
-    print(f"Algorithm 1 {optimal:.3f}, target {target:.3f}, average source {source:.3f}")
-    assert abs(optimal - 0.766) < 4.0 * standard_errors[0]
-    assert optimal - 0.729 > 6.0 * standard_errors[0]
-    # Its target and average-source curves do reproduce.
-    path = files("crossfade") / "reference" / "figure3_parameters.csv"
-    figure = pd.read_csv(str(path))
-    figure = figure[(figure.panel == "n") & (figure.x == 20) & (figure.covariance == "plug-in")]
-    figure = figure[figure.quantity == "accuracy"].set_index("classifier").value
-    assert abs(target - figure["target"]) < 4.0 * standard_errors[1]
-    assert abs(source - figure["average-source"]) < 4.0 * standard_errors[2]
-
-
 class CountingGenerator(np.random.Generator):
     """Random numbers, and how many were asked for."""
 
@@ -197,22 +137,3 @@ def test_the_test_for_paired_differences_is_the_signed_rank_one():
     blend = person + 0.01 + rng.normal(0.0, 0.01, size=36)
     assert wilcoxon(blend - target, alternative="greater").pvalue < 0.01
     assert ranksums(blend, target, alternative="greater").pvalue > 0.2
-
-
-def test_the_recipe_of_figure_7_splits_one_crowd(monkeypatch):
-    """Two clusters are no evidence: directions of one law have them more often than not."""
-    from crossfade import load_mental_math, plots
-    from crossfade.study._published import balanced_runs
-
-    # As good as thirty starts here, and faster.
-    monkeypatch.setattr("crossfade.plots._vectors._N_STARTS", 5)
-    W = balanced_runs(load_mental_math())[-1]
-    rng = np.random.default_rng(78)
-    found = []
-    for _ in range(12):
-        drawn = rng.multivariate_normal(W.mean(0), np.cov(W.T), size=len(W), method="eigh")
-        drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
-        found.append(plots.embed_directions(drawn, recipe="authors")["cluster"].nunique())
-    n_split = sum(count > 1 for count in found)
-    print(f"Split into two clusters or more: {n_split} of 12 draws of one normal law.")
-    assert n_split >= 4

@@ -20,8 +20,6 @@ _COMMANDS = {
     "live": ("_live", "Calibrate a new person from a running stream, on a page."),
     "export": ("_export", "Write a model for a device, or print its card."),
     "study": ("_study", "Find how many labelled windows a new person needs."),
-    "reproduce": ("_reproduce", "Compare the paper's figures with ours."),
-    "simulate": ("_simulate", "Run the paper's simulations, and two of our own."),
 }
 
 
@@ -58,5 +56,4 @@ def main() -> None:
       crossfade predict model.json new.csv
       crossfade export model.json -o model.h
       crossfade study tasks.parquet
-      crossfade reproduce all
     """

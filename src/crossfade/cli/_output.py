@@ -17,8 +17,6 @@ import click
 from crossfade._files import check_writable, write_whole
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
     from rich.console import Console
     from rich.table import Table
 
@@ -203,24 +201,3 @@ class _Log:
 def _cannot_write(out: Path, reason: OSError) -> click.ClickException:
     why = (reason.strerror or str(reason)).rstrip(".")
     return click.ClickException(f"Cannot write to {out}: {why}. Choose another folder with --out.")
-
-
-def write_results(
-    table: pd.DataFrame, draw: Callable[[], Figure], out: Path, name: str, image_format: str
-) -> str:
-    """Write the table and the figure; return a line that says where they are."""
-    from crossfade.plots import render
-
-    written = [out / f"{name}.csv"]
-    try:
-        write_whole(written[0], table.to_csv(index=False).encode())
-        content = render(draw(), image_format)
-        written.append(out / f"{name}.{image_format}")
-        write_whole(written[1], content)
-    except ModuleNotFoundError as reason:
-        if not (reason.name or "").startswith("matplotlib"):
-            raise
-        click.echo("No figure: matplotlib is missing. Install crossfade[plots].", err=True)
-    except OSError as reason:
-        raise _cannot_write(out, reason) from reason
-    return "Written: " + ", ".join(str(path) for path in written)

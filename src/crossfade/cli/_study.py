@@ -197,7 +197,6 @@ def run_study(
     jobs: int = 2,
     dask: str | None = None,
     seed: int = 0,
-    paper: pd.DataFrame | None = None,
     formats: Sequence[str] = ("png",),
 ) -> StudyResult:
     """Run a study in a folder, write its report, print its table and say where the report is."""
@@ -240,7 +239,6 @@ def run_study(
                 out,
                 title=title,
                 formats=formats,
-                paper=paper,
                 about=about,
                 reach=reach,
                 share=share,
@@ -250,7 +248,7 @@ def run_study(
         raise click.ClickException(
             f"Cannot write to {out}: {reason.strerror or reason}."
         ) from reason
-    view, notes = _accuracies(result, paper)
+    view, notes = _accuracies(result)
     click.echo("Mean balanced accuracy")
     terminal().print(view)
     for budget in given or ():
@@ -297,18 +295,16 @@ def _default_budgets(tasks: TaskSet) -> list[int]:
     return [count for count in _BUDGETS if count < max(smallest, 2)]
 
 
-def _accuracies(result: StudyResult, paper: pd.DataFrame | None) -> tuple[Table, list[str]]:
-    """Mean balanced accuracy by budget and method, the paper's in brackets; and notes to it."""
+def _accuracies(result: StudyResult) -> tuple[Table, list[str]]:
+    """Mean balanced accuracy by budget and method, and notes to it."""
     from math import nan
 
     from rich.markup import escape
 
     from crossfade.plots import in_order, method_of, without_twins
-    from crossfade.study._published import published
     from crossfade.study.statistics import summarise
 
     table = summarise(result.means)
-    printed = published(paper).set_index(["classifier", "proportion"])["value"].to_dict()
     table = table[table["method"].isin(without_twins(table["method"]))]
     budgets = in_order(table["budget"])
     found = {(one["method"], one["budget"]): one for one in table.to_dict("records")}
@@ -331,14 +327,9 @@ def _accuracies(result: StudyResult, paper: pd.DataFrame | None) -> tuple[Table,
             text = _cell(one, nan if method in seeing else best.get(budget, nan))
             # Digits stand below digits.
             text += "*" if one and _has_star(one) else " " * has_stars
-            if printed:
-                value = printed.get((method, budget))
-                text += "        " if value is None else f" ({value:.3f})"
             cells.append(text)
         view.add_row(escape(method_of(method).label) + " †" * (method in seeing), *cells)
     notes = [_counts(table, int(result.means["n_splits"].max()))]
-    if printed:
-        notes[0] += " In brackets: the paper's."
     if has_stars:
         notes.append("* Over fewer tasks or splits than the others; on the rest it failed.")
     if seeing:

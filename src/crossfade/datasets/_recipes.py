@@ -1,7 +1,4 @@
-"""The two recipes by which the paper's numbers can be made: as printed, and as its authors ran it.
-
-They differ in most figures; :mod:`crossfade.study.reproduce` says how, figure by figure.
-"""
+"""The two recipes for the features of the paper: as printed, and as its authors ran it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of studies, simulations and directions; matplotlib is loaded when the first is drawn."""
+"""Figures of studies; matplotlib is loaded when the first is drawn."""
 
 from crossfade.plots._budget_axis import in_order as in_order
 from crossfade.plots._forecast import forecast
@@ -8,12 +8,10 @@ from crossfade.plots._methods import method_of as method_of
 from crossfade.plots._methods import spoken as spoken
 from crossfade.plots._methods import without_twins as without_twins
 from crossfade.plots._needed import needed
-from crossfade.plots._simulation import figure2, figure3, misspecified, newcomers
 from crossfade.plots._study import (
     accuracy_by_budget,
     alphas,
     differences,
-    effect_of_b,
     labels_saved,
 )
 from crossfade.plots._style import LINE_MARKERS as LINE_MARKERS
@@ -21,22 +19,12 @@ from crossfade.plots._style import for_files as for_files
 from crossfade.plots._style import render as render
 from crossfade.plots._style import tip_id as tip_id
 from crossfade.plots._style import told_by as told_by
-from crossfade.plots._vectors import blend_geometry, embed_directions, projection_vectors
-from crossfade.plots._vectors import embed_as_one as embed_as_one
 
 __all__ = [
     "accuracy_by_budget",
     "alphas",
-    "blend_geometry",
     "differences",
-    "effect_of_b",
-    "embed_directions",
-    "figure2",
-    "figure3",
     "forecast",
     "labels_saved",
-    "misspecified",
     "needed",
-    "newcomers",
-    "projection_vectors",
 ]

@@ -32,13 +32,10 @@ class MethodLook(NamedTuple):
         return {"color": self.colour, "marker": self.marker, "markersize": 4}
 
 
-#: Ours, and rules of the simulation studies that are no methods of a study.
+#: Methods of a study.
 _KNOWN = {
     name: MethodLook(one.label, one.colour, one.marker, one.text, one.given)
     for name, one in METHODS.items()
-} | {
-    "optimal": MethodLook("Optimal alpha", METHODS["paper"].colour, METHODS["paper"].marker),
-    "paper, origin": MethodLook("Paper's (origin)", "#8fd3bf", "h"),
 }
 #: Methods that predict what another does, with other probabilities.
 _TWINS = {"lda-calibrated": "lda"}

@@ -16,24 +16,20 @@ from numpy.typing import NDArray
 from crossfade.plots._budget_axis import BudgetAxis, in_order, short_text
 from crossfade.plots._methods import MethodLook, looks, name_dashed, spoken
 from crossfade.plots._style import (
-    GREY,
     LETTERS,
     LINE_MARKERS,
     ONE_COLUMN,
-    PAPER,
     SMALL_LETTERS,
     TWO_COLUMNS,
     chance_line,
     legend_below,
     panels,
     records,
-    shades_of,
     tip_id,
     tips,
     width_for,
 )
 from crossfade.study import budget_of, budget_text
-from crossfade.study._published import published
 from crossfade.study.statistics import by_task, compare, p_text, summarise
 
 if TYPE_CHECKING:
@@ -46,7 +42,6 @@ Array = NDArray[np.float64]
 def accuracy_by_budget(
     rows: pd.DataFrame,
     *,
-    reference: pd.DataFrame | None = None,
     chance: float = 0.5,
     legend: bool = True,
 ) -> Figure:
@@ -60,9 +55,6 @@ def accuracy_by_budget(
     ----------
     rows : DataFrame
         Rows of a study.
-    reference : DataFrame or None, default=None
-        Values to overlay as open markers, with the columns `proportion`, `classifier` and `value`;
-        the paper's "optimal" is our "paper". What the rows do not have is left out.
     chance : float, default=0.5
         Accuracy of guessing, drawn as a dotted line: one over the number of classes.
     legend : bool, default=True
@@ -81,7 +73,6 @@ def accuracy_by_budget(
     axis = BudgetAxis.of(table)
     table["on_curve"] = [not isinstance(budget_of(one), tuple) for one in table["budget"]]
     figure, [ax] = panels(1, width, 2.4 if width_for(len(names)) == ONE_COLUMN else 3.0)
-    printed = published(reference)
     shades = looks(names)
     for place, (name, look) in enumerate(shades.items()):
         line = table[table["method"] == name].sort_values("budget")
@@ -98,16 +89,6 @@ def accuracy_by_budget(
         )
         said = [f"{look.label}, {_accuracy(one)}" for one in records(line)]
         tips(ax, line["x"], line["mean"], said, name, **look.points)
-        values = printed[printed["classifier"] == name].set_index("proportion")["value"]
-        ax.plot(
-            *(curve["x"], values.reindex(curve["budget"]).to_numpy()),
-            color=look.colour,
-            markeredgewidth=0.7,
-            gid=f"series:{name}",
-            **PAPER,
-        )
-    if printed["classifier"].isin(names).any():
-        ax.plot([], [], color=GREY, label="in the paper", **PAPER)
     axis.draw(ax, width - 0.55)
     ax.set_ylabel("balanced accuracy")
     ax.grid(axis="y", alpha=0.25)
@@ -360,59 +341,3 @@ def share_saved(bound: str, share: float) -> str:
     if bound == "<=":
         return f"≥ {percent} %" if percent > 0 else "–"
     return f"{percent} %"
-
-
-def effect_of_b(table: pd.DataFrame) -> Figure:
-    """Error of alpha against the number of draws that it comes from.
-
-    Parameters
-    ----------
-    table : DataFrame
-        What :func:`crossfade.study.effect_of_b` returns.
-
-    Returns
-    -------
-    Figure
-        Lines for Algorithm 1, open markers for the paper's figure, and zero for the minimum that is
-        found without draws.
-    """
-    figure, [ax] = panels(1, ONE_COLUMN, 2.4)
-    proportions = list(dict.fromkeys(table["proportion"]))
-    shades = shades_of(len(proportions))
-    # The many draws that the others are compared with have no error of their own.
-    table = table[table["error"].notna()]
-    for proportion, shade, marker in zip(proportions, shades, "os^Dv<>P*X" * 9, strict=False):
-        line = table[table["proportion"] == proportion].sort_values("n_draws")
-        label = f"{100.0 * proportion:.3g} % labelled"
-        look: dict[str, Any] = {"color": shade, "marker": marker}
-        ax.plot(
-            *(line["n_draws"], line["error"]),
-            markersize=3.5,
-            linewidth=1.1,
-            label=label,
-            gid="series:paper",
-            **look,
-        )
-        said = [f"{label}, {one.n_draws} draws: {one.error:.3f}" for one in records(line)]
-        tips(ax, line["n_draws"], line["error"], said, "paper", markersize=3.5, **look)
-        ax.plot(
-            *(line["n_draws"], line["reference"]),
-            fillstyle="none",
-            markersize=6.5,
-            markeredgewidth=0.7,
-            linestyle=":",
-            linewidth=0.8,
-            gid="series:reference",
-            **look,
-        )
-    if table["reference"].notna().any():
-        look = {"color": GREY, "fillstyle": "none", "linestyle": ":", "linewidth": 0.8}
-        ax.plot([], [], marker="o", markersize=6.5, label="in the paper", **look)
-    ax.axhline(0.0, color="black", linewidth=1.5, gid="series:exact", label="exact, no draws")
-    ax.set_xscale("log")
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.set_xlabel("draws B at each alpha")
-    ax.set_ylabel("mean absolute error of alpha")
-    ax.grid(axis="y", alpha=0.25)
-    legend_below(figure, ax)
-    return figure

@@ -31,8 +31,6 @@ LETTERS, SMALL_LETTERS = 8.0, 7.0
 GREY = "#666666"
 #: Markers that are lines, and would vanish without an edge.
 LINE_MARKERS = "x+|1234"
-#: How values of the paper are drawn.
-PAPER: dict[str, Any] = {"marker": "o", "fillstyle": "none", "markersize": 7, "linestyle": "none"}
 #: Dots per inch of pictures; nothing in a file may depend on when it was written.
 _DPI = 300
 _UNDATED: dict[str, dict[str, Any]] = {
@@ -201,10 +199,3 @@ def tips(
     if there.size:
         said = [texts[place] for place in there.tolist()]
         ax.plot(*at[:, there], linestyle="none", gid=tip_id(*said, owner=owner), **look)
-
-
-def shades_of(count: int) -> list[Any]:
-    """Colours in an order that can be seen, also by the colour-blind."""
-    from matplotlib import colormaps
-
-    return list(colormaps["viridis"](np.linspace(0.0, 0.85, count)))

@@ -49,13 +49,13 @@ class Drawing(NamedTuple):
     on_page: Figure | None = None
 
 
-def draw(findings: Findings, paper: pd.DataFrame | None) -> list[Drawing]:
+def draw(findings: Findings) -> list[Drawing]:
     """All figures that a study allows for, in the order of the report."""
     with for_files():
-        return [*_of_methods(findings, paper), *_of_directions(findings)]
+        return list(_of_methods(findings))
 
 
-def _of_methods(findings: Findings, paper: pd.DataFrame | None) -> Iterator[Drawing]:
+def _of_methods(findings: Findings) -> Iterator[Drawing]:
     tables, rivals = findings.tables, findings.rivals
     if rivals is None:
         return
@@ -79,16 +79,15 @@ def _of_methods(findings: Findings, paper: pd.DataFrame | None) -> Iterator[Draw
     least = summary[summary["budget"] == smallest].set_index("method")["mean"]
     means = ", ".join(f"{method_of(str(name)).label} {number(one)}" for name, one in least.items())
     chance = 1.0 / findings.n_classes
-    options = {"reference": paper, "chance": chance}
     yield Drawing(
         "accuracy",
         "Mean balanced accuracy of each method against the labelled windows."
         + " Right of the line: unequal numbers." * _has_unequal(findings)
         + dashed,
         f"With {findings.budgets[smallest]}: {means}.",
-        plots.accuracy_by_budget(apart, **options),
+        plots.accuracy_by_budget(apart, chance=chance),
         # On the page, the buttons are the legend.
-        plots.accuracy_by_budget(apart, legend=False, **options),
+        plots.accuracy_by_budget(apart, chance=chance, legend=False),
     )
     if len(tables["forecast"]):
         yield Drawing(
@@ -164,18 +163,6 @@ def _sample(findings: Findings) -> str:
 
 def _has_unequal(findings: Findings) -> bool:
     return any(isinstance(budget_of(one), tuple) for one in findings.budgets)
-
-
-def _of_directions(findings: Findings) -> Iterator[Drawing]:
-    table = findings.tables["directions"]
-    if table.empty:
-        return
-    text = f"Directions of the discriminants of {findings.count(len(table))}.{_sample(findings)}"
-    if "explained" in table.attrs:
-        text += " In brackets: the share of the squared affinities that a component explains."
-    more = "Similar directions are near each other."
-    figure = plots.projection_vectors(table.assign(cluster=1))
-    yield Drawing("projection-vectors", text, more, figure)
 
 
 def slug(name: str) -> str:

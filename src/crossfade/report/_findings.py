@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from crossfade.plots import embed_as_one, in_order, spoken, without_twins
+from crossfade.plots import in_order, spoken, without_twins
 from crossfade.study import (
     NEEDED,
     StudyResult,
@@ -53,7 +53,7 @@ class Findings:
     `reach` is the accuracy that a `share` of people is to reach; `headline` says how many windows
     that takes, and `statistics` how sure that is; `rivals` is None if no method has an accuracy;
     `tables` are `needed`, `summary`, `forecast`, `reliability`, `probabilities`, `comparison`,
-    `labels_saved`, `participants`, `directions`, `left_out` and `failures`;
+    `labels_saved`, `participants`, `left_out` and `failures`;
     `class_names` is what people read instead of
     labels, and `notes` what may mislead in the table.
     """
@@ -91,7 +91,6 @@ class Findings:
                 f"{missing[0]!r}. Pass the tasks that it was run on."
             )
         rivals = _rivals_of(means)
-        taking_part = list(dict.fromkeys(means["task"]))
         tables = {
             "needed": _needed(result, reach, share),
             "summary": summarise(means),
@@ -101,7 +100,6 @@ class Findings:
             "comparison": _comparison(means, rivals),
             "labels_saved": _labels_saved(means, rivals),
             "participants": means,
-            "directions": _directions(_taking_part(means, named, _some(taking_part))),
             "left_out": _left_out(means, named),
             "failures": result.failures,
         }
@@ -227,13 +225,6 @@ def _some(names: list[str]) -> set[str]:
     if len(names) <= MANY:
         return set(names)
     return set(np.random.default_rng(0).choice(names, DRAWN, replace=False).tolist())
-
-
-def _directions(tasks: TaskSet) -> pd.DataFrame:
-    """Where the directions are; with more than two classes a task has several, and no place."""
-    if any(len(task.classes) > 2 for task in tasks):
-        return pd.DataFrame(columns=["task", "x", "y"])
-    return embed_as_one(tasks).drop(columns="cluster")
 
 
 def _rivals_of(means: pd.DataFrame) -> Rivals | None:

@@ -9,7 +9,6 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from crossfade._version import __version__
 from crossfade.plots import looks, method_of, spoken
@@ -28,7 +27,6 @@ CONTENTS = {
     "comparison": "differences between methods, with intervals and tests",
     "labels_saved": "labelled windows needed for the same accuracy",
     "participants": "means over splits, for each task, method and budget",
-    "directions": "place of each task in the figure of directions",
     "left_out": "tasks that are left out, and why",
     "failures": "splits that failed, and why",
 }
@@ -48,11 +46,10 @@ def page(
     tables: Mapping[str, str],
     *,
     title: str,
-    printed: pd.DataFrame,
     about: Mapping[str, object],
     rows_name: str,
 ) -> str:
-    """The report as HTML; `tables` has the files to download, `printed` the paper's values."""
+    """The report as HTML; `tables` has the files to download."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -99,7 +96,7 @@ def page(
         n_tasks=len(findings.tasks),
         budgets=list(findings.budgets.values()),
         has_intervals=bool(findings.tables["summary"]["low"].notna().any()),
-        has_paper=_has_paper(findings, printed),
+        undrawn=findings.rivals is not None and not drawings,
         has_seeing=any(method_of(name).given for name in findings.methods),
         legend={
             name: {"label": look.label, "marker": Markup(marker(look)), "given": look.given}
@@ -110,9 +107,8 @@ def page(
             "accuracy": figures.get("accuracy"),
             "alphas": figures.get("alphas"),
             "forecast": figures.get("forecast"),
-            "vectors": figures.get("projection-vectors"),
         },
-        accuracies=_tables.accuracies(findings, printed),
+        accuracies=_tables.accuracies(findings),
         gains=_gains(findings, figures),
         spoken=spoken(findings.rivals.method) if findings.rivals else "",
         participants=_tables.participants(findings),
@@ -192,12 +188,6 @@ def _run(
 
 def _range(least: float, most: float) -> str:
     return f"{least:.0f} windows" if least == most else f"{least:.0f} to {most:.0f} windows"
-
-
-def _has_paper(findings: Findings, printed: pd.DataFrame) -> bool:
-    ours = findings.tables["summary"][["method", "budget"]]
-    names = ["classifier", "proportion"]
-    return bool(len(ours.merge(printed, left_on=["method", "budget"], right_on=names)))
 
 
 def _never(findings: Findings) -> str:

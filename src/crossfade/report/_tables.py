@@ -7,7 +7,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from crossfade.plots import method_of
 from crossfade.report._findings import Findings, tells_labels
@@ -15,7 +14,7 @@ from crossfade.report._text import NOTHING, Table, number, table_of
 from crossfade.study import duration
 
 #: Tables with a line for each person: where there are many, they are files beside the page.
-LONG = ("participants", "directions", "left_out", "failures")
+LONG = ("participants", "left_out", "failures")
 #: Lines of a table with a line for each person that the page shows where there are many.
 _SHOWN = 100
 #: People in one file beside the page.
@@ -41,11 +40,10 @@ def _marked(method: str) -> str:
 # -- accuracy -------------------------------------------------------------------------------------
 
 
-def accuracies(findings: Findings, printed: pd.DataFrame) -> Table:
-    """Mean accuracy of each method and budget, and the paper's where it is `printed`."""
+def accuracies(findings: Findings) -> Table:
+    """Mean accuracy of each method and budget."""
     summary = findings.tables["summary"]
     found = {(one["method"], one["budget"]): one for one in summary.to_dict("records")}
-    values = printed.set_index(["classifier", "proportion"])["value"].to_dict()
     # Methods that see test windows do not compete, nor do means over fewer tasks.
     seeing = set(findings.methods) - set(_fair(findings))
     fair = summary[~summary["method"].isin(seeing) & (summary["n_left_out"] == 0)]
@@ -55,7 +53,7 @@ def accuracies(findings: Findings, printed: pd.DataFrame) -> Table:
         cells = [_marked(method)]
         for column, budget in enumerate(findings.budgets, 1):
             one = found.get((method, budget))
-            cells.append(NOTHING if one is None else _accuracy(one, values.get((method, budget))))
+            cells.append(NOTHING if one is None else _accuracy(one))
             if one is None or method in seeing or one["n_left_out"]:
                 continue
             if round(one["mean"], 3) == highest.get(budget):
@@ -65,7 +63,7 @@ def accuracies(findings: Findings, printed: pd.DataFrame) -> Table:
     return _by_budget(findings, lines, caption, best)
 
 
-def _accuracy(one: Mapping[Hashable, Any], printed: float | None) -> str:
+def _accuracy(one: Mapping[Hashable, Any]) -> str:
     """Mean, and below it what it is of, if not of what the others are."""
     parts = [number(one["mean"])]
     if np.isfinite(one["low"]):
@@ -75,8 +73,6 @@ def _accuracy(one: Mapping[Hashable, Any], printed: float | None) -> str:
         parts.append(f"{n_tasks} of {n_tasks + one['n_left_out']} tasks" if n_tasks else "failed")
     elif n_failed:
         parts.append(f"{n_failed} split{'s' * (n_failed > 1)} failed")
-    if printed is not None:
-        parts.append(f"paper {printed:.3f}")
     return "\n".join(parts)
 
 

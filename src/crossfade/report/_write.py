@@ -6,16 +6,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from crossfade._files import write_whole
 from crossfade._validate import check_choice
 from crossfade.study import StudyResult
-from crossfade.study._published import published
 from crossfade.tasks import Task, write_parquet
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Formats of figures.
 FORMATS = ("png", "pdf", "svg")
@@ -30,7 +25,6 @@ def write_report(
     *,
     title: str | None = None,
     formats: Sequence[str] = ("png",),
-    paper: pd.DataFrame | None = None,
     about: Mapping[str, object] | None = None,
     reach: float = 0.75,
     share: float = 0.8,
@@ -56,9 +50,6 @@ def write_report(
         Title of the page.
     formats : sequence of {"png", "pdf", "svg"}, default=("png",)
         Formats of the figures.
-    paper : DataFrame or None, default=None
-        Mean balanced accuracies of the paper to show beside ours, with the columns `proportion`,
-        `classifier` and `value`.
     about : mapping of str to object, optional
         What else to say about the run, such as its seed, its kind of splits or its date. The page
         explains the kinds of splits, and ``{"forecasts": "without replay"}``, which belongs to
@@ -97,7 +88,6 @@ def write_report(
     for one in formats:
         check_choice("formats", one, FORMATS)
     findings = Findings.of(result, tasks, reach, share, notes)
-    printed = published(paper)
     files: dict[str, bytes] = {}
     rows_name = "rows.csv" if find_spec("pyarrow") is None else "rows.parquet"
     tables = {
@@ -113,7 +103,7 @@ def write_report(
         from crossfade.plots import render
         from crossfade.report._figures import draw
 
-        drawings = draw(findings, printed)
+        drawings = draw(findings)
         files |= {
             f"figures/{one.name}.{image_format}": render(one.figure, image_format)
             for one in drawings
@@ -126,7 +116,6 @@ def write_report(
         drawings,
         tables,
         title=title,
-        printed=printed,
         about=about or {},
         rows_name=rows_name,
     ).encode()

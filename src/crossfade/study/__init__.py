@@ -14,9 +14,8 @@ averaged over splits, then over tasks.
 Names: :class:`CalibrationStudy` runs methods on all targets, budgets and splits,
 :class:`StudyResult` holds the rows and says how many windows a new person needs,
 :class:`CalibrationSplit` hands the same splits to scikit-learn. :mod:`crossfade.study.statistics`
-compares methods task by task, :func:`verdict` says it in a sentence, and
-:mod:`crossfade.study.reproduce` lays the paper's figures beside ours. Each method is one record in
-``_methods.py`` that also says what it may see: labelled windows of the target, its test windows,
+compares methods task by task, and :func:`verdict` says it in a sentence. Each method is one record
+in ``_methods.py`` that also says what it may see: labelled windows of the target, its test windows,
 the sources' sums or their windows.
 
 Where we depart from the paper: methods are compared by Wilcoxon's signed-rank test on pairs, with
@@ -31,7 +30,6 @@ from crossfade.study._budgets import Budget as Budget
 from crossfade.study._budgets import budget_of as budget_of
 from crossfade.study._budgets import budget_text as budget_text
 from crossfade.study._budgets import leaves_test_windows as leaves_test_windows
-from crossfade.study._effect_of_b import effect_of_b
 from crossfade.study._forecasts import forecast_errors, reliability
 from crossfade.study._methods import METHODS as METHODS
 from crossfade.study._needed import NEEDED as NEEDED
@@ -50,7 +48,6 @@ __all__ = [
     "CalibrationSplit",
     "CalibrationStudy",
     "StudyResult",
-    "effect_of_b",
     "forecast_errors",
     "reliability",
     "verdict",
