@@ -57,11 +57,6 @@ def test_bad_proportions_are_refused_everywhere(class_prior, make_target, make_p
             call()
 
 
-def test_text_is_no_proportion():
-    with pytest.raises(ValueError, match="Where they are unknown, pass None"):
-        conditional_risk([1.0], nu=[1.0], sigma=[[1.0]], class_prior="auto")
-
-
 def test_threshold_moves_towards_the_rarer_class():
     gap, variance = np.array([2.0, 2.0, 0.0, -1.0]), np.ones(4)
     np.testing.assert_allclose(

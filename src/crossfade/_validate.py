@@ -110,9 +110,11 @@ def _as_floats(name: str, values: ArrayLike) -> Array:
     raise ValueError(f"{name} must be numbers; got {'text' if kind in 'US' else 'times'}.")
 
 
-def check_covariance(name: str, values: ArrayLike, n_features: int) -> Array:
+def check_covariance(
+    name: str, values: ArrayLike, n_features: int, largest: float = 1e100
+) -> Array:
     """Return `values` as symmetric, non-negative matrices of shape (..., d, d)."""
-    array = check_finite(name, values, 2, n_features)
+    array = check_finite(name, values, 2, n_features, largest)
     if array.shape[-2] != n_features:
         raise ValueError(
             f"{name} must be of shape (..., {n_features}, {n_features}); got {array.shape}."

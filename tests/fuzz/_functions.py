@@ -123,17 +123,13 @@ def case_risk(trial):
             same = longer is None or np.allclose(longer, rate, atol=1e-9)
             trial.check(same, f"a longer direction has another risk: {rate} and {longer}")
     other = covariance(rng, d)
-    found = trial.call(
-        expected_risk, omega, other, nu=nu, sigma=sigma, **proportions, **_method(rng)
-    )
+    found = trial.call(expected_risk, omega, other, nu=nu, sigma=sigma, **proportions)
     _risk(trial, found, "expected_risk")
     alphas = or_odd(rng, [0.0, 0.5, 1.0], [0.3], np.linspace(0, 1, 5), one_in=10)
     pairs = (omega, other), (vector(rng, d), covariance(rng, d))
     if seldom(rng, 10):
         pairs = pick(rng, ((None, pairs[1]), (pairs[0], (1.0,)), ("ab", "cd")))
-    found = trial.call(
-        risk_curve, alphas, target=pairs[0], source=pairs[1], nu=nu, sigma=sigma, **_method(rng)
-    )
+    found = trial.call(risk_curve, alphas, target=pairs[0], source=pairs[1], nu=nu, sigma=sigma)
     _risk(trial, found, "risk_curve")
 
 

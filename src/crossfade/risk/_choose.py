@@ -12,26 +12,19 @@ from numpy.typing import ArrayLike
 
 from crossfade._typing import Array, Places, RandomState
 from crossfade._validate import (
+    HEAVIEST,
     as_generator,
     check_alphas,
     check_choice,
-    check_counts,
     check_covariance,
     check_finite,
     check_integer,
     check_spectrum,
     unit,
 )
-from crossfade.fisher import _spectrum, direction_of, joint_basis
+from crossfade.fisher import Spectrum, direction_of, joint_basis, truncate
 from crossfade.prior import PSI_FORMS
-from crossfade.risk._error_rate import (
-    METHODS,
-    MOST_DRAWS,
-    check_batches,
-    check_class_prior,
-    power_of_two,
-    threshold,
-)
+from crossfade.risk._error_rate import LARGEST, check_batches, check_class_prior, threshold
 from crossfade.risk._inversion import integrated_risk
 from crossfade.risk._law import BlendLaw, curve_of, hidden_gap, sampled_curve
 
@@ -40,12 +33,12 @@ if TYPE_CHECKING:
 
 #: Points at which a continuous minimum is first bracketed.
 _COARSE = np.linspace(0.0, 1.0, 21)
-#: Least variance whose inverse, squared, is still a number.
-_SMALLEST = 1e-100
-#: Deviations that half a gap may be long, and one over the fewest.
-_FURTHEST = 1e30
 #: Part of the largest eigenvalue that rounding alone is far from reaching.
 _WELL_CONDITIONED = 1e-9
+#: Least variance whose inverse can be multiplied with others.
+_SMALLEST = 1e-50
+#: Deviations that half a gap may be long, and one over the fewest.
+_FURTHEST = 1e30
 #: Risks closer than this differ by rounding.
 _TIE = 1e-12
 #: How often the bracket is then looked at at most, and steps of Newton's method in it.
@@ -91,19 +84,18 @@ class AlphaChoice(NamedTuple):
 
 def least_risk(
     law: BlendLaw,
-    alphas: ArrayLike | None = None,
+    alphas: Array | None = None,
     method: str = "deterministic",
     n_draws: int = 100,
     random_state: RandomState = None,
 ) -> AlphaChoice:
     """Minimise the expected risk over a grid, or over all alphas (equation 19)."""
-    check_choice("method", method, METHODS)
     if method == "monte_carlo":
-        n_draws = check_integer("n_draws", n_draws, 2, MOST_DRAWS)
-        grid = np.linspace(0.0, 1.0, 11) if alphas is None else check_alphas(alphas)
+        n_draws = check_integer("n_draws", n_draws, 2, 10_000_000)
+        grid = np.linspace(0.0, 1.0, 11) if alphas is None else alphas
         risks, errors = sampled_curve(law, grid, n_draws, as_generator(random_state))
         return _best(grid, risks, errors)
-    grid = _COARSE if alphas is None else check_alphas(alphas)
+    grid = _COARSE if alphas is None else alphas
     evaluate = partial(dense_curve, law) if hidden_gap(law) else curve_of(law)
     best = _best(grid, *evaluate(grid))
     return _refined(best, evaluate) if alphas is None else best
@@ -265,8 +257,8 @@ def choose_alpha(
     class_prior : pair of floats or None, default=None
         Probabilities of the first and the second class among new samples; None is equal.
     method : {"deterministic", "monte_carlo"}, default="deterministic"
-        As in :func:`expected_risk`. "monte_carlo" needs a grid, and takes 0, 0.1, ..., 1 if there
-        is none.
+        Exact, or the average over draws as in the paper's Algorithm 1. "monte_carlo" needs a grid,
+        and takes 0, 0.1, ..., 1 if there is none.
     n_draws : int, default=100
         Draws of "monte_carlo" for each alpha, B in the paper.
     random_state : int, Generator or None, default=None
@@ -290,63 +282,52 @@ def choose_alpha(
     crowd = getattr(prior, "crowd", None)
     if crowd is None:
         raise TypeError(f"prior must be a TaskPrior; got {type(prior).__name__}.")
-    nu = check_finite("half_gap", half_gap, 1, prior.n_features)
-    sigma = check_covariance("covariance", covariance, prior.n_features)
-    counts = check_counts(n_samples)
+    nu = check_finite("half_gap", half_gap, 1, prior.n_features, LARGEST)
+    sigma = check_covariance("covariance", covariance, prior.n_features, LARGEST)
+    counts = _check_counts(n_samples)
+    shrunk = check_finite("shrinkage", shrinkage, 0)
+    if shrunk.size and (shrunk.min() < 0.0 or shrunk.max() > 1.0):
+        raise ValueError(f"shrinkage must be a number from 0 to 1; got {shrinkage!r}.")
     check_choice("psi", psi, PSI_FORMS)
-    shrunk = np.asarray(_check_shrinkage(shrinkage))
+    check_choice("method", method, ("deterministic", "monte_carlo"))
+    grid = None if alphas is None else check_alphas(alphas)
     batch = check_batches(half_gap=(nu, 1), covariance=(sigma, 2), shrinkage=(shrunk, 0))
-    nu, spectrum = _in_deviations(nu, _spectrum_of(sigma))
     if batch:
         nu = np.broadcast_to(nu, (*batch, prior.n_features))
+    spectrum = _spectrum_of(sigma)
+    deviation = np.sqrt(spectrum.values.max(-1, initial=0.0))
+    ratio = np.abs(nu).max(-1) / np.where(deviation > 0.0, deviation, 1.0)
+    if ((ratio > _FURTHEST) | (ratio > 0.0) & (ratio < 1.0 / _FURTHEST)).any():
+        raise ValueError("half_gap and covariance must be in the same units.")
     person = direction_of(spectrum, nu, counts, shrunk)
     law = BlendLaw(person, prior.mean_direction, crowd.psi(psi), check_class_prior(class_prior))
-    return least_risk(law, alphas, method, n_draws, random_state)
+    return least_risk(law, grid, method, n_draws, random_state)
 
 
-def _check_shrinkage(shrinkage: ArrayLike) -> Array | float:
-    """Weights of the identity, all from 0 to 1."""
-    if isinstance(shrinkage, float) and 0.0 <= shrinkage <= 1.0:
-        return shrinkage
-    weights = check_finite("shrinkage", shrinkage, 0)
-    if weights.size and (weights.min() < 0.0 or weights.max() > 1.0):
-        raise ValueError(f"shrinkage must be a number from 0 to 1; got {shrinkage!r}.")
-    return weights
+def _check_counts(n_samples: ArrayLike) -> Array:
+    """Samples of each class; one number counts both classes, which are then balanced."""
+    counts = check_finite("n_samples", n_samples, 0)
+    if counts.ndim == 0:
+        counts = np.full(2, counts / 2.0)
+    few = counts.sum() < 2.0 or counts.min() < 1.0 / HEAVIEST
+    if counts.shape != (2,) or few or counts.max() > HEAVIEST:
+        raise ValueError(
+            f"n_samples must be a number of at least 2, or two positive ones; got {n_samples!r}."
+        )
+    return counts
 
 
-def _spectrum_of(sigma: Array) -> _spectrum.Spectrum:
-    """Spectrum of covariances (..., d, d); refuses what cannot be one, or not be inverted."""
+def _spectrum_of(sigma: Array) -> Spectrum:
+    """Spectrum of covariances (..., d, d); refuses what cannot be one, or cannot be inverted."""
     values, basis = np.linalg.eigh(sigma)
     floor = np.zeros(sigma.shape[:-2])
     # They are sorted: where the first is far from zero there is nothing to refuse or to truncate.
-    least, largest = values[..., 0], values[..., -1]
-    fine = least > np.maximum(_WELL_CONDITIONED * largest, _SMALLEST)
-    if np.count_nonzero(fine) == fine.size:
-        return _spectrum.Spectrum(values, basis, floor)
-    values = _spectrum.truncate(check_spectrum("covariance", values), 1)
-    most = float(values.max(initial=0.0))
-    if 0.0 < most < _SMALLEST:
-        raise ValueError(
-            f"covariance is too small to be inverted: its largest eigenvalue is {most:.3g}. "
-            "Rescale it and half_gap."
-        )
-    return _spectrum.Spectrum(values, basis, floor)
-
-
-def _in_deviations(nu: Array, sigma: _spectrum.Spectrum) -> tuple[Array, _spectrum.Spectrum]:
-    """Half gaps and covariances in units that can be squared; refuses gaps that have no place."""
-    deviation = np.sqrt(sigma.values.max(-1, initial=0.0))
-    ratio = np.abs(nu).max(-1, initial=0.0) / np.where(deviation > 0.0, deviation, 1.0)
-    far = (ratio > _FURTHEST) | ((ratio > 0.0) & (ratio < 1.0 / _FURTHEST))
-    if far.any():
-        raise ValueError(
-            f"half_gap is {ratio[far].flat[0]:.3g} deviations long, and the square of that is "
-            "beyond what a number can hold. Give half_gap and covariance in the same units."
-        )
-    unit = power_of_two(np.asarray(deviation))[..., None]
-    if (unit == 1.0).all():
-        return nu, sigma
-    return nu / unit, sigma.map(sigma.values / unit / unit, sigma.floor)
+    if (values[..., 0] > np.maximum(_WELL_CONDITIONED * values[..., -1], _SMALLEST)).all():
+        return Spectrum(values, basis, floor)
+    values = truncate(check_spectrum("covariance", values), 1)
+    if 0.0 < values.max(initial=0.0) < _SMALLEST:
+        raise ValueError("covariance is too small to be inverted. Rescale it and half_gap.")
+    return Spectrum(values, basis, floor)
 
 
 def blend_directions(target: ArrayLike, source: ArrayLike, alpha: ArrayLike) -> Array:

@@ -14,25 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logit, ndtr
 
-from crossfade._typing import Array, RandomState
-from crossfade._validate import (
-    as_generator,
-    check_alphas,
-    check_choice,
-    check_covariance,
-    check_finite,
-    check_integer,
-    check_spectrum,
-)
+from crossfade._typing import Array
+from crossfade._validate import check_alphas, check_covariance, check_finite, check_spectrum
 from crossfade.risk._inversion import integrated_risk
 
-METHODS = ("deterministic", "monte_carlo")
-#: More draws than these would only take memory.
-MOST_DRAWS = 10_000_000
+#: Largest number whose square can be multiplied with other squares.
+LARGEST = 1e50
 #: Least probability of a class: one less that is still another number than one.
 _RAREST = 1e-15
-#: Sizes that can be squared, and their squares multiplied, without a thought.
-_LARGE = 1e30
 
 
 class ExpectedRisk(NamedTuple):
@@ -43,7 +32,7 @@ class ExpectedRisk(NamedTuple):
     risk : ndarray of shape (...)
         Expected error rate.
     error : ndarray of shape (...)
-        Bound of the numerical error, or standard error of a Monte Carlo average.
+        Bound of the numerical error.
     """
 
     risk: Array
@@ -58,7 +47,7 @@ class RiskCurve(NamedTuple):
     risks : ndarray of shape (..., n_alphas)
         Expected error rates.
     errors : ndarray of shape (..., n_alphas)
-        Bound of the numerical error, or standard error of a Monte Carlo average.
+        Bound of the numerical error.
     """
 
     risks: Array
@@ -107,11 +96,11 @@ def conditional_risk(
     """
     omega = check_finite("omega", omega, 1)
     n_features = omega.shape[-1]
-    nu = check_finite("nu", nu, 1, n_features)
-    sigma = check_covariance("sigma", sigma, n_features)
+    nu = check_finite("nu", nu, 1, n_features, LARGEST)
+    sigma = check_covariance("sigma", sigma, n_features, LARGEST)
     check_batches(omega=(omega, 1), nu=(nu, 1), sigma=(sigma, 2))
-    omega = omega / power_of_two(np.abs(omega).max(-1, keepdims=True, initial=0.0))
-    nu, sigma = in_range(nu, sigma)
+    size = np.abs(omega).max(-1, keepdims=True, initial=0.0)
+    omega = omega / np.where(size > 0.0, size, 1.0)
     gap = np.vecdot(omega, nu)
     variance = np.vecdot(omega, np.matvec(sigma, omega))
     if variance.size and variance.min() < 0.0:
@@ -127,13 +116,10 @@ def expected_risk(
     nu: ArrayLike,
     sigma: ArrayLike,
     class_prior: ArrayLike | None = None,
-    method: str = "deterministic",
-    n_draws: int = 100,
-    random_state: RandomState = None,
 ) -> ExpectedRisk:
     r"""Mean error rate of a direction that is normal with a given mean and covariance.
 
-    Equation 15:
+    Equations 15 and 16:
 
     .. math:: E[R(\omega)] = P(\omega^T x < 0), \quad
         \omega \sim N(m, C), \quad x \sim N(\nu, \Sigma)
@@ -153,13 +139,6 @@ def expected_risk(
         Covariance within the classes; may be singular.
     class_prior : pair of floats or None, default=None
         Probabilities of the first class, at ``-nu``, and of the second; None is equal.
-    method : {"deterministic", "monte_carlo"}, default="deterministic"
-        Exact up to `error` by inverting the characteristic function (equation 16), or the average
-        over draws of Algorithm 1's inner loop.
-    n_draws : int, default=100
-        Draws of "monte_carlo", B in the paper.
-    random_state : int, Generator or None, default=None
-        Seed of "monte_carlo".
 
     Returns
     -------
@@ -174,29 +153,16 @@ def expected_risk(
     >>> float(answer.risk.round(4)), bool(answer.error < 1e-6)
     (0.1734, True)
     """
-    mean = check_finite("mean", mean, 1)
+    mean = check_finite("mean", mean, 1, None, LARGEST)
     n_features = mean.shape[-1]
-    covariance = check_covariance("covariance", covariance, n_features)
-    nu = check_finite("nu", nu, 1, n_features)
-    sigma = check_covariance("sigma", sigma, n_features)
-    check_choice("method", method, METHODS)
-    batch = check_batches(mean=(mean, 1), covariance=(covariance, 2), nu=(nu, 1), sigma=(sigma, 2))
-    mean, covariance = in_range(mean, covariance)
-    nu, sigma = in_range(nu, sigma)
+    covariance = check_covariance("covariance", covariance, n_features, LARGEST)
+    nu = check_finite("nu", nu, 1, n_features, LARGEST)
+    sigma = check_covariance("sigma", sigma, n_features, LARGEST)
+    check_batches(mean=(mean, 1), covariance=(covariance, 2), nu=(nu, 1), sigma=(sigma, 2))
     values, vectors = np.linalg.eigh(covariance)
     factor = vectors * np.sqrt(check_spectrum("covariance", values))[..., None, :]
     check_spectrum("sigma", np.linalg.eigvalsh(sigma))
     prior = check_class_prior(class_prior)
-    if method == "monte_carlo":
-        n_draws = check_integer("n_draws", n_draws, 2, MOST_DRAWS)
-        normals = as_generator(random_state).standard_normal((n_draws, *batch, n_features))
-        # Unlike the factor, the symmetric root does not depend on the signs of eigenvectors.
-        draws = mean + np.matvec(factor @ vectors.mT, normals)
-        within = np.vecdot(mean, np.matvec(sigma, mean))
-        moved = threshold(np.vecdot(mean, nu), within, prior)
-        variance = np.vecdot(draws, np.matvec(sigma, draws))
-        risks = error_rate(np.vecdot(draws, nu), variance, moved, prior)
-        return ExpectedRisk(risks.mean(0), risks.std(0, ddof=1) / np.sqrt(n_draws))
     moved = threshold(np.vecdot(mean, nu), np.vecdot(mean, np.matvec(sigma, mean)), prior)
     return ExpectedRisk(*integrated_risk(mean, factor, nu, sigma, moved, prior))
 
@@ -209,9 +175,6 @@ def risk_curve(
     nu: ArrayLike,
     sigma: ArrayLike,
     class_prior: ArrayLike | None = None,
-    method: str = "deterministic",
-    n_draws: int = 100,
-    random_state: RandomState = None,
 ) -> RiskCurve:
     r"""Expected risk of the convex blend for all alphas at once.
 
@@ -234,12 +197,6 @@ def risk_curve(
         Covariance within the classes.
     class_prior : pair of floats or None, default=None
         Probabilities of the first and the second class; None is equal.
-    method : {"deterministic", "monte_carlo"}, default="deterministic"
-        As in :func:`expected_risk`; "monte_carlo" takes new draws for each alpha.
-    n_draws : int, default=100
-        Draws of "monte_carlo" for each alpha, B in the paper.
-    random_state : int, Generator or None, default=None
-        Seed of "monte_carlo".
 
     Returns
     -------
@@ -266,11 +223,11 @@ def risk_curve(
     for name, pair in pairs.items():
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ValueError(f"{name} must be a direction and its covariance; got {pair!r:.60}.")
-    omega = check_finite("target[0]", target[0], 1)
+    omega = check_finite("target[0]", target[0], 1, None, LARGEST)
     n_features = omega.shape[-1]
-    sigma_omega = check_covariance("target[1]", target[1], n_features)
-    mu = check_finite("source[0]", source[0], 1, n_features)
-    psi = check_covariance("source[1]", source[1], n_features)
+    sigma_omega = check_covariance("target[1]", target[1], n_features, LARGEST)
+    mu = check_finite("source[0]", source[0], 1, n_features, LARGEST)
+    psi = check_covariance("source[1]", source[1], n_features, LARGEST)
     check_batches(
         **{"target[0]": (omega, 1), "target[1]": (sigma_omega, 2)},
         **{"source[0]": (mu, 1), "source[1]": (psi, 2)},
@@ -283,17 +240,11 @@ def risk_curve(
         *expected_risk(
             means,
             covariances,
-            nu=check_finite("nu", nu, 1, n_features)[..., None, :],
-            sigma=check_covariance("sigma", sigma, n_features)[..., None, :, :],
+            nu=check_finite("nu", nu, 1, n_features, LARGEST)[..., None, :],
+            sigma=check_covariance("sigma", sigma, n_features, LARGEST)[..., None, :, :],
             class_prior=class_prior,
-            method=method,
-            n_draws=n_draws,
-            random_state=random_state,
         )
     )
-
-
-# -- sizes -----------------------------------------------------------------------------------------
 
 
 def check_batches(**arrays: tuple[Array, int]) -> tuple[int, ...]:
@@ -306,30 +257,6 @@ def check_batches(**arrays: tuple[Array, int]) -> tuple[int, ...]:
         raise ValueError(f"The leading axes do not fit together: {found}.") from reason
 
 
-def power_of_two(size: Array) -> Array:
-    """Powers of two next to sizes whose squares may be no numbers any more, and one for others.
-
-    What is divided by one keeps all its bits.
-    """
-    far = (size > _LARGE) | ((size > 0.0) & (size < 1.0 / _LARGE))
-    if not far.any():
-        return np.ones_like(size)
-    return np.where(far, np.exp2(np.floor(np.log2(np.where(far, size, 1.0)))), 1.0)
-
-
-def in_range(vectors: Array, matrices: Array) -> tuple[Array, Array]:
-    """Vectors (..., d) and matrices (..., d, d) in common units in which both can be squared."""
-    size = np.maximum(
-        np.abs(vectors).max(-1, initial=0.0),
-        np.sqrt(np.abs(matrices).max((-2, -1), initial=0.0)),
-    )
-    unit = power_of_two(np.asarray(size))[..., None]
-    if (unit == 1.0).all():
-        return vectors, matrices
-    # The square of the unit may be no number itself.
-    return vectors / unit, matrices / unit[..., None] / unit[..., None]
-
-
 # -- class proportions -----------------------------------------------------------------------------
 
 
@@ -337,18 +264,11 @@ def check_class_prior(class_prior: ArrayLike | None) -> float:
     """Probability of the second class; None is one half."""
     if class_prior is None:
         return 0.5
-    remedy = "class_prior must be two positive probabilities that sum to one, first class first"
-    if isinstance(class_prior, str):
-        raise ValueError(f"{remedy}; got {class_prior!r}. Where they are unknown, pass None.")
-    pair = check_finite("class_prior", class_prior, 0)
-    if pair.shape != (2,) or pair.min() <= 0.0 or abs(pair.sum() - 1.0) > 1e-6:
-        raise ValueError(f"{remedy}; got {class_prior!r}.")
+    words = "class_prior must be None or two probabilities that sum to one, first class first"
+    pair = np.zeros(0) if isinstance(class_prior, str) else check_finite(words, class_prior, 0)
     # Half of it: one less a proportion has lost digits, and comes back from files.
-    if pair.min() < 0.5 * _RAREST:
-        raise ValueError(
-            f"{remedy}, neither below {_RAREST:g}; got {class_prior!r}. With a class as rare as "
-            "that there is nothing to tell apart."
-        )
+    if pair.shape != (2,) or pair.min() < 0.5 * _RAREST or abs(pair.sum() - 1.0) > 1e-6:
+        raise ValueError(f"{words}, neither below {_RAREST:g}; got {class_prior!r}.")
     return float(pair[1] / pair.sum())
 
 

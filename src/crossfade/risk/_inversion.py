@@ -21,8 +21,6 @@ TOLERANCE = 1e-6
 _FEWEST, _MOST = 32, 1024
 #: Deviations from zero beyond which there is no doubt left about a sign.
 _CERTAIN = 1e100
-#: Deviations whose inverse to the fourth power is hardly a number any more.
-_TINY = 1e-60
 #: Deviations beyond which a bilinear form in normals has less than TOLERANCE of its probability.
 _FAR = 36.0
 
@@ -239,14 +237,6 @@ def _quadratic_form(
         return log_modulus, t * (centre[:, None] - bend)
 
     deviation = np.sqrt(np.maximum(variance, 0.0) + (p * p).sum(-1) + spread.sum(-1))
-    tiny = (deviation > 0.0) & (deviation < _TINY)
-    if tiny.any():
-        # In units of the deviation, the powers of whose inverse are no numbers.
-        unit = np.where(tiny, deviation, 1.0)
-        one = unit[:, None]
-        p, q, spread = p / one, q / one / one, spread / one / one
-        centre, variance, deviation = centre / unit, variance / unit / unit, deviation / unit
-        unequal = tuple(part / one if place == 0 else part for place, part in enumerate(unequal))
     if not unequal:
         return negative_probability(phi, centre, deviation, n_nodes)
     moved, class_prior = unequal[0][:, 0], unequal[1][:, 0]
