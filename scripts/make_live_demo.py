@@ -12,7 +12,7 @@ import numpy as np
 from crossfade import TaskPrior, TaskSet
 from crossfade._files import write_whole
 from crossfade.datasets import read_eegmat
-from crossfade.datasets._live_demo import PERSON, PRIOR, RECORDING, packed
+from crossfade.datasets._live_demo import PERSON, PRIOR, RECORDING, STEP
 from crossfade.signals._causal import CausalCleaner
 from crossfade.signals.recordings import open_recording
 
@@ -28,6 +28,12 @@ def prior_of_others(folder):
         made_by="scripts/make_live_demo.py, from eegmat 1.0.0 (PhysioNet), ODC-By 1.0",
         units="natural logarithms of microvolts squared",
     )
+
+
+def packed(samples):
+    """Samples in microvolts as second differences of steps, modulo 16 bits."""
+    steps = np.round(samples / STEP).astype(np.int64)
+    return np.diff(steps, n=2, axis=1, prepend=np.zeros((len(steps), 2), int)).astype(np.int16)
 
 
 def samples_of(folder, recipe, label):

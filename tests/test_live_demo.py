@@ -7,17 +7,8 @@ import numpy as np
 import pytest
 
 from crossfade import HierarchicalBlendClassifier, load_mental_math
-from crossfade.datasets import read_eegmat
-from crossfade.datasets._live_demo import (
-    PERSON,
-    PRIOR,
-    RECORDING,
-    STEP,
-    load_live_demo,
-    packed,
-    unpacked,
-)
-from crossfade.signals._online import OnlineFeatures
+from crossfade.datasets import load_live_demo, read_eegmat
+from crossfade.signals import OnlineFeatures
 
 ROOT = Path(__file__).parents[1]
 
@@ -30,11 +21,6 @@ def demo():
 def features_of(demo, label):
     online = OnlineFeatures(demo.prior.recipe, filtered=True)
     return np.stack([one.features for one in online.push(demo.segments[label])])
-
-
-def test_the_demo_is_small():
-    assert RECORDING.stat().st_size < 300_000
-    assert PRIOR.stat().st_size < 100_000
 
 
 def test_the_demo_plays_a_person_who_is_not_in_its_prior(demo):
@@ -72,13 +58,6 @@ def test_windows_of_the_demo_may_be_played_in_any_order(demo):
     np.testing.assert_allclose(found, features_of(demo, 0)[[4, 5, 0, 1]], rtol=1e-12)
 
 
-def test_packing_loses_rounding_only():
-    samples = 800 * np.random.default_rng(0).standard_normal((2, 500))
-    np.testing.assert_allclose(unpacked(packed(samples)), samples, atol=STEP / 2 + 1e-9)
-    with pytest.raises(ValueError, match="do not fit into 16 bits"):
-        packed(samples * 100)
-
-
 def test_the_demo_is_what_its_script_makes_of_the_recordings(demo, recordings, tmp_path):
     spec = importlib.util.spec_from_file_location("script", ROOT / "scripts/make_live_demo.py")
     script = importlib.util.module_from_spec(spec)
@@ -86,8 +65,8 @@ def test_the_demo_is_what_its_script_makes_of_the_recordings(demo, recordings, t
     folder = recordings / "eegmat"
     for label, data in demo.segments.items():
         made = script.samples_of(folder, demo.prior.recipe, label)
-        np.testing.assert_allclose(data, made, atol=STEP / 2 + 1e-9)
-    for path in folder.glob(f"{PERSON}_*.edf"):
+        np.testing.assert_allclose(data, made, atol=script.STEP / 2 + 1e-9)
+    for path in folder.glob(f"{demo.name}_*.edf"):
         (tmp_path / path.name).symlink_to(path)
     [person] = read_eegmat(tmp_path, features="log-powers", causal=True)
     played = np.concatenate([features_of(demo, label) for label in (0, 1)])

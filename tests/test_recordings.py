@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from crossfade.signals.recordings import open_recording, plain_name
+from crossfade.signals import plain_name
+from crossfade.signals.recordings import open_recording
 
 NAMES = ["EEG Fz", "EEG Cz", "EEG Pz", "EEG A2-A1", "ECG ECG"]
 
@@ -84,34 +85,34 @@ def test_scalp_and_ecg_channel_are_found_by_name(edf):
     assert recording.ecg_channel() == "ECG"
 
 
-def test_two_channels_that_might_be_the_ecg_are_asked_about(tmp_path, make_eeg, write_edf):
-    path = write_edf(tmp_path / "a.edf", make_eeg(2), ["lead1", "lead2"])
-    with pytest.raises(ValueError, match=r"Which channel is the ECG\? There are lead1, lead2"):
-        open_recording(path).ecg_channel()
-
-
 def test_annotations_have_their_times(edf):
     assert open_recording(edf).annotations == ((2.0, 3.0, "rest"), (8.0, 0.0, "math"))
 
 
-def test_a_missing_channel_lists_those_present(edf):
-    with pytest.raises(ValueError, match=r"no channel Oz, T9; there are Fz, Cz, Pz, A2-A1, ECG"):
+def test_channels_that_are_not_there_or_not_clear_are_refused(edf, tmp_path, make_eeg, write_edf):
+    with pytest.raises(ValueError, match="Oz, T9; there are Fz, Cz, Pz, A2-A1, ECG"):
         open_recording(edf).read(["Oz", "Fz", "T9"])
+    path = write_edf(tmp_path / "a.edf", make_eeg(2), ["lead1", "lead2"])
+    with pytest.raises(ValueError, match="lead1, lead2"):
+        open_recording(path).ecg_channel()
+    path = write_edf(tmp_path / "b.edf", make_eeg(3), ["EEG Fz-Ref", "EEG Fz-LE", "EEG Cz"])
+    assert open_recording(path).ch_names == ("EEG Fz-Ref", "EEG Fz-LE", "Cz")
+
+
+def test_other_kinds_of_channels_are_no_eeg(tmp_path, make_eeg, write_edf):
+    names = ["C3-A2", "C4-A1", "EOG left", "ECG II", "EMG chin"]
+    recording = open_recording(write_edf(tmp_path / "a.edf", make_eeg(), names))
+    assert recording.scalp() == ("C3-A2", "C4-A1")
+    assert recording.ecg_channel() == "II"
+    names = ["A1", "A2", "B1", "B2", "C1"]
+    assert open_recording(write_edf(tmp_path / "b.edf", make_eeg(), names)).scalp() == tuple(names)
 
 
 def test_a_file_that_is_cut_short_is_refused(edf):
     content = edf.read_bytes()
     edf.write_bytes(content[: len(content) * 2 // 3])
-    with pytest.raises(ValueError, match=r"cut short: its header says 20 s, it holds 1\d s"):
+    with pytest.raises(ValueError, match="of its 20 records"):
         open_recording(edf)
-
-
-@pytest.mark.parametrize("content", [b"", b"0       ", b"\xff" * 5000, b"0" * 300])
-def test_a_damaged_header_is_refused(tmp_path, content):
-    path = tmp_path / "a.edf"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"no EDF or BDF file, or its header is damaged|cut short"):
-        open_recording(path)
 
 
 def test_bdf_has_three_bytes_for_a_sample(tmp_path, make_eeg):
@@ -128,7 +129,7 @@ def test_bdf_has_three_bytes_for_a_sample(tmp_path, make_eeg):
     ).write(path)
     np.testing.assert_allclose(open_recording(path).read(["Cz"]), data[[1]], atol=1e-4)
     path.write_bytes(path.read_bytes()[:-3000])
-    with pytest.raises(ValueError, match="cut short"):
+    with pytest.raises(ValueError, match="records"):
         open_recording(path)
 
 
@@ -141,25 +142,6 @@ def test_matlab_finds_samples_rate_and_names(tmp_path, make_eeg):
         recording = open_recording(path)
         assert (recording.sfreq, recording.ch_names) == (250.0, ("Fz", "Cz", "ECG"))
         np.testing.assert_array_equal(recording.read(["ECG"]), data[[2]])
-
-
-def test_matlab_without_a_rate_asks_for_it(tmp_path, make_eeg):
-    path = tmp_path / "a.mat"
-    savemat(path, {"x": make_eeg(2)})
-    with pytest.raises(ValueError, match=r"does not hold its sampling rate .*State it"):
-        open_recording(path)
-    assert open_recording(path, sfreq=128.0).sfreq == 128.0
-    assert open_recording(path, sfreq=128.0).ch_names == ("ch1", "ch2")
-
-
-def test_matlab_with_two_matrices_or_none_is_refused(tmp_path, make_eeg):
-    path = tmp_path / "a.mat"
-    savemat(path, {"x": make_eeg(2), "y": make_eeg(3), "note": 1})
-    with pytest.raises(ValueError, match=r"one matrix of samples; this one has \['x', 'y'\] among"):
-        open_recording(path)
-    path.write_bytes(b"MATLAB 7.3 or what")
-    with pytest.raises(ValueError, match="no MATLAB file, or it is damaged"):
-        open_recording(path)
 
 
 def test_xdf_finds_the_stream_and_the_markers(tmp_path, make_eeg):
@@ -176,19 +158,37 @@ def test_xdf_finds_the_stream_and_the_markers(tmp_path, make_eeg):
     ]
 
 
-def test_a_damaged_xdf_is_refused(tmp_path):
-    path = tmp_path / "a.xdf"
-    path.write_bytes(b"XDF:nothing of the kind")
-    with pytest.raises(ValueError, match=r"one stream of EEG or ECG; found none|damaged"):
-        open_recording(path)
-    path.write_bytes(b"XDX:nothing")
-    with pytest.raises(ValueError, match="no XDF file, or it is damaged"):
-        open_recording(path)
+def matlab_of(**content):
+    def write(path, make_eeg):
+        savemat(path, {name: make_eeg(n) if n > 1 else n for name, n in content.items()})
+
+    return write
 
 
-def test_no_such_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match="There is no file"):
-        open_recording(tmp_path / "a.edf")
+@pytest.mark.parametrize(
+    ("name", "content", "word"),
+    [
+        ("a.edf", b"", "EDF"),
+        ("a.edf", b"\xff" * 5000, "EDF"),
+        ("a.edf", b"0" * 300, "EDF"),
+        ("a.mat", matlab_of(x=2), "sfreq"),
+        ("a.mat", matlab_of(x=2, y=3, fs=1), "one matrix"),
+        ("a.mat", b"MATLAB 7.3 or what", "MAT"),
+        ("a.xdf", b"XDF:nothing of the kind", "XDF"),
+        ("a.xdf", b"XDX:nothing", "XDF"),
+        ("a.fif", b"nothing", "FIF"),
+    ],
+)
+def test_files_that_cannot_be_read_are_refused(tmp_path, make_eeg, name, content, word):
+    path = tmp_path / name
+    if callable(content):
+        content(path, make_eeg)
+    else:
+        path.write_bytes(content)
+    with pytest.raises(ValueError, match=word):
+        open_recording(path)
+    with pytest.raises(FileNotFoundError):
+        open_recording(tmp_path / "none.edf")
 
 
 # -- MATLAB files that SciPy would crash on ----------------------------------------------------
@@ -210,7 +210,7 @@ def test_a_type_that_does_not_exist_is_refused_before_it_is_looked_up(matlab, ki
     assert int.from_bytes(content[place : place + 4], "little") == 9
     content[place : place + 4] = kind.to_bytes(4, "little")
     matlab.write_bytes(content)
-    with pytest.raises(ValueError, match=r"This is no MATLAB file, or it is damaged: a.* of type"):
+    with pytest.raises(ValueError, match="type"):
         open_recording(matlab)
 
 
@@ -218,7 +218,7 @@ def test_matlab_files_that_are_cut_or_nested_are_refused(matlab, tmp_path):
     whole = matlab.read_bytes()
     for n_bytes in (130, 140, 200, len(whole) - 1):
         matlab.write_bytes(whole[:n_bytes])
-        with pytest.raises(ValueError, match="or it is damaged"):
+        with pytest.raises(ValueError, match="MAT"):
             open_recording(matlab)
     deep = np.zeros(1)
     for _ in range(40):
@@ -226,5 +226,5 @@ def test_matlab_files_that_are_cut_or_nested_are_refused(matlab, tmp_path):
         cell[0] = deep
         deep = cell
     savemat(matlab, {"data": np.zeros((3, 400)), "deep": deep})
-    with pytest.raises(ValueError, match="it is nested more than 32 deep"):
+    with pytest.raises(ValueError, match="nested"):
         open_recording(matlab)

@@ -138,12 +138,6 @@ def test_features_as_the_authors_computed_them(write, tmp_path):
     assert (task.X[:, 1] > 1.5 * printed.X[:, 1]).all()
 
 
-def test_an_unknown_recipe_is_refused(write, tmp_path):
-    write("S2", participant(PARTS))
-    with pytest.raises(ValueError, match="recipe must be one of 'printed', 'authors'; got 'text'"):
-        read_wesad(tmp_path, recipe="text")
-
-
 def test_windows_are_counted_as_the_paper_counts_those_of_s2(write, tmp_path):
     # S2 has 1144 s of baseline and 615 s of stress: 76 and 42 windows in the authors' analysis.
     content = participant(((0, 6), (1, 1144), (0, 20), (2, 615), (0, 3)))
@@ -174,11 +168,9 @@ def test_participants_are_those_of_the_paper_in_their_order(write, tmp_path):
     content = pickle.dumps(participant(((1, 31), (2, 31))), 2)
     for number in range(18, 0, -1):
         write(f"S{number}", content)
-    seen = []
-    tasks = read_wesad(tmp_path, on_progress=lambda done, total: seen.append((done, total)))
+    tasks = read_wesad(tmp_path)
     numbers = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 16, 17]
     assert [task.name for task in tasks] == [f"S{number}" for number in numbers]
-    assert seen == [(place + 1, 14) for place in range(14)]
     assert len(read_wesad(tmp_path / "WESAD" / "S10")) == 1
 
 
@@ -203,73 +195,53 @@ def changed(keys, value):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "word"),
     [
-        (lambda mark: {"signal": Hostile(mark)}, r"S3: .*mkdir.*nothing in it was run"),
-        (
-            lambda mark: changed(("signal", "wrist", "extra"), Hostile(mark)),
-            r"nothing in it was run",
-        ),
-        (lambda _: b"", r"ends in the middle"),
-        (lambda _: pickle.dumps(participant(((1, 31), (2, 31))), 2)[:-9000], r"download it again"),
-        (lambda _: changed(("signal", "chest", "ECG"), None), r"'ECG'; found \['ACC', 'EDA', 'E"),
-        (lambda _: changed(("signal", "chest"), None), r"no 'chest'; found \['wrist'\]"),
-        (lambda _: changed(("label",), None), r"no 'label'; found \['signal', 'subject'\]"),
-        (lambda _: changed(("label",), np.ones(7)), r"43400 samples of the ECG, but 7 labels"),
-        (
-            lambda _: changed(("label",), np.ones(43400, dtype=int)),
-            r"no label 2 \(stress\); found \[1\]",
-        ),
-        (lambda _: changed(("signal", "chest", "ECG"), np.zeros(43400)), r"It has 0 beats"),
-        (lambda _: changed(("signal", "chest", "ECG"), np.full(43400, np.nan)), r"no number"),
+        (lambda mark: {"signal": Hostile(mark)}, "nothing in it was run"),
+        (lambda mark: changed(("signal", "wrist", "extra"), Hostile(mark)), "was run"),
+        (lambda _: b"", "pickle"),
+        (lambda _: pickle.dumps(participant(((1, 31), (2, 31))), 2)[:-9000], "pickle"),
+        (lambda _: changed(("signal", "chest", "ECG"), None), "ECG"),
+        (lambda _: changed(("label",), None), "label"),
+        (lambda _: changed(("label",), np.ones(7)), "7 labels"),
+        (lambda _: changed(("label",), np.ones(43400, dtype=int)), "stress"),
+        (lambda _: changed(("signal", "chest", "ECG"), np.zeros(43400)), "no window"),
+        (lambda _: changed(("signal", "chest", "ECG"), np.full(43400, np.nan)), "no samples"),
         (
             lambda _: changed(
                 ("signal", "chest", "ECG"), np.random.default_rng(0).standard_normal(43400)
             ),
-            r"holds no heartbeat: the peaks in it are no larger than those of noise",
+            "no heartbeat",
         ),
-        (lambda _: participant(((1, 7), (2, 7))), r"shorter than a window: 14 s for 15 s"),
+        (lambda _: participant(((1, 7), (2, 7))), "shorter"),
     ],
 )
-def test_a_bad_file_is_named_and_the_others_are_read(write, tmp_path, content, message):
+def test_a_bad_file_is_named_and_the_others_are_read(write, tmp_path, content, word):
     mark = tmp_path / "mark"
     good = participant(((1, 31), (2, 31)))
     write("S2", good)
     write("S3", content(mark))
     write("S4", good)
-    with pytest.warns(UserWarning, match=message) as caught:
+    with pytest.warns(UserWarning, match=f"S3: .*{word}"):
         tasks = read_wesad(tmp_path)
-    assert "1 files could not be read. S3: " in str(caught[0].message)
     assert [task.name for task in tasks] == ["S2", "S4"]
     assert not mark.exists()
 
 
-def test_if_no_file_is_good_the_reasons_are_given(write, tmp_path):
-    write("S2", b"nothing")
-    with pytest.raises(ValueError, match=r"No file could be read\..*S2\.pkl cannot be read"):
-        read_wesad(tmp_path)
-
-
-def test_windows_with_gaps_are_dropped_or_refused(write, tmp_path):
+def test_windows_with_gaps_are_dropped(write, tmp_path):
     content = participant(PARTS)
     content["signal"]["chest"]["ECG"][38 * SFREQ : 39 * SFREQ] = np.nan
     write("S2", content)
     with pytest.warns(UserWarning, match=r"1 of 7 rows were dropped.*pnn20 \(1\)"):
         [task] = read_wesad(tmp_path)
     np.testing.assert_allclose(task.start, [20, 50, 65, 90, 105, 120])
-    with pytest.raises(ValueError, match="features are missing in 1 of 7 rows"):
-        read_wesad(tmp_path, missing="error")
 
 
 def test_folders_without_a_participant_are_refused(write, tmp_path):
-    with pytest.raises(ValueError, match=r"no participant of WESAD. It should hold S2/S2\.pkl"):
+    with pytest.raises(ValueError, match="no participant"):
         read_wesad(tmp_path)
-    with pytest.raises(FileNotFoundError, match="There is no folder"):
-        read_wesad(tmp_path / "nowhere")
-    content = pickle.dumps({})
-    copy = tmp_path / "copy" / "S2.pkl"
-    write("S2", content)
-    copy.parent.mkdir()
-    copy.write_bytes(content)
-    with pytest.raises(ValueError, match=r"S2\.pkl is there twice"):
+    with pytest.raises(ValueError, match="recipe"):
+        read_wesad(tmp_path, recipe="text")
+    write("S2", b"nothing")
+    with pytest.raises(ValueError, match=r"S2\.pkl"):
         read_wesad(tmp_path)

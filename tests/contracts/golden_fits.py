@@ -656,9 +656,14 @@ FUNCTIONS = {
     "risk_curve d=12": partial(_curve, 12),
     "risk_curve d=1": partial(_curve, 1),
     "risk_curve class_prior": partial(_curve, class_prior=(0.2, 0.8)),
+    "risk_curve monte_carlo": partial(_curve, method="monte_carlo", random_state=0),
     "expected_risk": _risk,
     "expected_risk d=30": partial(_risk, 30),
     "expected_risk class_prior": partial(_risk, class_prior=(0.2, 0.8)),
+    "expected_risk monte_carlo": partial(_risk, method="monte_carlo", n_draws=20, random_state=0),
+    "expected_risk monte_carlo class_prior": partial(
+        _risk, method="monte_carlo", class_prior=(0.6, 0.4), random_state=0
+    ),
     "conditional_risk": _conditional,
     "conditional_risk class_prior": partial(_conditional, class_prior=(0.2, 0.8)),
     "blend_directions": lambda: {

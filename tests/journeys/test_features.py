@@ -66,35 +66,37 @@ def test_a_bad_file_is_named_and_the_exit_status_tells(run, folder):
     result = run("features", "eeg", "lab", "-o", "tasks.parquet", *BY_NAME)
     assert result.exit_code == 1
     assert "4 tasks, 84 windows (36 of 0, 48 of 1)" in result.stdout
-    assert "Could not be used (1):\n  lab/p2_0.edf: This is no EDF or BDF file" in result.stderr
+    assert "Could not be used (1):\n  lab/p2_0.edf: " in result.stderr
     assert "Task p2: has windows of one class only, '1'." in result.stderr
     assert len(cf.read_tasks("tasks.parquet")) == 4
     shown = run("tasks", "show", "tasks.parquet")
     assert "(3 tasks with two classes)" in shown.stdout
 
 
-def test_nothing_is_written_when_no_file_can_be_used(run, folder):
+def test_what_all_files_share_is_said_once(run, folder):
+    result = run("features", "eeg", "lab", "-o", "tasks.csv", "--label-from", "annotations")
+    assert result.exit_code == 1
+    assert result.stderr.count("annotations") == 1
+    assert "--label-from filename" in result.stderr
+    result = run("features", "eeg", "lab", "-o", "tasks.csv", *BY_NAME, "--channels", "Fz,T7")
+    assert "There is no channel T7; there are Fz, Cz, Pz, Oz, ECG." in result.stderr
     for path in folder.iterdir():
         path.write_bytes(b"broken")
     result = run("features", "eeg", "lab", "-o", "tasks.csv", *BY_NAME)
     assert result.exit_code == 1
-    assert "Nothing was written: no file could be used." in result.stderr
-    assert "Could not be used (8):" in result.stderr
     assert not (folder.parent / "tasks.csv").exists()
 
 
-def test_labels_from_a_table_and_rows_that_match_no_file(run, folder):
+def test_labels_from_a_table(run, folder):
     (folder / "labels.csv").write_text(
         "file,label,task,group,start,stop\n"
         "p0_0.edf,rest,a,one,0,10\n"
         "p0_0.edf,work,a,one,20,30\n"
         "p0_1.edf,work,b,one,,\n"
-        "p9_9.edf,work,c,two,,\n"
     )
     words = ["--label-from", "csv", "--labels", "lab/labels.csv"]
     result = run("features", "eeg", "lab/p0_0.edf", "lab/p0_1.edf", "-o", "tasks.csv", *words)
-    assert result.exit_code == 1
-    assert "lab/labels.csv, row 5: 'p9_9.edf' is none of the files" in result.stderr
+    assert result.exit_code == 0, result.output
     table = pd.read_csv("tasks.csv")
     assert table.groupby(["task", "group", "label"]).size().to_dict() == {
         ("a", "one", "rest"): 4,
@@ -107,13 +109,13 @@ def test_labels_from_annotations(run, tmp_path, make_eeg, write_edf):
     notes = [(0.0, 10.0, "T1"), (10.0, 10.0, "T2"), (20.0, 5.0, "pause")]
     write_edf(tmp_path / "s1.edf", make_eeg(seconds=30.0), NAMES, annotations=notes)
     words = ["--label-from", "annotations", "--class", "T1=left", "--class", "T2=right"]
-    bands = ["--bands", "mu=8-12,beta=13-30", "--window", "2", "--overlap", "1"]
+    bands = ["--bands", "mu=8-12,beta=13-30", "--window", "2"]
     result = run(
         "features", "eeg", "s1.edf", "-o", "tasks.csv", *words, *bands, "--features", "powers"
     )
     assert result.exit_code == 0, result.output
     table = pd.read_csv("tasks.csv")
-    assert table["label"].value_counts().to_dict() == {"left": 9, "right": 9}
+    assert table["label"].value_counts().to_dict() == {"left": 5, "right": 5}
     assert list(table)[3:5] == ["Fz_mu", "Fz_beta"]
 
 
@@ -130,49 +132,45 @@ def test_logarithms_by_name(run, folder):
     np.testing.assert_allclose(ratios.sum(-1), 0.0, atol=1e-12)
 
 
-def test_every_kind_of_features_can_be_asked_for(run):
-    from crossfade.signals._extract import KINDS
-
-    for name in ("eeg", "eegmat"):
-        assert f"--features [{'|'.join(KINDS)}]" in run("features", name, "--help").stdout
-    text = " ".join(run("features", "eegmat", "--help").stdout.split())
-    assert "Rest and arithmetic are separate recordings." in text
-
-
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "word"),
     [
-        (["lab", "-o", "t.csv", "--label-from", "filename"], "need a --pattern, such as"),
-        (
-            ["lab", "-o", "t.csv", *BY_NAME, "--features", "clr", "--bands", "alpha=8-12"],
-            "there is one band only. Add a band, or choose the features log-powers.",
-        ),
-        (["lab", "-o", "t.csv", "--label-from", "csv"], "need --labels FILE"),
-        (["lab", "-o", "t.txt", *BY_NAME], "ends in .csv or .parquet; got 't.txt'"),
-        (["lab", "-o", "no/t.csv", *BY_NAME], "There is no folder no to write t.csv to"),
-        (["lab", "-o", "t.csv", *BY_NAME, "--bands", "theta"], "--bands must look like"),
-        (["lab", "-o", "t.csv", *BY_NAME[:3], "(?P<label>x)"], "matches none of the 8 files"),
-        (["empty", "-o", "t.csv", *BY_NAME], "The folder empty holds no recording"),
+        (["lab", "-o", "t.csv", "--label-from", "filename"], "--pattern"),
+        (["lab", "-o", "t.csv", *BY_NAME[:3], "(?P<label>x"], "subpattern"),
+        (["lab", "-o", "t.csv", "--label-from", "csv"], "--labels"),
+        (["lab", "-o", "t.txt", *BY_NAME], "t.txt"),
+        (["lab", "-o", "no/t.csv", *BY_NAME], "folder no"),
+        (["lab", "-o", "t.csv", *BY_NAME, "--bands", "theta"], "--bands"),
         (["none", "-o", "t.csv", *BY_NAME], "'none' does not exist"),
     ],
 )
-def test_what_cannot_work_is_said_at_once(run, folder, words, message):
-    (folder.parent / "empty").mkdir()
+def test_what_cannot_work_is_said_at_once(run, folder, words, word):
     result = run("features", "eeg", *words)
     assert result.exit_code == 2
-    assert message in " ".join(result.stderr.replace("│", " ").split())
+    assert word in " ".join(result.stderr.split())
 
 
-def test_a_channel_that_is_nowhere_lists_those_there(run, folder):
-    result = run("features", "eeg", "lab", "-o", "t.csv", *BY_NAME, "--channels", "Fz,T7")
+@pytest.mark.parametrize(
+    ("words", "word"),
+    [
+        (["lab", *BY_NAME, "--features", "clr", "--bands", "alpha=8-12"], "two bands"),
+        (["lab", *BY_NAME[:3], "(?P<label>x)"], "does not match"),
+        (["empty", *BY_NAME], "no recording"),
+        (["lab", *BY_NAME, "--class", "7"], "labels 1"),
+    ],
+)
+def test_what_gives_no_window_writes_nothing(run, folder, words, word):
+    (folder.parent / "empty").mkdir()
+    result = run("features", "eeg", *words, "-o", "t.csv")
     assert result.exit_code == 1
-    assert "p0_0.edf: There is no channel T7; there are Fz, Cz, Pz, Oz, ECG." in result.stderr
+    assert word in result.stderr
+    assert not (folder.parent / "t.csv").exists()
 
 
 def test_eegmat_names_the_folder_that_it_expects(run, folder):
     result = run("features", "eegmat", "lab", "-o", "t.csv")
     assert result.exit_code == 1
-    assert "holds no file such as Subject00_1.edf" in result.stderr
+    assert "no file such as Subject00_1.edf" in result.stderr
 
 
 def test_show_says_what_is_wrong_with_a_table(run, tmp_path):
@@ -228,12 +226,6 @@ def test_a_table_on_standard_output(run, folder):
     )
 
 
-def test_a_class_that_matches_nothing_lists_the_labels_found(run, folder):
-    result = run("features", "eeg", "lab", "-o", "t.csv", *BY_NAME, "--class", "7")
-    assert result.exit_code == 1
-    assert "since '1' is none of the labels that count." in result.stderr
-
-
 def test_a_table_says_how_it_was_made(run, folder):
     for name, words in (("causal", CAUSAL), ("usual", CAUSAL[1:])):
         result = run("features", "eeg", "lab", "-o", f"{name}.parquet", *BY_NAME, *words)
@@ -253,14 +245,6 @@ def test_a_table_says_how_it_was_made(run, folder):
     assert "these windows are filtered with zero phase" in " ".join(result.output.split())
 
 
-def test_recordings_of_two_rates_are_not_resampled_causally(run, folder, make_eeg, write_edf):
-    write_edf(folder / "p9_0.edf", make_eeg(seconds=30.0, sfreq=200.0), NAMES, sfreq=200.0)
-    result = run("features", "eeg", "lab", "-o", "tasks.parquet", *BY_NAME, *CAUSAL)
-    assert result.exit_code == 1
-    assert "p9_0.edf: It has 200 samples a second, others have 100, and causal" in result.stderr
-    assert len(cf.read_tasks("tasks.parquet")) == 4
-
-
 def test_causal_tangent_vectors_leave_out_the_windows_of_the_first_mean(run, folder):
     words = ["--features", "tangent", *CAUSAL]
     assert run("features", "eeg", "lab", "-o", "tasks.parquet", *BY_NAME, *words).exit_code == 0
@@ -270,7 +254,7 @@ def test_causal_tangent_vectors_leave_out_the_windows_of_the_first_mean(run, fol
     assert tasks.recipe.centre == "past"
 
 
-def test_an_ecg_by_windows_alone_is_what_live_admits(run, folder, write_edf):
+def test_an_ecg_is_found_in_each_window_as_live_sessions_do(run, folder, write_edf):
     time = np.arange(6000) / 100.0
     rng = np.random.default_rng(0)
     (folder.parent / "hearts").mkdir()
@@ -281,13 +265,7 @@ def test_an_ecg_by_windows_alone_is_what_live_admits(run, folder, write_edf):
             noisy = 100.0 * beats + rng.standard_normal(time.size)
             write_edf(folder.parent / "hearts" / f"p{person}_{label}.edf", [noisy], ["ECG"])
     words = ["features", "ecg", "hearts", *BY_NAME, "--features", "rate,rmssd"]
-    assert run(*words, "-o", "whole.parquet").exit_code == 0
-    assert run(*words, "-o", "alone.parquet", "--causal").exit_code == 0
-    whole, alone = (cf.read_tasks(f"{name}.parquet") for name in ("whole", "alone"))
-    assert (whole.recipe.filter, alone.recipe.filter) == (None, "causal")
-    assert np.corrcoef(whole[0].X[:, 0], alone[0].X[:, 0])[0, 1] > 0.99
-    assert run("prior", "build", "whole.parquet", "-o", "prior.npz").exit_code == 0
+    assert run(*words, "-o", "hearts.parquet").exit_code == 0
+    assert run("prior", "build", "hearts.parquet", "-o", "prior.npz").exit_code == 0
     refused = run("live", "--prior", "prior.npz", "--replay", "hearts/p0_0.edf", "--no-open")
-    assert refused.exit_code != 0
-    assert "crossfade features ecg ... --causal" in refused.output
-    assert run("prior", "check", "prior.npz", "alone.parquet").exit_code == 1
+    assert "--labels keys" in refused.output

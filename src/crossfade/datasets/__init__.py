@@ -17,17 +17,15 @@ are not public. `_live_demo` has one person's filtered signal, and a prior of th
 WESAD are read by `_safe_pickle`, which runs nothing that they hold.
 """
 
-from crossfade.datasets._eegmat import LABELS as LABELS
+from crossfade.datasets._eegmat import CLASS_NAMES as EEGMAT_CLASS_NAMES
+from crossfade.datasets._eegmat import PATTERN as EEGMAT_PATTERN
 from crossfade.datasets._eegmat import RECIPE as RECIPE
 from crossfade.datasets._eegmat import collect_eegmat as collect_eegmat
 from crossfade.datasets._eegmat import load_mental_math, read_eegmat
 from crossfade.datasets._live_demo import load_live_demo as load_live_demo
 from crossfade.datasets._matb import collect_matb as collect_matb
 from crossfade.datasets._matb import make_matb_like, read_matb
-from crossfade.datasets._recipes import RECIPES as RECIPES
-from crossfade.datasets._recipes import check_recipe as check_recipe
 from crossfade.datasets._safe_pickle import load_arrays as load_arrays
-from crossfade.datasets._wesad import CLASS_NAMES as CLASS_NAMES
 from crossfade.datasets._wesad import collect_wesad as collect_wesad
 from crossfade.datasets._wesad import read_wesad
 

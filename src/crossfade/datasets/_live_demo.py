@@ -1,7 +1,7 @@
 """One person of Mental Math, filtered with the past alone, and a prior of the 35 others.
 
-What ``crossfade live --demo`` plays. Samples are second differences of whole numbers, which pack
-five times as small as the samples do; sums of 16 bits bring them back to the bit.
+``crossfade live --demo`` plays them. Samples are stored as second differences of whole numbers,
+which compress five times as well as the samples.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from crossfade._files import read_whole
 from crossfade.prior import TaskPrior
 
 _DATA = Path(__file__).parent / "data"
-#: Made by ``scripts/make_live_demo.py``; licence and credit stand beside them.
+#: Made by ``scripts/make_live_demo.py``; data/LICENSE.md has licence and credit.
 RECORDING, PRIOR = _DATA / "live_demo.npz", _DATA / "live_demo_prior.npz"
 PERSON = "Subject08"
 #: Microvolts of one step of the samples.
@@ -26,11 +26,11 @@ _LARGEST = 1 << 20
 
 
 class LiveDemo(NamedTuple):
-    """A person to play, and a prior in which they are not.
+    """A person to play, and a prior of other people.
 
     `segments` has the samples (n_channels, n_samples) of each label, in microvolts, of the channels
-    of ``prior.recipe``. They are referenced and filtered already, so that any two pieces of a whole
-    number of windows may follow each other: ``OnlineFeatures(prior.recipe, filtered=True)``.
+    of ``prior.recipe``. They are referenced and filtered already, so that whole windows may follow
+    each other in any order: ``OnlineFeatures(prior.recipe, filtered=True)``.
     """
 
     name: str
@@ -45,17 +45,7 @@ def load_live_demo() -> LiveDemo:
     return LiveDemo(PERSON, segments, TaskPrior.load(PRIOR))
 
 
-def packed(samples: NDArray[np.float64]) -> NDArray[np.int16]:
-    """Samples in microvolts as second differences of steps, modulo 16 bits."""
-    steps = np.round(samples / STEP)
-    if np.abs(steps).max() > np.iinfo(np.int16).max:
-        raise ValueError("The samples do not fit into 16 bits. Take a larger STEP.")
-    return np.diff(steps.astype(np.int64), n=2, axis=1, prepend=np.zeros((len(steps), 2))).astype(
-        np.int16
-    )
-
-
 def unpacked(differences: NDArray[np.int16]) -> NDArray[np.float64]:
-    """Samples in microvolts: the inverse of :func:`packed`, but for rounding."""
+    """Samples in microvolts from second differences of steps, modulo 16 bits."""
     steps = differences.cumsum(1, dtype=np.int16).cumsum(1, dtype=np.int16)
     return STEP * steps

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._typing import RandomState
-from crossfade._validate import as_generator, check_integer
-from crossfade.datasets._recipes import check_recipe
+from crossfade._validate import as_generator, check_choice, check_integer
 from crossfade.signals import BANDS, BandPower, Collected, cut_windows, load_mat, process_files
 from crossfade.tasks import Task, TaskSet, with_names
 
@@ -37,6 +36,8 @@ _FOLDERS = re.compile(r"(sub\d+)_preprocessed/segmented_(session\d+)$")
 
 
 class _Segment(NamedTuple):
+    """Features (n_windows, 24) of a file, and the starts of its windows within it."""
+
     features: Array
     start: Array
     label: int
@@ -47,24 +48,21 @@ def read_matb(
     folder: str | os.PathLike[str],
     *,
     ch_names: Sequence[str] = SMARTING,
-    missing: str = "drop",
     n_jobs: int = 1,
-    on_progress: Callable[[int, int], None] | None = None,
     recipe: str = "printed",
 ) -> TaskSet:
     """Read EEG recorded under NASA's Multi-Attribute Task Battery II, as preprocessed.
 
-    From the paper's text: windows of 10 s, and of the eight frontal channels the shares of theta
-    (4 to 8 Hz), alpha (8 to 12 Hz) and lower beta (12 to 20 Hz), 24 features. Label 1 is no or low
-    load, label 0 medium or high load.
+    The steps are the paper's: windows of 10 s, and the shares of theta (4 to 8 Hz), alpha (8 to 12
+    Hz) and lower beta (12 to 20 Hz) in each of the eight frontal channels, 24 features. Label 1 is
+    no or low load, label 0 medium or high load.
 
-    Assumed, where the text is silent: the files are filtered already; their channels are in the
-    order of `ch_names`; `difficulty` below 2 is no or low load; a file is a segment that may hold
-    several windows, the last of which is moved back to end with it; segments follow each other in
-    the order of the numbers in their names.
+    Where the text is silent, this is assumed: the files are filtered already; `difficulty` below 2
+    is no or low load; a file is a segment that may hold several windows, the last of which is moved
+    back to end with it; segments follow each other in the order of the numbers in their names.
 
-    By the recipe "authors" it is as in the paper's own run: bands of 4 to 7, 8 to 12 and 13 to
-    20 Hz, each file one window, however long, and files in the order of their names as text.
+    With the recipe "authors", features are those of the paper's own run: bands of 4 to 7, 8 to 12
+    and 13 to 20 Hz, each file one window, and files in the order of their names as text.
 
     Parameters
     ----------
@@ -72,26 +70,21 @@ def read_matb(
         Where ``sub01_preprocessed/segmented_session1/*.mat`` and the others are, at any depth; each
         file holds `EEGData`, channels by samples at 500 Hz, and `difficulty`, one number.
     ch_names : sequence of str, default=SMARTING
-        Names of the rows of `EEGData`. The files do not hold them; the default is the order in
-        which the amplifier sends them, which is an assumption.
-    missing : {"drop", "error"}, default="drop"
-        What to do with windows of which a feature cannot be computed.
+        Names of the rows of `EEGData`, which the files do not hold. The default is the order in
+        which the amplifier is assumed to send them.
     n_jobs : int, default=1
         Sessions that are read at the same time.
-    on_progress : callable or None, default=None
-        Called with the number of sessions finished and the number of all.
     recipe : {"printed", "authors"}, default="printed"
-        Features and windows from the paper's text, or as its authors had them.
+        Features and windows from the paper's text, or as its authors computed them.
 
     Returns
     -------
     TaskSet
         One task for each session, such as ``sub01-session1``; both sessions of a participant are
         one group. Windows start where they would if the segments followed each other without a
-        break. A file that cannot be read is named in a warning.
+        break. Files that cannot be read are named in a warning.
     """
-    options: Any = {"ch_names": ch_names, "n_jobs": n_jobs, "on_progress": on_progress}
-    return collect_matb(folder, **options, recipe=recipe).tasks(missing)
+    return collect_matb(folder, ch_names=ch_names, n_jobs=n_jobs, recipe=recipe).tasks()
 
 
 def collect_matb(
@@ -105,15 +98,18 @@ def collect_matb(
     """Table of :func:`read_matb`, with what could not be read and why."""
     import pandas as pd
 
-    as_run = check_recipe(recipe) == "authors"
-    rows = _frontal_rows(ch_names)
+    as_run = check_choice("recipe", recipe, ("printed", "authors")) == "authors"
+    there = [name.lower() for name in ch_names]
+    if not {name.lower() for name in FRONTAL} <= {*there}:
+        raise ValueError(f"ch_names must have {', '.join(FRONTAL)}; got {', '.join(ch_names)}.")
+    rows = [there.index(name.lower()) for name in FRONTAL]
     sessions = _find_sessions(Path(folder))
     frames: list[pd.DataFrame] = []
     failures: dict[str, str] = {}
 
     def read_session(path: Path) -> tuple[list[_Segment], dict[str, str]]:
         segments, bad = [], {}
-        for file in sorted(path.glob("[!.]*.mat"), key=_by_name if as_run else _by_number):
+        for file in sorted(path.glob("[!.]*.mat"), key=None if as_run else _by_number):
             try:
                 segments.append(_read_segment(file, rows, len(ch_names), as_run))
             except Exception as reason:  # SciPy raises whatever the damage of a file leads to
@@ -130,42 +126,20 @@ def collect_matb(
             frame.insert(0, "task", f"{participant}-{session}")
             frames.append(frame)
         else:
-            failures[str(path)] = "It holds no window of which all features can be computed."
+            failures[str(path)] = "It has no window with all features."
     whole = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
     return Collected(with_names(whole, CLASS_NAMES), failures, [])
 
 
-def _frontal_rows(ch_names: Sequence[str]) -> list[int]:
-    there = [name.lower() for name in ch_names]
-    lacking = [name for name in FRONTAL if name.lower() not in there]
-    if lacking:
-        raise ValueError(
-            f"ch_names must have the frontal channels; {', '.join(lacking)} is not among "
-            f"{', '.join(ch_names)}."
-        )
-    return [there.index(name.lower()) for name in FRONTAL]
-
-
 def _find_sessions(folder: Path) -> dict[Path, tuple[str, str]]:
     """Participant and session of each folder of segments, in the order of their numbers."""
-    if not folder.is_dir():
-        raise FileNotFoundError(f"There is no folder {folder}.")
     found: dict[tuple[str, str], Path] = {}
     for path in sorted(folder.resolve().rglob("segmented_session*"), key=_by_number):
-        match = _FOLDERS.search(path.as_posix())
-        if match is None or not path.is_dir():
-            continue
-        name = match[1], match[2]
-        if name in found:
-            raise ValueError(
-                f"{name[0]}, {name[1]} is there twice: {found[name]} and {path}. Give the folder "
-                "of one copy."
-            )
-        found[name] = path
+        if match := _FOLDERS.search(path.as_posix()):
+            found[match[1], match[2]] = path
     if not found:
         raise ValueError(
-            f"The folder {folder} holds no session of MATB-II. It should hold "
-            "sub01_preprocessed/segmented_session1/ and the like, with files .mat in them."
+            f"{folder} has no session of MATB-II, such as sub01_preprocessed/segmented_session1."
         )
     return {path: name for name, path in found.items()}
 
@@ -176,40 +150,29 @@ def _by_number(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def _by_name(path: Path) -> str:
-    """Sort key that has segment 10 before segment 2."""
-    return path.name
-
-
 def _read_segment(path: Path, rows: list[int], n_channels: int, as_run: bool) -> _Segment:
-    from scipy.io import whosmat
-
+    """Windows of one file."""
     wanted = ("EEGData", "difficulty")
-    try:
-        content = load_mat(path, variable_names=wanted)
-    except NotImplementedError as reason:
-        raise ValueError("It is a MATLAB 7.3 file. Save it again with -v7.") from reason
-    for name in wanted:
-        if name not in content:
-            there = ", ".join(one[0] for one in whosmat(path)) or "nothing"
-            raise ValueError(f"It has no variable {name!r}; there is {there}.")
+    content = load_mat(path, variable_names=wanted)
+    if not {*wanted} <= {*content}:
+        raise ValueError(f"It lacks {' or '.join(wanted)}.")
     data, difficulty = content["EEGData"], np.unique(content["difficulty"])
     if difficulty.size != 1 or difficulty.dtype.kind not in "biuf" or np.isnan(difficulty[0]):
         raise ValueError(f"difficulty must be one number; got {content['difficulty']!r:.60}.")
     if data.ndim != 2 or data.shape[0] != n_channels or data.dtype.kind not in "iuf":
         raise ValueError(
-            f"EEGData must be numbers of {n_channels} channels by samples; got {data.dtype} of "
-            f"shape {data.shape}. Other channels need ch_names."
+            f"EEGData must be {n_channels} channels by samples; got {data.dtype} {data.shape}."
         )
     seconds = data.shape[1] / SFREQ
     length = seconds if as_run else LENGTH
     windows, start = cut_windows(data[rows].astype(np.float64), SFREQ, length=length)
     windows[~np.isfinite(windows)] = np.nan
-    features = BandPower(SFREQ, _BANDS_AS_RUN if as_run else None).fit(windows).transform(windows)
+    features = BandPower(SFREQ, _BANDS_AS_RUN if as_run else None).fit_transform(windows)
     return _Segment(features, start, int(difficulty[0] < 2), seconds)
 
 
 def _table(segments: list[_Segment]) -> Any:
+    """Rows of a session."""
     import pandas as pd
 
     parts = []
@@ -231,19 +194,18 @@ def make_matb_like(
     n_windows: int = 264,
     random_state: RandomState = 0,
 ) -> TaskSet:
-    r"""Simulate sessions like those of MATB-II, so that the largest study can be run by anyone.
+    r"""Simulate sessions like those of MATB-II, which are not public.
 
-    Log powers of three bands in eight channels are normal, in two classes, and turned into shares
-    that sum to one in each channel, so that the 24 features have rank 16. In units in which the
-    noise is white, the half gap of session k of participant j is
+    Log powers of three bands in eight channels are normal in each class. They become shares that
+    sum to one in each channel, so the 24 features have rank 16. In units in which the noise is
+    white, the half gap of session k of participant j is
 
     .. math:: \nu_{jk} \propto m + 0.21 \, (a_j + b_{jk}) / \sqrt{2}
 
     with a and b standard normal and m common to all: low load has less theta, most of all on the
     midline. Its length varies from session to session by a third. Noise is partly common to the
-    channels. Strengths were chosen to come near what the paper reports: over twenty seeds the
-    concentration of the directions (pseudo-inverse, raw units) is 17.3 on average, 15.7 to 19.2,
-    where the paper has 17.2; with the default seed, accuracies are within 0.015 of the paper's.
+    channels. The concentration of the directions is near the paper's (17.3 on average over seeds
+    where the paper has 17.2), and with the default seed accuracies are within 0.015 of the paper's.
 
     Parameters
     ----------
@@ -275,7 +237,7 @@ def make_matb_like(
     n_windows = check_integer("n_windows", n_windows, 12)
     weight = np.array([0.5, 0.5, 1.0, 1.0, 0.5, 0.5, 1.5, 1.5])
     common = np.kron(weight, [-1.0, 0.3]) / np.linalg.norm(np.kron(weight, [-1.0, 0.3]))
-    # Theta against alpha, and both against beta: what adds to all bands changes no share.
+    # Contrasts of theta with alpha, and of both with beta; a sum over bands changes no share.
     contrasts = np.kron(np.eye(8), [[0.5**0.5, -(0.5**0.5), 0.0], [6**-0.5, 6**-0.5, -2 * 6**-0.5]])
     # Square root of the covariance 0.76 I + 0.24 11': noise is partly common to the channels.
     alone, joint = 0.76**0.5, (0.76 + 8 * 0.24) ** 0.5

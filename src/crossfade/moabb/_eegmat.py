@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from moabb.datasets.base import BaseDataset
 
 from crossfade._typing import Array
 from crossfade._validate import check_number
-from crossfade.datasets import CLASS_NAMES, LABELS, RECIPE
+from crossfade.datasets import EEGMAT_CLASS_NAMES as CLASS_NAMES
+from crossfade.datasets import EEGMAT_PATTERN, RECIPE
 from crossfade.signals import average_reference, band_pass, open_recording
 
 #: Seconds of a run: both classes have runs of this length, and so the same joints.
@@ -135,7 +137,7 @@ def _pairs_of_files(folder: Path) -> dict[int, dict[int, Path]]:
         raise FileNotFoundError(f"There is no folder {folder}.")
     files: dict[int, dict[int, Path]] = {}
     for path in sorted(folder.rglob("*.edf")):
-        if match := LABELS.pattern.search(path.name):
+        if match := re.search(EEGMAT_PATTERN, path.name):
             number = int(match["task"].removeprefix("Subject"))
             files.setdefault(number, {})[int(match["label"]) - 1] = path
     pairs = {number: both for number, both in files.items() if len(both) == 2}
@@ -152,9 +154,8 @@ def _runs(path: Path, name: str, window: float, turns: bool) -> list[Any]:
     recording = open_recording(path)
     channels = recording.scalp()
     data = recording.read(channels)
-    alive = np.ptp(data, axis=1) > 0.0
     assert RECIPE.band is not None
-    data = 1e-6 * band_pass(average_reference(data, alive), recording.sfreq, *RECIPE.band)
+    data = 1e-6 * band_pass(average_reference(data), recording.sfreq, *RECIPE.band)
     info = mne.create_info(list(channels), recording.sfreq, "eeg")
     whole = round(_SECONDS_OF_A_RUN * recording.sfreq)
     n_runs = data.shape[1] // whole

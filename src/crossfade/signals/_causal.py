@@ -1,10 +1,10 @@
-"""A signal cleaned and centred with its past alone, in chunks of any size.
+"""Filter, reference and centre a signal with its past alone, in chunks of any size.
 
-Recordings and running streams go through the same steps, and a chunk carries on where the last one
-ended, so that both give the same features: each channel through a Butterworth band-pass (second
-order at each end, as sections with a state), then against the average of the channels that are
-there and do not stand still. A channel's filter starts anew after samples that are missing, as if
-what comes first had been there forever.
+Recordings and running streams go through the same steps, and each chunk carries on where the last
+one ended, so both give the same features. Each channel passes a Butterworth band-pass (second order
+at each end, as sections with a state). Then the average over the channels that are there and not
+flat is subtracted. After missing samples a channel's filter starts anew, in its steady state for
+the first sample.
 
 Tangent vectors are taken at the log-Euclidean mean of the windows so far, the window itself
 included: exp of the mean of log C. The first eight windows only define it and have no features.
@@ -17,8 +17,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.signals._check import check_rate
-
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -29,21 +27,15 @@ N_REFERENCE = 8
 
 
 class CausalFilter:
-    """Butterworth band-pass of several channels, with what it remembers of the past."""
+    """Butterworth band-pass of several channels, with its state."""
 
     def __init__(self, n_channels: int, sfreq: float, low: float, high: float) -> None:
         from scipy.signal import butter, sosfilt_zi
 
-        rate = check_rate(sfreq)
-        if not 0.0 <= low < high < rate / 2.0:
-            raise ValueError(
-                f"A band-pass must run upwards and end below {rate / 2.0:g} Hz, half the sampling "
-                f"rate; got {low:g} to {high:g} Hz."
-            )
         self._sections = (
-            butter(_ORDER, (low, high), "bandpass", fs=rate, output="sos")
+            butter(_ORDER, (low, high), "bandpass", fs=sfreq, output="sos")
             if low
-            else butter(_ORDER, high, "lowpass", fs=rate, output="sos")
+            else butter(_ORDER, high, "lowpass", fs=sfreq, output="sos")
         )
         self._rest = sosfilt_zi(self._sections)[:, None, :]
         self._state = np.zeros((len(self._sections), n_channels, 2))
@@ -59,7 +51,7 @@ class CausalFilter:
 
         missing = np.isnan(data)
         filtered = np.full(data.shape, np.nan)
-        # Stretches of time in which the same channels are there.
+        # In each stretch of time the same channels are there.
         edges = np.flatnonzero((missing[:, 1:] != missing[:, :-1]).any(0)) + 1
         for first, last in zip([0, *edges], [*edges, data.shape[1]], strict=True):
             there = ~missing[:, first]
@@ -74,7 +66,7 @@ class CausalFilter:
 
 
 class StillChannels:
-    """Which channels have kept one value for a second or more."""
+    """Find channels that have kept one value for a second or more."""
 
     def __init__(self, n_channels: int, sfreq: float) -> None:
         self._long = round(sfreq)
@@ -82,7 +74,7 @@ class StillChannels:
         self._run = np.zeros(n_channels, int)
 
     def __call__(self, data: Array) -> Mask:
-        """Whether each sample (n_channels, n_samples) ends a second of the same value."""
+        """Whether each sample (n_channels, n_samples) ends a second of one value."""
         place = np.arange(data.shape[1])
         changes = data != np.column_stack([self._last, data[:, :-1]])
         since = np.maximum.accumulate(np.where(changes, place, -1), axis=1)
@@ -93,7 +85,7 @@ class StillChannels:
 
 
 class CausalCleaner:
-    """Raw samples of some channels, filtered and referenced with their past alone."""
+    """Filter and reference raw samples with their past alone."""
 
     def __init__(
         self, n_channels: int, sfreq: float, band: tuple[float, float] | None, average: bool
@@ -110,7 +102,7 @@ class CausalCleaner:
             self._filter.reset()
 
     def __call__(self, data: Array) -> Array:
-        """Clean samples (n_channels, n_samples); NaN where they, or all others, are missing."""
+        """Clean samples (n_channels, n_samples); NaN where a sample, or all others, are missing."""
         if not data.shape[1]:
             return data
         clean = data if self._filter is None else self._filter(data)
@@ -124,7 +116,7 @@ class CausalCleaner:
 
 
 class RunningTangent:
-    """Tangent vectors of covariances at the mean of those so far."""
+    """Tangent vectors of covariances at the mean of the covariances so far."""
 
     def __init__(self) -> None:
         self.n_windows = 0

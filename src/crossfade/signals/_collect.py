@@ -1,7 +1,6 @@
 """One table of features from many recordings, in parallel; a bad file costs only itself.
 
-Headers are read first: all recordings are brought to the lowest sampling rate, and to the channels
-that most of them have.
+Headers are read first: the most common recipe (sampling rate and channels) is that of the table.
 """
 
 from __future__ import annotations
@@ -18,15 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossfade.signals._extract import Extract, Rows
-from crossfade.signals._labels import Segment, UnselectedLabelsError
+from crossfade.signals._extract import Rows, extract, finish
+from crossfade.signals._labels import Label, OtherLabelsError
 from crossfade.signals.recordings import SUFFIXES, Recording, open_recording
-from crossfade.tasks import Columns, Table, TaskSet, names_of, split, with_recipe
+from crossfade.tasks import Columns, Recipe, Table, TaskSet, names_of, split, with_recipe
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Label = Callable[[Recording], list[Segment]]
 
 
 class Collected(NamedTuple):
@@ -34,10 +31,10 @@ class Collected(NamedTuple):
 
     frame: pd.DataFrame  # one row for each window, as read_tasks reads it
     failures: dict[str, str]  # what could not be used, and why
-    notes: list[tuple[str, str]]  # where, and what a person should know of the rest
+    notes: list[tuple[str, str]]  # where, and what is notable about the rest
 
-    def tasks(self, missing: str) -> TaskSet:
-        """Tasks of the table; warns of what could not be used, and of the notes."""
+    def tasks(self) -> TaskSet:
+        """Tasks of the table; warns of files that could not be used, and of the notes."""
         said = "; ".join(f"{name}: {why}" for name, why in self.failures.items())
         if not len(self.frame):
             raise ValueError(f"No file could be read. {said}")
@@ -49,82 +46,64 @@ class Collected(NamedTuple):
             warnings.warn(f"{where}: {what}.", UserWarning, stacklevel=3)
         # No check for stray columns: all of these were computed from signals.
         table = Columns().of(Table(self.frame, "The recordings", 0))
-        return TaskSet(split(table, missing), names_of(self.frame))
-
-
-class _Header(NamedTuple):
-    sfreq: float
-    ch_names: tuple[str, ...]
-    channels: tuple[str, ...]
-    names: tuple[str, ...]
-    needed: tuple[str, ...]
-    segments: list[Segment]
+        return TaskSet(split(table, "drop"), names_of(self.frame))
 
 
 def find_recordings(paths: Iterable[Path]) -> list[Path]:
     """Files as given and the recordings in folders, each once."""
-    found: list[Path] = []
+    found: dict[Path, Path] = {}
     for path in paths:
-        if path.is_dir():
-            inside = sorted(
-                p
-                for p in path.rglob("*")
-                if p.suffix.lower() in SUFFIXES and not p.name.startswith(".")
-            )
-            if not inside:
-                raise ValueError(
-                    f"The folder {path} holds no recording (looked for {', '.join(SUFFIXES)})."
-                )
-            found += inside
-        else:
-            found.append(path)
-    if not found:
-        raise ValueError("There is no file to read.")
-    return list({path.absolute(): path for path in reversed(found)}.values())[::-1]
+        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+        kept = [
+            one
+            for one in inside
+            if one == path or (one.suffix.lower() in SUFFIXES and not one.name.startswith("."))
+        ]
+        if not kept:
+            raise ValueError(f"The folder {path} holds no recording ({', '.join(SUFFIXES)}).")
+        for one in kept:
+            found.setdefault(one.absolute(), one)
+    return list(found.values())
 
 
 def collect(
-    paths: Sequence[Path],
-    extract: Extract,
+    paths: Iterable[Path],
+    recipe_for: Callable[[Recording], Recipe],
     label: Label,
     *,
-    sfreq: float | None = None,
     merge: bool = False,
     n_jobs: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Collected:
-    """Features of all files; with `merge`, two files may hold windows of one task and class."""
+    """Features of all recordings; with `merge`, two files may hold windows of one task and class.
+
+    Raises ValueError if all files fail for the same reason.
+    """
+    import pandas as pd
+
+    files = find_recordings(paths)
     failures: dict[str, str] = {}
-    headers = {}
     notes: list[tuple[str, str]] = []
-    for path, header in process_files(
-        paths, lambda p: _header(p, extract, label, sfreq), n_jobs, None
-    ):
-        if isinstance(header, UnselectedLabelsError):
+    headers: dict[Path, tuple[Recipe, Any]] = {}
+
+    def read_header(path: Path) -> tuple[Recipe, Any]:
+        recording = open_recording(path)
+        return recipe_for(recording), label(recording)
+
+    for path, header in process_files(files, read_header, n_jobs):
+        if isinstance(header, OtherLabelsError):
             notes.append((str(path), str(header)))
         elif isinstance(header, str):
             failures[str(path)] = header
         else:
             headers[path] = header
+    _refuse_common(files, failures)
     if not headers:
-        return _table([], [], extract, failures, notes)
-    rate = min(header.sfreq for header in headers.values())
-    usual = Counter(header.names for header in headers.values()).most_common(1)[0][0]
-    channels = next(header.channels for header in headers.values() if header.names == usual)
-    for path, header in list(headers.items()):
-        there = {name.lower() for name in header.ch_names}
-        lacking = [name for name in channels if name.lower() not in there]
-        if header.names != usual and lacking:
-            failures[str(path)] = (
-                f"It lacks {', '.join(lacking)}, which most files have; there are "
-                f"{', '.join(header.ch_names)}."
-            )
-            del headers[path]
+        return Collected(pd.DataFrame(), failures, notes)
+    recipe = Counter(one for one, _ in headers.values()).most_common(1)[0][0]
 
     def compute(path: Path) -> tuple[list[Rows], list[str]]:
-        recording = open_recording(path, sfreq=sfreq)
-        own = channels if headers[path].names != usual else headers[path].channels
-        rows, notes = extract.rows(recording, headers[path].segments, own, rate)
+        rows, notes = extract(open_recording(path), headers[path][1], recipe)
         if not rows:
             raise ValueError(f"No window fits: {notes[-1]}.")
         return rows, notes
@@ -136,21 +115,26 @@ def collect(
             continue
         rows += [(path, one) for one in outcome[0]]
         notes += [(str(path), note) for note in outcome[1]]
+    _refuse_common(files, failures)
     if not merge:
-        rows = _without_duplicates(rows, failures)
-    order = {str(path): place for place, path in enumerate(paths)}
+        failures |= _duplicates(rows)
+    order = {str(path): place for place, path in enumerate(files)}
     failures = dict(sorted(failures.items(), key=lambda item: order[item[0]]))
-    made = _table([one for _, one in rows], extract.names(channels), extract, failures, notes)
-    needed = {header.needed for header in headers.values()}
-    recipe = extract.recipe(channels, needed.pop() if len(needed) == 1 else (), rate)
-    return made._replace(frame=with_recipe(made.frame, recipe))
+    return _table([one for path, one in rows if str(path) not in failures], recipe, failures, notes)
+
+
+def _refuse_common(files: list[Path], failures: dict[str, str]) -> None:
+    """Raise a failure that all files share."""
+    reasons = {*failures.values()}
+    if len(files) == len(failures) > 1 == len(reasons):
+        raise ValueError(f"None of the {len(files)} files can be used. {reasons.pop()}")
 
 
 def process_files(
     paths: Sequence[Path],
     work: Callable[[Path], Any],
     n_jobs: int,
-    on_progress: Callable[[int, int], None] | None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[tuple[Path, Any]]:
     """Yield each file with what `work` returned, or with the text of what went wrong, in order."""
     from joblib import Parallel, delayed
@@ -158,12 +142,12 @@ def process_files(
     def attempt(path: Path) -> Any:
         try:
             return work(path)
-        except UnselectedLabelsError as reason:
+        except OtherLabelsError as reason:
             return reason
         except Exception as reason:  # readers raise whatever the damage of a file leads to
-            return f"{str(reason).strip() or type(reason).__name__}"
+            return str(reason).strip() or type(reason).__name__
 
-    # Threads: reading, filters and spectra let go of the interpreter, and one process holds MNE.
+    # Threads: reading, filters and spectra release the interpreter, and MNE is loaded once.
     with _quiet():
         done = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
             delayed(attempt)(path) for path in paths
@@ -176,7 +160,7 @@ def process_files(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep readers from printing; one thread alone cannot, since MNE's level is everybody's."""
+    """Keep readers from printing, in all threads."""
     log = logging.getLogger("pyxdf")
     level = log.level
     log.setLevel(logging.CRITICAL)
@@ -192,50 +176,26 @@ def _quiet() -> Iterator[None]:
         log.setLevel(level)
 
 
-def _header(path: Path, extract: Extract, label: Label, sfreq: float | None) -> _Header:
-    recording = open_recording(path, sfreq=sfreq)
-    segments = label(recording)
-    channels = extract.channels_of(recording)
-    recording.find(channels)
-    if recording.sfreq <= extract.min_sfreq:
-        raise ValueError(
-            f"It has {recording.sfreq:g} samples a second; these features need more than "
-            f"{extract.min_sfreq:g}."
-        )
-    names = tuple(extract.names(channels))
-    needed = extract.needed(recording, channels)
-    return _Header(recording.sfreq, recording.ch_names, channels, names, needed, segments)
-
-
-def _without_duplicates(
-    rows: list[tuple[Path, Rows]], failures: dict[str, str]
-) -> list[tuple[Path, Rows]]:
-    """Leave out files that hold windows of a task and class of which another file holds some."""
-    files: dict[tuple[str, str], dict[Path, None]] = {}
+def _duplicates(rows: list[tuple[Path, Rows]]) -> dict[str, str]:
+    """Files that share a task and class with another file, and why they are left out."""
+    files: dict[tuple[str, str], dict[str, None]] = {}
     for path, one in rows:
-        files.setdefault((one.segment.task, one.segment.label), {})[path] = None
-    for (task, name), doubled in files.items():
-        if len(doubled) > 1:
-            for path in doubled:
-                others = ", ".join(str(other) for other in doubled if other != path)
-                failures[str(path)] = (
-                    f"Task {task!r}, label {name!r} is in {others} too. Leave one out, make them "
-                    "different tasks of one group, or list both in a table of labels."
-                )
-    return [(path, one) for path, one in rows if str(path) not in failures]
+        files.setdefault((one.segment.task, one.segment.label), {})[str(path)] = None
+    return {
+        path: f"Task {task!r}, label {name!r} is also in {', '.join(sorted({*several} - {path}))}. "
+        "Leave one out, make them tasks of one group, or list both in a table of labels."
+        for (task, name), several in files.items()
+        if len(several) > 1
+        for path in several
+    }
 
 
 def _table(
-    rows: list[Rows],
-    names: Sequence[str],
-    extract: Extract,
-    failures: dict[str, str],
-    notes: list[tuple[str, str]],
+    rows: list[Rows], recipe: Recipe, failures: dict[str, str], notes: list[tuple[str, str]]
 ) -> Collected:
+    """Table of all tasks, with their recipe."""
     import pandas as pd
 
-    if not rows:
-        return Collected(pd.DataFrame(), failures, notes)
     tasks: dict[str, list[Rows]] = {}
     for one in rows:
         tasks.setdefault(one.segment.task, []).append(one)
@@ -244,32 +204,23 @@ def _table(
     parts = []
     for task in list(tasks):
         own = tasks.pop(task)
-        groups = sorted({str(one.segment.group) for one in own})
-        if len(groups) > 1:
-            failures[f"Task {task}"] = f"It is in the groups {', '.join(groups)}; it needs one."
+        labels = {one.segment.label for one in own}
+        if len({one.segment.group for one in own}) > 1:
+            failures[f"Task {task}"] = "Its files are of different groups; a task has one."
             continue
-        raw = np.concatenate([one.values for one in own])
-        values = extract.finish(raw)
-        part = pd.DataFrame(values, columns=list(names))
+        if len(labels) == 1:
+            notes.append((f"Task {task}", f"has windows of one class only, {labels.pop()!r}"))
+        values, counted = finish(np.concatenate([one.values for one in own]), recipe)
+        part = pd.DataFrame(values, columns=list(recipe.feature_names))
         counts = [len(one.start) for one in own]
         part.insert(0, "start", np.concatenate([one.start for one in own]))
         if with_group:
-            part.insert(0, "group", np.repeat([one.segment.group for one in own], counts))
+            part.insert(0, "group", own[0].segment.group)
         part.insert(0, "label", np.repeat([plain[one.segment.label] for one in own], counts))
         part.insert(0, "task", task)
-        parts.append(part[extract.settled(raw)])
-        whole = np.split(np.isfinite(values).all(1), np.cumsum(counts)[:-1])
-        complete = {one.segment.label for one, some in zip(own, whole, strict=True) if some.any()}
-        if not complete:
-            failures[f"Task {task}"] = (
-                "No window of it has all features; readers will leave it out."
-            )
-        elif len(complete) == 1:
-            only = len({one.segment.label for one in own}) == 1
-            kind = "windows" if only else "windows with all features"
-            notes.append((f"Task {task}", f"has {kind} of one class only, {complete.pop()!r}"))
+        parts.append(part[counted])
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-    return Collected(frame, failures, notes)
+    return Collected(with_recipe(frame, recipe), failures, notes)
 
 
 def _plain_labels(labels: set[str]) -> dict[str, Hashable]:

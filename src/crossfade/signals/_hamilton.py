@@ -17,8 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.signals._check import check_rate
-
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -282,14 +280,3 @@ def find_beats(signal: Array, rate: float) -> Beats:
     peaks = _find_peaks(signal, rate)
     chosen = _choose_beats(peaks, rate, signal.size)
     return Beats(_locate_beats(peaks, chosen), _stand_out(peaks, chosen))
-
-
-def check_ecg_rate(sfreq: object) -> float:
-    """Return a sampling rate at which beats can be seen."""
-    rate = check_rate(sfreq)
-    if rate < MIN_SFREQ:
-        raise ValueError(
-            f"sfreq must be {MIN_SFREQ:g} Hz or more for beats to be seen; got {sfreq!r}. It is in "
-            "samples per second."
-        )
-    return rate

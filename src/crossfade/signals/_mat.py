@@ -1,8 +1,8 @@
-"""MATLAB files, walked through before SciPy loads them.
+"""MATLAB files, checked before SciPy loads them.
 
-SciPy's reader looks types up without asking whether they exist, so that a damaged file ends the
-process. A file of version 5 is a list of elements, each with a type, a size and its bytes; those of
-type 14 are matrices, lists again, and those of type 15 are compressed.
+SciPy's reader does not check the types of elements, so that a damaged file crashes Python. A file
+of version 5 is a list of elements with a type, a size and bytes. Elements of type 14 are matrices
+and hold elements themselves; those of type 15 are compressed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 #: Types of elements that hold numbers or text, and the two that hold elements.
 _PLAIN = frozenset((1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18))
 _MATRIX, _COMPRESSED = 14, 15
-#: Cells in cells in cells, and so on; and bytes of a file that is unpacked.
+#: Cells in cells in cells, and so on; and bytes of an unpacked file.
 _DEEPEST, _LARGEST = 32, 4 << 30
 
 
@@ -25,13 +25,16 @@ def load_mat(path: Path, **options: Any) -> dict[str, Any]:
     from scipy.io.matlab import matfile_version
 
     if matfile_version(path)[0] == 1:
-        _walk_file(path)
-    content: dict[str, Any] = loadmat(path, **options)
+        _check_file(memoryview(path.read_bytes()))
+    try:
+        content: dict[str, Any] = loadmat(path, **options)
+    except NotImplementedError:
+        raise ValueError("it is of version 7.3. Save it with save(..., '-v7')") from None
     return content
 
 
-def _walk_file(path: Path) -> None:
-    content = memoryview(path.read_bytes())
+def _check_file(content: memoryview) -> None:
+    """Refuse a file with an element that SciPy would not check."""
     order = ">" if bytes(content[126:128]) == b"MI" else "<"
     place, room = 128, _LARGEST
     while place < len(content):
@@ -39,37 +42,35 @@ def _walk_file(path: Path) -> None:
         body = content[place + 8 : place + 8 + size]
         place += 8 + size
         if kind == _COMPRESSED:
-            # Of a compressed element SciPy reads as much as the matrix in it says.
-            unpacker = zlib.decompressobj()
-            body = memoryview(unpacker.decompress(body, room))
+            # SciPy reads as much of it as the matrix in it states.
+            body = memoryview(zlib.decompressobj().decompress(body, room))
             room -= len(body)
-            if unpacker.unconsumed_tail or room <= 0:
-                raise ValueError("it unpacks to more than 4 GB")
             kind, size = _tag(body, 0, order)
             body = body[8 : 8 + size]
-        if kind != _MATRIX or len(body) < size:
-            raise ValueError(f"an element is of type {kind} and {size} bytes, of which not all are")
-        _walk_matrix(body, order, 1)
+        if kind != _MATRIX or len(body) < size or room <= 0:
+            raise ValueError(f"an element has the type {kind} or is cut short")
+        _check_matrix(body, order, 1)
 
 
-def _walk_matrix(body: memoryview, order: str, depth: int) -> None:
-    if depth > _DEEPEST:
-        raise ValueError(f"it is nested more than {_DEEPEST} deep")
+def _check_matrix(body: memoryview, order: str, depth: int) -> None:
+    """Refuse a matrix with an element that SciPy would not check."""
     place = 0
     while place < len(body):
         kind, size = _tag(body, place, order)
-        if kind >> 16:  # a small element: its size, its type and up to four bytes
-            kind, size, room = kind & 0xFFFF, kind >> 16, 0
-            if kind not in _PLAIN or size > 4:
-                raise ValueError(f"a small element is of type {kind} and {size} bytes")
-        elif kind == _MATRIX and size <= len(body) - place - 8:
-            _walk_matrix(body[place + 8 : place + 8 + size], order, depth + 1)
-            room = size
-        elif kind in _PLAIN and size <= len(body) - place - 8:
-            room = size + -size % 8
-        else:
-            raise ValueError(f"an element is of type {kind} and {size} bytes")
-        place += 8 + room
+        place += 8
+        # A small element has its size, its type and up to four bytes in those eight.
+        small = kind >> 16
+        most = 4 if small else len(body) - place
+        kind, size = (kind & 0xFFFF, small) if small else (kind, size)
+        if (kind not in _PLAIN and (small or kind != _MATRIX)) or size > most:
+            raise ValueError(f"an element has the type {kind} or is cut short")
+        if kind == _MATRIX:
+            if depth == _DEEPEST:
+                raise ValueError(f"it is nested more than {_DEEPEST} deep")
+            _check_matrix(body[place : place + size], order, depth + 1)
+            place += size
+        elif not small:
+            place += size + -size % 8
 
 
 def _tag(content: memoryview, place: int, order: str) -> tuple[int, int]:

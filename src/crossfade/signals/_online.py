@@ -1,4 +1,4 @@
-"""Features of a running stream, window by window, by the code that made those of recordings."""
+"""Features of a running stream, window by window, by the code for recordings."""
 
 from __future__ import annotations
 
@@ -26,21 +26,20 @@ class Window(NamedTuple):
 class OnlineFeatures:
     """Features of a stream that comes in chunks of any size, with its past alone.
 
-    Equal to those of ``crossfade features --causal`` from the same samples. Every channel of
-    `channels` is wanted, in this order; `filtered` says that samples are already filtered and
-    referenced, and then only those of the recipe's own channels are.
+    They are equal to those of ``crossfade features --causal`` from the same samples. Samples must
+    have the rows `channels`; with `filtered`, they are filtered and referenced already, and only
+    the channels of the features are needed.
     """
 
     def __init__(self, recipe: Recipe, *, filtered: bool = False) -> None:
-        refuse_future(recipe)
+        _refuse_future(recipe)
         self.recipe = recipe
         average = recipe.reference == "average" and not filtered
-        #: Channels of the samples: those of the features, then others of the average reference.
+        #: Channels of the samples: first those of the features, then others of the reference.
         self.channels = tuple(dict.fromkeys(recipe.channels + recipe.averaged * average))
-        # Beats are found in each window by itself, filter included.
+        # Beats are filtered and found in each window alone.
         band = None if filtered or recipe.kind == "beats" else recipe.band
         self._clean = CausalCleaner(len(self.channels), recipe.sfreq, band, average)
-        self._bands = {name: (low, high) for name, low, high in recipe.bands} or None
         self._length = round(recipe.window * recipe.sfreq)
         self._step = self._length - round(recipe.overlap * recipe.sfreq)
         self._tangent = RunningTangent()
@@ -49,7 +48,7 @@ class OnlineFeatures:
     def reset(self, at: float = 0.0) -> None:
         """Start anew after a gap; `at` is the time of the next sample.
 
-        The mean of the windows so far, at which tangent vectors are taken, is kept.
+        The mean of the windows so far, the reference of tangent vectors, is kept.
         """
         self._clean.reset()
         self._origin = at
@@ -69,15 +68,14 @@ class OnlineFeatures:
         raw = np.array(samples, np.float64, ndmin=2)
         if raw.ndim != 2 or len(raw) != len(self.channels):
             raise ValueError(
-                f"samples must be of shape ({len(self.channels)}, n_samples), one row for each of "
-                f"{', '.join(self.channels)}; got {raw.shape}."
+                f"samples must have the rows {', '.join(self.channels)}; got shape {raw.shape}."
             )
         raw[~np.isfinite(raw)] = np.nan
         self._new.append(raw)
         self._n_seen += raw.shape[1]
         if self._n_seen - self._first < self._length:
             return []
-        # Filtered together: of chunks of 50 ms each call would cost more than its work.
+        # Filtered together, because a call for each chunk of 50 ms costs more than the filter.
         raw, clean = self._cleaned()
         raw = np.concatenate([self._raw, raw], axis=1)
         data = np.concatenate([self._data, clean], axis=1)
@@ -100,14 +98,7 @@ class OnlineFeatures:
         missing = np.isnan(raw).any(1)
         flat = ~missing & (raw == raw[:, :1]).all(1)
         recipe, own = self.recipe, slice(len(self.recipe.channels))
-        features = window_values(
-            recipe.kind,
-            clean[None, own],
-            (missing | flat)[None, own],
-            recipe.sfreq,
-            self._bands,
-            recipe.beats,
-        )[0]
+        features = window_values(recipe, clean[None, own], (missing | flat)[None, own])[0]
         if recipe.kind == "tangent":
             features = self._tangent(covariances_of(features[None])[0])
         words = np.where(missing, "missing", np.where(flat, "flat", "good")).tolist()
@@ -118,30 +109,26 @@ class OnlineFeatures:
 
 
 class RawWindows:
-    """Features of whole windows of a stream, handed in one by one.
+    """Features of whole windows of a stream, one by one.
 
-    A window that goes on where the last one ended is filtered with what came before; any other, or
-    one without a start, as after a gap.
+    A window that starts where the last one ended is filtered with the past. Any other window, or
+    one without a start, is filtered as after a gap.
     """
 
     def __init__(self, recipe: Recipe) -> None:
         self._online = OnlineFeatures(recipe)
         self._size = round(recipe.window * recipe.sfreq), round(recipe.overlap * recipe.sfreq)
-        #: Start of a window that would go on.
+        #: Start of a window that continues the last one.
         self.next: float | None = None
 
     def then(self, window: Array, start: float | None) -> tuple[Self, Array]:
-        """What is remembered after a window (n_channels, n_samples), and its features (d,).
-
-        Nothing changes here: a window may be tried before it counts.
-        """
+        """State after a window (n_channels, n_samples), and its features (d,); `self` stays."""
         (length, overlap), recipe = self._size, self._online.recipe
         channels = self._online.channels
         if window.shape != (len(channels), length):
             raise ValueError(
-                f"A raw window must be of shape ({len(channels)}, {length}): {recipe.window:g} s "
-                f"at {recipe.sfreq:g} Hz, one row for each of {', '.join(channels)}; got "
-                f"{window.shape}."
+                f"A raw window must have shape ({len(channels)}, {length}), {recipe.window:g} s of "
+                f"{', '.join(channels)} at {recipe.sfreq:g} Hz; got {window.shape}."
             )
         after = deepcopy(self)
         begins = 0.0 if start is None else start
@@ -153,31 +140,16 @@ class RawWindows:
         return after, found.features
 
 
-def refuse_future(recipe: Recipe) -> None:
+def _refuse_future(recipe: Recipe) -> None:
     """Refuse a recipe whose features need samples that have not come yet."""
-    what = "ecg" if recipe.kind == "beats" else "eeg"
-    remedy = (
-        f"Make the features again with `crossfade features {what} ... --causal`, and build the "
-        "prior from that table."
-    )
-    if recipe.kind == "beats" and recipe.filter != "causal":
+    if (
+        recipe.filter == "zero-phase"
+        or recipe.centre == "session"
+        or (recipe.kind == "beats" and recipe.filter != "causal")
+    ):
         raise ValueError(
-            "The heartbeats of these features were found in whole recordings, later samples "
-            f"included, which a running stream does not have. {remedy}"
-        )
-    if recipe.filter == "zero-phase":
-        raise ValueError(
-            "These features were filtered with zero phase, which needs the future; a running "
-            f"stream has none. {remedy}"
-        )
-    if recipe.centre == "session":
-        raise ValueError(
-            "These tangent vectors were taken at the mean of all windows of the session, later "
-            f"ones included, which a running stream does not have. {remedy}"
+            "These features need samples after the window, which a running stream does not have. "
+            "Make them with `crossfade features ... --causal`, and build the prior from that table."
         )
     if recipe.reference == "average" and not recipe.averaged:
-        raise ValueError(
-            "The recordings differ in the channels of their average reference, so that a stream "
-            "cannot repeat it. Make the features again from recordings with the same channels, or "
-            "with --reference none."
-        )
+        raise ValueError("The recipe must name the channels of its average reference.")

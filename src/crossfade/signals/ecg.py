@@ -11,25 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from crossfade.signals._hamilton import check_ecg_rate, find_beats
-from crossfade.signals._variability import (
-    HeartFeatures,
-    Intervals,
-    check_features,
-    clean_intervals,
-    count_missing,
-    features_of_windows,
-    heart_features,
-)
+from crossfade._validate import check_finite
+from crossfade.signals._check import check_rate
+from crossfade.signals._hamilton import MIN_SFREQ, find_beats
+from crossfade.signals._variability import check_features, features_of_windows
 
-__all__ = [
-    "HeartFeatures",
-    "HeartRateVariability",
-    "Intervals",
-    "clean_intervals",
-    "hamilton",
-    "heart_features",
-]
+__all__ = ["HeartRateVariability", "hamilton"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -51,29 +38,28 @@ def hamilton(signal: ArrayLike, *, sfreq: float) -> Indices:
     5. if for one and a half of the usual interval there was none, the largest peak since that is
        above half the threshold, and at least 360 ms after the last beat, is a beat.
 
-    It begins with the median of the largest values in each of the first eight seconds. A beat is
-    then placed on the signal itself, freed of hum and baseline, at the extreme within 100 ms: the
-    upper one, or the lower one where that is by far the larger in most beats, or in this one.
+    The first level of the beats is the median of the largest values in each of the first eight
+    seconds. A beat is placed on the signal without hum and baseline, at the extreme within 100 ms:
+    the upper one, or the lower one where that is by far the larger in most beats, or in this one.
 
     It departs from the paper in four ways. Filters have no delay. Noise is measured between the
-    peaks (twice the level that eight seconds stay under for three tenths of the time) and not on
-    peaks classified as noise: where every third beat is small, those would be the only such peaks
-    and would raise the threshold above themselves. Half of the threshold is counted from the noise.
-    After three seconds without a beat, the level of the beats is estimated again from the eight
-    seconds that follow, so that detection resumes after an artefact or a loose electrode.
+    peaks (twice the level that eight seconds stay under for three tenths of the time), because
+    peaks classified as noise mislead where every third beat is small. Half of the threshold is
+    counted from the noise. After three seconds without a beat, the level of the beats is estimated
+    again from the next eight seconds, so that detection resumes after an artefact.
 
     Parameters
     ----------
     signal : array-like of shape (n_samples,)
         One lead, a second or longer, in any unit and of either polarity.
     sfreq : float
-        Samples per second, 50 or more. Beats are placed to a sample, so 250 or more are better.
+        Samples per second, 50 or more; 250 or more place beats more accurately.
 
     Returns
     -------
     ndarray of shape (n_beats,), dtype int64
-        Samples at which the beats are, increasing; none for a flat signal. The rules find peaks in
-        noise, too: the log has a warning if those found are no larger.
+        Samples at which the beats are, increasing; none for a flat signal. The rules also find
+        peaks in noise: the log has a warning if the beats are no larger than those.
 
     References
     ----------
@@ -88,8 +74,11 @@ def hamilton(signal: ArrayLike, *, sfreq: float) -> Indices:
     >>> hamilton(beats.sum(1), sfreq=100)
     array([100, 200, 300, 410, 500, 600, 700, 820, 900])
     """
-    rate = check_ecg_rate(sfreq)
-    found = find_beats(_check_signal(signal, rate), rate)
+    rate = check_rate(sfreq, MIN_SFREQ)
+    array = check_finite("signal", signal, 1)
+    if array.ndim > 1 or array.size < round(rate):
+        raise ValueError(f"signal must be one lead of a second or more; got shape {array.shape}.")
+    found = find_beats(array, rate)
     if not found.stand_out:
         _log.warning(
             "The %d beats found hardly stand out from the noise; is this channel an ECG?",
@@ -99,12 +88,11 @@ def hamilton(signal: ArrayLike, *, sfreq: float) -> Indices:
 
 
 class HeartRateVariability(TransformerMixin, BaseEstimator):
-    """Heart rate variability of windows of an ECG.
+    """Heart-rate variability of windows of an ECG.
 
-    Beats are found in each window by :func:`hamilton`, intervals cleaned by
-    :func:`clean_intervals`. Where the whole recording is at hand, finding its beats once and
-    :func:`heart_features` is better: a window alone has no past, and loses the intervals at its
-    ends.
+    Beats are found by :func:`hamilton` in each window alone. An interval between beats counts if it
+    lasts from 0.3 to 2 s and is within 30 per cent of the median of the seven such intervals around
+    it, or of a neighbour that is.
 
     ============  ==================================================================  ==========
     feature       what                                                                needs
@@ -119,11 +107,10 @@ class HeartRateVariability(TransformerMixin, BaseEstimator):
 
     Powers are areas under the Lomb-Scargle periodogram of the intervals, less their mean, against
     the times at which they ended; a sine of amplitude a has the power a^2 / 2. A window of 15 s
-    holds less than one period of 0.04 Hz: its `lf` is computed all the same, as the paper does, and
-    says little about so slow a wave.
+    holds less than one period of 0.04 Hz: its `lf` says little about so slow a wave.
 
-    What a window has too few beats for is NaN. So is everything of a window whose peaks are no
-    larger than those of noise: it holds no heartbeat. The log says in how many windows.
+    A feature is NaN where a window has too few beats for it. All features of a window are NaN if it
+    lacks samples, or if its peaks are no larger than those of noise.
 
     Parameters
     ----------
@@ -136,10 +123,6 @@ class HeartRateVariability(TransformerMixin, BaseEstimator):
     ----------
     n_features_in_ : int
         Number of samples in a window.
-
-    See Also
-    --------
-    heart_features : The same from the beats of a whole recording.
 
     References
     ----------
@@ -179,7 +162,7 @@ class HeartRateVariability(TransformerMixin, BaseEstimator):
             The transformer itself.
         """
         check_features(self.features)
-        self._check_windows(X, reset=True)
+        self._windows(X, reset=True)
         return self
 
     def transform(self, X: ArrayLike) -> Array:
@@ -196,19 +179,7 @@ class HeartRateVariability(TransformerMixin, BaseEstimator):
             The features.
         """
         names = check_features(self.features)
-        windows, rate = self._check_windows(X, reset=False)
-        values, no_heartbeat, n_dropped = features_of_windows(windows, rate, names)
-        missing = count_missing(values[~no_heartbeat], names)
-        counts = ", ".join(f"{name} in {n}" for name, n in missing.items() if n)
-        if counts or no_heartbeat.any():
-            _log.warning(
-                "Of %d windows, too few beats: %s; no heartbeat, only noise: %d.",
-                len(windows),
-                counts or "none",
-                no_heartbeat.sum(),
-            )
-        _log.info("%d intervals dropped in %d windows.", n_dropped.sum(), len(windows))
-        return values
+        return features_of_windows(self._windows(X, reset=False), self.sfreq, names)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Names of the features.
@@ -231,49 +202,18 @@ class HeartRateVariability(TransformerMixin, BaseEstimator):
         tags.requires_fit = False
         return tags
 
-    def _check_windows(self, X: ArrayLike, *, reset: bool) -> tuple[Array, float]:
-        rate = check_ecg_rate(self.sfreq)
+    def _windows(self, X: ArrayLike, *, reset: bool) -> Array:
+        """Windows (n_windows, n_samples) of a second or more."""
+        rate = check_rate(self.sfreq, MIN_SFREQ)
         array = np.asarray(X)
-        shape = array.shape
-        if len(shape) == 3 and shape[1] == 1:
-            X = array[:, 0]
-        elif len(shape) == 3:
-            raise ValueError(
-                f"X must be windows of one lead, (n_windows, n_samples); got shape {shape}. Choose "
-                "one of the channels."
-            )
-        windows = validate_data(
-            self, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_features=2
+        if array.ndim == 3 and array.shape[1] == 1:
+            array = array[:, 0]
+        windows: Array = validate_data(
+            self,
+            array,
+            reset=reset,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            ensure_min_features=round(rate),
         )
-        _check_samples("X", windows, rate)
-        return windows, rate
-
-
-def _check_signal(signal: ArrayLike, rate: float) -> Array:
-    if np.iscomplexobj(signal):
-        raise ValueError("signal must be real numbers; got complex ones.")
-    try:
-        array = np.asarray(signal, dtype=np.float64)
-    except (TypeError, ValueError) as reason:
-        raise ValueError(f"signal must be numbers, one for each sample: {reason}.") from reason
-    if array.ndim != 1:
-        raise ValueError(
-            f"signal must have one axis, the samples of one lead; got shape {array.shape}."
-        )
-    _check_samples("signal", array, rate)
-    return array
-
-
-def _check_samples(name: str, array: Array, rate: float) -> None:
-    n_samples = array.shape[-1]
-    if n_samples < round(rate):
-        raise ValueError(
-            f"{name} must last a second or longer; got {n_samples} samples at {rate:g} Hz, which "
-            f"are {n_samples / rate:.3g} s."
-        )
-    n_bad = array.size - int(np.isfinite(array).sum())
-    if n_bad:
-        raise ValueError(
-            f"{name} must be finite; {n_bad} of {array.size} samples are NaN or infinite. Cut them "
-            "out, or fill short gaps by interpolation."
-        )
+        return windows

@@ -17,17 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from crossfade._validate import check_extra, check_finite
-from crossfade.signals._check import Bands, check_bands, check_rate
+from crossfade._validate import check_extra
+from crossfade.signals._check import Bands, check_band, check_rate
 
-__all__ = [
-    "BANDS",
-    "BandPower",
-    "average_reference",
-    "band_pass",
-    "tangent_vectors",
-    "window_covariances",
-]
+__all__ = ["BandPower", "tangent_vectors", "window_covariances"]
 
 Array = NDArray[np.float64]
 
@@ -56,10 +49,10 @@ class BandPower(TransformerMixin, BaseEstimator):
                                                            channel sum to zero
     ============  =========  ============================  =======================================
 
-    Powers have long tails, with which linear rules do badly; their logarithms are nearly normal.
+    Powers have long tails, which suit linear rules badly; their logarithms are nearly normal.
     Powers and log powers keep the amplitude of the signal, which also depends on the electrodes,
-    the amplifier and the muscles. Where the classes are separate recordings, amplitude may tell
-    them apart for such reasons; shares and centred log-ratios do not see it.
+    the amplifier and the muscles. Where the classes are separate recordings, amplitude alone may
+    tell them apart; shares and centred log-ratios do not depend on it.
 
     Parameters
     ----------
@@ -73,9 +66,8 @@ class BandPower(TransformerMixin, BaseEstimator):
     ch_names : sequence of str or None, default=None
         Names of the channels; None is ch1, ch2, ...
     log : bool, default=False
-        Take natural logarithms. A power of zero has none: its feature is NaN, and so are all
-        centred log-ratios of that channel. Power below 1e-24 of the channel's mean square is
-        rounding and counts as zero.
+        Take natural logarithms. Power below 1e-24 of the channel's mean square is rounding and
+        counts as zero: its logarithm is NaN, and so are all centred log-ratios of that channel.
 
     Attributes
     ----------
@@ -140,21 +132,11 @@ class BandPower(TransformerMixin, BaseEstimator):
             The transformer itself.
         """
         windows = _windows(X)
-        for name, flag in (("relative", self.relative), ("log", self.log)):
-            if not isinstance(flag, bool | np.bool_):
-                raise ValueError(f"{name} must be True or False; got {flag!r}.")
         n_channels = windows.shape[1]
         if self.ch_names is not None and len(self.ch_names) != n_channels:
-            raise ValueError(
-                f"ch_names must be {n_channels} names, one for each channel; got "
-                f"{len(self.ch_names)}."
-            )
-        bins = self._bins(windows.shape[2])
-        if self.relative and self.log and len(bins) == 1:
-            raise ValueError(
-                "Centred log-ratios compare the bands of a channel, and there is one band only. "
-                "Add a band, or pass relative=False for its log power."
-            )
+            raise ValueError(f"ch_names must be {n_channels} names; got {len(self.ch_names)}.")
+        if len(self._bins(windows.shape[2])) == 1 and self.relative and self.log:
+            raise ValueError("Centred log-ratios need two bands. Pass relative=False, or add one.")
         self.n_channels_ = n_channels
         return self
 
@@ -164,8 +146,7 @@ class BandPower(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_windows, n_channels, n_samples)
-            Windows. One that holds NaN, or no power in any band, has NaN for features; with `log`,
-            see there for a band without power.
+            Windows. The features of a window that holds NaN, or has no power in any band, are NaN.
 
         Returns
         -------
@@ -177,10 +158,7 @@ class BandPower(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         windows = _windows(X)
         if windows.shape[1] != self.n_channels_:
-            raise ValueError(
-                f"X has {windows.shape[1]} channels, but BandPower was fitted with "
-                f"{self.n_channels_}."
-            )
+            raise ValueError(f"X must have {self.n_channels_} channels; got {windows.shape[1]}.")
         bins = self._bins(windows.shape[2])
         power = np.empty((*windows.shape[:2], len(bins)))
         # In parts: the spectrum of a long recording at once would take several times its memory.
@@ -220,21 +198,20 @@ class BandPower(TransformerMixin, BaseEstimator):
         return np.array([f"{name}_{band}" for name in names for band in bands], dtype=object)
 
     def _bins(self, n_samples: int) -> Array:
-        """One row of zeros and ones over the frequencies for each band."""
+        """Rows of zeros and ones over the frequencies, one for each band."""
         rate = check_rate(self.sfreq)
-        bands = check_bands(BANDS if self.bands is None else self.bands, rate)
+        bands = BANDS if self.bands is None else self.bands
         frequencies = np.fft.rfftfreq(n_samples, 1.0 / rate)
         # A frequency that is meant to stand on an end may miss it by rounding.
         slack = 1e-9 * rate
-        rows = np.array(
-            [(frequencies >= a - slack) & (frequencies <= b + slack) for a, b in bands.values()],
-            dtype=np.float64,
-        )
-        for name, row in zip(bands, rows, strict=True):
+        rows = np.zeros((len(bands), frequencies.size))
+        for row, (name, ends) in zip(rows, bands.items(), strict=True):
+            low, high = check_band(name, ends, rate)
+            row[(frequencies >= low - slack) & (frequencies <= high + slack)] = 1.0
             if not row.any():
                 raise ValueError(
-                    f"Band {name!r} holds no frequency of a window of {n_samples / rate:g} s, "
-                    f"whose frequencies are {rate / n_samples:g} Hz apart. Take longer windows."
+                    f"Band {name!r} lies between the frequencies of a window, which are "
+                    f"{rate / n_samples:g} Hz apart. Take longer windows."
                 )
         return rows
 
@@ -247,57 +224,21 @@ class BandPower(TransformerMixin, BaseEstimator):
         return tags
 
 
-def average_reference(data: ArrayLike, alive: ArrayLike | None = None) -> Array:
-    """Signals against the mean of the channels.
-
-    Parameters
-    ----------
-    data : array-like of shape (n_channels, n_samples)
-        EEG channels.
-    alive : array-like of bool of shape (n_channels,) or None, default=None
-        Channels that make up the mean; None is all.
-
-    Returns
-    -------
-    ndarray of shape (n_channels, n_samples)
-        The channels less the mean at each moment.
-    """
-    channels = check_finite("data", data, 2)
-    averaged = channels if alive is None else channels[np.asarray(alive)]
-    if len(averaged) < 2:
+def average_reference(data: Array) -> Array:
+    """Subtract the mean over the channels that are not flat; `data` is (n_channels, n_samples)."""
+    alive = np.ptp(data, axis=1) > 0.0
+    if alive.sum() < 2:
         raise ValueError("An average reference needs two channels that are not flat.")
-    referenced: Array = channels - averaged.mean(0)
+    referenced: Array = data - data[alive].mean(0)
     return referenced
 
 
-def band_pass(data: ArrayLike, sfreq: float, low: float, high: float) -> Array:
-    """Pass a band by MNE's default filter: linear phase, zero delay, Hamming window.
-
-    Parameters
-    ----------
-    data : array-like of shape (n_channels, n_samples)
-        Signals.
-    sfreq : float
-        Samples per second.
-    low, high : float
-        The band, in Hz.
-
-    Returns
-    -------
-    ndarray of the same shape
-        The filtered signals.
-    """
+def band_pass(data: Array, sfreq: float, low: float, high: float) -> Array:
+    """Pass a band by MNE's default filter: linear phase, zero delay, Hamming window."""
     check_extra("mne", "eeg", "A band-pass")
     from mne.filter import filter_data
 
-    rate = check_rate(sfreq)
-    signals = check_finite("data", data, 1)
-    if not 0.0 <= low < high < rate / 2.0:
-        raise ValueError(
-            f"A band-pass must run upwards and end below {rate / 2.0:g} Hz, half the sampling "
-            f"rate; got {low:g} to {high:g} Hz."
-        )
-    filtered: Array = filter_data(signals, rate, low or None, high, verbose="error")
+    filtered: Array = filter_data(data, sfreq, low or None, high, verbose="error")
     return filtered
 
 
@@ -328,9 +269,9 @@ def window_covariances(X: ArrayLike) -> Array:
 def tangent_vectors(covariances: ArrayLike) -> Array:
     """Covariances of one participant as vectors in the tangent space at their own mean.
 
-    The Riemannian mean of all windows is moved to the identity, which takes out what sets one
-    person or session apart from another, and needs no label. The vectors are the upper triangles
-    of log(M^-1/2 C M^-1/2), with off-diagonal entries times the square root of 2.
+    The Riemannian mean M of all windows is moved to the identity. This removes differences between
+    people and sessions and needs no label. The vectors are the upper triangles of
+    log(M^-1/2 C M^-1/2), with off-diagonal entries times the square root of 2.
 
     Parameters
     ----------
@@ -367,7 +308,6 @@ def _windows(X: ArrayLike) -> Array:
     windows = np.asarray(X, dtype=np.float64)
     if windows.ndim != 3 or 0 in windows.shape:
         raise ValueError(
-            f"X must be of shape (n_windows, n_channels, n_samples); got {windows.shape}. Cut a "
-            "signal with crossfade.signals.windows.cut_windows."
+            f"X must be of shape (n_windows, n_channels, n_samples); got {windows.shape}."
         )
     return windows

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crossfade._validate import check_extra
 from crossfade.signals._check import check_rate
 from crossfade.signals._mat import load_mat
 
-__all__ = ["SUFFIXES", "Annotation", "Recording", "open_recording", "plain_name"]
+__all__ = ["Recording", "open_recording"]
 
 Array = NDArray[np.float64]
 
@@ -33,17 +34,7 @@ _NAMES = ("ch_names", "channels", "labels", "chanlabels")
 
 
 class Annotation(NamedTuple):
-    """A segment of a recording that has a name.
-
-    Attributes
-    ----------
-    start : float
-        When it begins, in seconds from the beginning of the recording.
-    duration : float
-        How long it lasts, in seconds; 0 is a marker.
-    text : str
-        Its name.
-    """
+    """A named segment of a recording; a marker has the duration 0. Times are in seconds."""
 
     start: float
     duration: float
@@ -52,7 +43,7 @@ class Annotation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """An open recording, of which channels are read when asked for.
+    """An open recording; channels are read when asked for.
 
     Attributes
     ----------
@@ -61,14 +52,15 @@ class Recording:
     sfreq : float
         Samples per second.
     ch_names : tuple of str
-        Names of its channels, as :func:`plain_name` has them.
+        Names of its channels, without their kind and reference: ``Fz`` for ``EEG Fz-Ref``.
     n_samples : int
         Length in samples.
-    annotations : tuple of Annotation
-        Its annotations, in order of time.
+    annotations : tuple of (float, float, str)
+        Start and duration in seconds, and text of each annotation, in order of time. A marker has
+        the duration 0.
     load : callable
         Takes the places of channels and returns them as an array of shape
-        (n_channels, n_samples), in microvolts where the file knows its unit.
+        (n_channels, n_samples), in microvolts where the file states its unit.
     kinds : tuple of str
         What the file says that each channel is: "eeg", "ecg" and so on.
     """
@@ -92,12 +84,12 @@ class Recording:
         Returns
         -------
         ndarray of shape (n_channels, n_samples)
-            The channels, in microvolts where the file knows its unit.
+            The channels, in microvolts where the file states its unit.
         """
         return self.load(self.find(channels))
 
     def find(self, channels: Sequence[str]) -> list[int]:
-        """Places of channels; refuses those that are not there.
+        """Places of channels by name.
 
         Parameters
         ----------
@@ -117,22 +109,19 @@ class Recording:
             raise ValueError(
                 f"There is no channel {', '.join(missing)}; there are {', '.join(self.ch_names)}."
             )
-        places = [there[name] for name in plain]
-        if len(set(places)) < len(places):
-            raise ValueError(f"A channel is asked for twice: {', '.join(channels)}.")
-        return places
+        return [there[name] for name in plain]
 
     def scalp(self) -> tuple[str, ...]:
-        """Names of the EEG channels: those of the 10-05 system, if most are called so, or all.
+        """Names of the EEG channels: those of the 10-05 system if most have such names, or all.
 
-        Electrodes at the ears (A1, M1) are references and not among the former.
+        Electrodes at the ears (A1, M1) are references and not in the 10-05 list here.
         """
         eeg = [name for name, kind in zip(self.ch_names, self.kinds, strict=True) if kind == "eeg"]
         known = [name for name in eeg if _SCALP.fullmatch(name)]
         return tuple(known if 2 * len(known) > len(eeg) else eeg)
 
     def ecg_channel(self) -> str:
-        """Name of the one ECG channel: by its kind, or the only channel there is."""
+        """Name of the ECG channel, or of the only channel."""
         by_kind = [n for n, k in zip(self.ch_names, self.kinds, strict=True) if k == "ecg"]
         found = by_kind or list(self.ch_names)
         if len(found) > 1:
@@ -143,31 +132,14 @@ class Recording:
 
 
 def plain_name(name: str) -> str:
-    """Name of a channel without its kind, its reference and padding.
-
-    Parameters
-    ----------
-    name : str
-        As it stands in a file.
-
-    Returns
-    -------
-    str
-        The name that people use.
-
-    Examples
-    --------
-    >>> from crossfade.signals.recordings import plain_name
-    >>> [plain_name(name) for name in ("EEG Fz-Ref", "ECG ECG", "Cz..", "EEG A2-A1")]
-    ['Fz', 'ECG', 'Cz', 'A2-A1']
-    """
+    """Name of a channel without its kind, reference and padding: ``Fz`` for ``EEG Fz-Ref``."""
     short = re.sub(r"^(?:EEG|ECG|EKG|EOG|EMG)[ :_-]+(?=\S)", "", name.strip(), flags=re.I)
     short = re.sub(r"-(?:REF|LE|AVG|AVE|AR)$", "", short.rstrip(". "), flags=re.I)
     return short or name
 
 
 def _plain_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Plain names, but for those that would be the same."""
+    """Plain names, or full names where plain ones would be equal."""
     plain = [plain_name(name) for name in names]
     count = Counter(name.lower() for name in plain)
     return tuple(
@@ -177,22 +149,20 @@ def _plain_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _kind(name: str, stated: str) -> str:
-    """What a channel is: many files call everything EEG, and say more in the name."""
+    """Kind of a channel; many files call every channel EEG, and then its name tells."""
     match = re.match(r"(ECG|EKG|EOG|EMG|RESP|EDA|GSR|PPG|TEMP)", name.strip(), re.I)
     if stated != "eeg" or match is None:
         return stated
     return {"ekg": "ecg"}.get(match[1].lower(), match[1].lower())
 
 
-def open_recording(path: str | os.PathLike[str], *, sfreq: float | None = None) -> Recording:
+def open_recording(path: str | os.PathLike[str]) -> Recording:
     """Open a recording; its samples are read later, by channel.
 
     Parameters
     ----------
     path : str or path-like
         An XDF or MATLAB file, or one that MNE reads (EDF, BDF, GDF, FIF, BrainVision, ...).
-    sfreq : float or None, default=None
-        Samples per second of a MATLAB file that does not hold them.
 
     Returns
     -------
@@ -202,40 +172,33 @@ def open_recording(path: str | os.PathLike[str], *, sfreq: float | None = None) 
     where = Path(path)
     if not where.is_file():
         raise FileNotFoundError(f"There is no file {where}.")
-    suffix = where.suffix.lower()
+    read = {".mat": _open_matlab, ".xdf": _open_xdf}.get(where.suffix.lower(), _open_mne)
     with _in_words(where):
-        if suffix == ".mat":
-            recording = _open_matlab(where, sfreq)
-        else:
-            recording = (_open_xdf if suffix == ".xdf" else _open_mne)(where)
+        recording = read(where)
+        check_rate(recording.sfreq)
     if not recording.ch_names or recording.n_samples == 0:
         raise ValueError("The file holds no samples.")
-    check_rate(recording.sfreq)
     return recording
-
-
-class _UnreadableError(ValueError):
-    """A recording that cannot be read, in words of ours."""
 
 
 @contextmanager
 def _in_words(path: Path) -> Iterator[None]:
-    """Turn whatever a library raises of a damaged file into one sentence."""
+    """Turn whatever a library raises for a damaged file into one sentence."""
     try:
         yield
-    except (_UnreadableError, ImportError):
+    except ImportError:
         raise
     except Exception as reason:
-        kind = {".mat": "MATLAB", ".xdf": "XDF"}.get(path.suffix.lower(), path.suffix[1:].upper())
         why = str(reason).strip().rstrip(".") or type(reason).__name__
-        raise _UnreadableError(f"This is no {kind} file, or it is damaged: {why}.") from reason
+        kind = path.suffix[1:].upper()
+        raise ValueError(f"This {kind} file cannot be read: {why}.") from reason
 
 
 def _open_mne(path: Path) -> Recording:
-    try:
-        import mne
-    except ImportError as reason:
-        raise ImportError(f"{path.suffix} needs MNE. Install crossfade[eeg].") from reason
+    """Whatever MNE reads, in microvolts."""
+    check_extra("mne", "eeg", f"A {path.suffix} file")
+    import mne
+
     if path.suffix.lower() in (".edf", ".bdf"):
         _check_edf(path)
     raw = mne.io.read_raw(path, preload=False, verbose="error")
@@ -268,7 +231,7 @@ def _open_mne(path: Path) -> Recording:
 
 
 def _check_edf(path: Path) -> None:
-    """Refuse an EDF or BDF file that is shorter than its header says: MNE reads what is there."""
+    """Refuse an EDF or BDF file that is shorter than its header says; MNE would read the rest."""
     width = 2 if path.suffix.lower() == ".edf" else 3
     with open(path, "rb") as stream:
         fixed = stream.read(256)
@@ -277,29 +240,18 @@ def _check_edf(path: Path) -> None:
                 int(fixed[a:b]) for a, b in ((184, 192), (236, 244), (252, 256))
             )
             stream.seek(256 + 216 * n_signals)
-            sizes = [int(stream.read(8)) for _ in range(n_signals)]
-            seconds = float(fixed[244:252])
+            one = width * sum(int(stream.read(8)) for _ in range(n_signals))
         except ValueError:
-            raise _UnreadableError(
-                "This is no EDF or BDF file, or its header is damaged."
-            ) from None
-    one = width * sum(sizes)
+            raise ValueError("its header is damaged") from None
     held = (path.stat().st_size - n_header) // one if one else 0
-    # A recorder that was cut off leaves -1: then what is there is all there is.
-    if held < n_records or held < 1:
-        raise _UnreadableError(
-            f"The file is cut short: its header says {n_records * seconds:g} s, it holds "
-            f"{max(held, 0) * seconds:g} s. Copy it again."
-        )
+    # A recorder that was interrupted leaves -1 in the header.
+    if held < max(n_records, 1):
+        raise ValueError(f"it holds {max(held, 0)} of its {n_records} records. Copy it again")
 
 
-def _open_matlab(path: Path, sfreq: float | None) -> Recording:
-    try:
-        content = load_mat(path, squeeze_me=False, chars_as_strings=True)
-    except NotImplementedError:
-        raise _UnreadableError(
-            "This is a MATLAB 7.3 file. Save it with save(..., '-v7')."
-        ) from None
+def _open_matlab(path: Path) -> Recording:
+    """One matrix of samples, and its rate and channels under their usual names."""
+    content = load_mat(path, squeeze_me=False, chars_as_strings=True)
     tables = {
         name: value
         for name, value in content.items()
@@ -307,37 +259,31 @@ def _open_matlab(path: Path, sfreq: float | None) -> Recording:
     }
     signals = {name: value for name, value in tables.items() if max(value.shape) > 100}
     if len(signals) != 1:
-        raise _UnreadableError(
-            f"A MATLAB file must hold one matrix of samples; this one has {sorted(signals)} among "
-            f"{sorted(name for name in content if not name.startswith('__'))}."
-        )
+        raise ValueError(f"it must hold one matrix of samples, and has {sorted(signals)}")
     samples = next(iter(signals.values()))
     # A recording is longer than it has channels.
     data = np.asarray(samples if samples.shape[0] <= samples.shape[1] else samples.T, np.float64)
-    rate = next((float(tables[n].flat[0]) for n in _RATES if n in tables), sfreq)
+    rate = next((float(tables[name].flat[0]) for name in _RATES if name in tables), None)
     if rate is None:
-        raise _UnreadableError(
-            f"The file does not hold its sampling rate (looked for {', '.join(_RATES)}). State it."
-        )
+        raise ValueError("it has no sampling rate. Add a variable sfreq")
     stated = next((content[name] for name in _NAMES if name in content), None)
     names = [_text(one) for one in np.ravel(stated)] if stated is not None else []
-    if len(names) != len(data):
-        names = [f"ch{place + 1}" for place in range(len(data))]
     return _of_array(path, data, rate, names)
 
 
 def _text(cell: Any) -> str:
+    """Text in nested lists or arrays."""
     return str(np.ravel(cell)[0]).strip() if np.size(cell) else ""
 
 
 def _open_xdf(path: Path) -> Recording:
-    try:
-        import pyxdf
-    except ImportError as reason:
-        raise ImportError("XDF needs pyxdf. Install crossfade[eeg].") from reason
+    """The one stream of EEG or ECG, with the streams of markers as annotations."""
+    check_extra("pyxdf", "eeg", "An XDF file")
+    import pyxdf
+
     with open(path, "rb") as stream:
         if stream.read(4) != b"XDF:":
-            raise _UnreadableError("This is no XDF file, or it is damaged.")
+            raise ValueError("it does not begin with XDF:")
     streams, _ = pyxdf.load_xdf(str(path))
     sampled = [
         s for s in streams if float(s["info"]["nominal_srate"][0]) > 0 and len(s["time_stamps"])
@@ -347,7 +293,7 @@ def _open_xdf(path: Path) -> Recording:
     ] or sampled
     if len(signals) != 1:
         found = ", ".join(stream["info"]["name"][0] for stream in signals) or "none"
-        raise _UnreadableError(f"An XDF file must hold one stream of EEG or ECG; found {found}.")
+        raise ValueError(f"it must hold one stream of EEG or ECG; found {found}")
     signal = signals[0]
     times = signal["time_stamps"]
     data = np.asarray(signal["time_series"], np.float64).T
@@ -360,8 +306,6 @@ def _open_xdf(path: Path) -> Recording:
     described = (signal["info"].get("desc") or [None])[0] or {}
     channels = ((described.get("channels") or [None])[0] or {}).get("channel", [])
     names = [_text(channel.get("label", [])) for channel in channels]
-    if len(names) != len(data):
-        names = [f"ch{place + 1}" for place in range(len(data))]
     return _of_array(
         path,
         data,
@@ -380,6 +324,9 @@ def _of_array(
     annotations: tuple[Annotation, ...] = (),
     kind: str = "eeg",
 ) -> Recording:
+    """Recording of samples (n_channels, n_samples)."""
+    if len(names) != len(data):
+        names = [f"ch{place + 1}" for place in range(len(data))]
     return Recording(
         path,
         sfreq,

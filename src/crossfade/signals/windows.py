@@ -10,19 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from crossfade._validate import check_number
 from crossfade.signals._check import check_rate
 
-__all__ = ["Windows", "cut_windows"]
+__all__ = ["cut_windows"]
 
 
 class Windows(NamedTuple):
-    """Windows of a signal.
-
-    Attributes
-    ----------
-    data : ndarray of shape (n_windows, ..., n_samples)
-        The windows.
-    start : ndarray of shape (n_windows,)
-        When each began, in seconds from the beginning of the signal.
-    """
+    """Windows (n_windows, ..., n_samples), and when each began, in seconds."""
 
     data: NDArray[Any]
     start: NDArray[np.float64]
@@ -44,8 +36,10 @@ def cut_windows(signal: ArrayLike, sfreq: float, *, length: float, overlap: floa
 
     Returns
     -------
-    Windows
-        The windows, and when each began.
+    data : ndarray of shape (n_windows, ..., n_samples)
+        The windows.
+    start : ndarray of shape (n_windows,)
+        When each began, in seconds from the beginning of the signal.
 
     Examples
     --------
@@ -57,15 +51,12 @@ def cut_windows(signal: ArrayLike, sfreq: float, *, length: float, overlap: floa
     rate = check_rate(sfreq)
     n_window = round(check_number("length", length, 0.0) * rate)
     step = n_window - round(check_number("overlap", overlap, 0.0) * rate)
-    if n_window < 1:
-        raise ValueError(f"length must be one sample or more; {length} s at {rate:g} Hz is none.")
     if step < 1:
         raise ValueError(f"overlap must be shorter than a window; got {overlap} of {length} s.")
     n_samples = array.shape[-1]
     if n_samples < n_window:
         raise ValueError(
-            f"The signal is shorter than a window: {n_samples / rate:.4g} s for {length:g} s. "
-            "Choose a shorter window."
+            f"The signal is shorter than a window: {n_samples / rate:.4g} s for {length:g} s."
         )
     first = np.arange(0, n_samples - n_window + 1, step)
     if first[-1] + n_window < n_samples:
