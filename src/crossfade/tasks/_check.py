@@ -1,7 +1,9 @@
 """What would mislead in a table of tasks: columns that are not features, names and rows twice.
 
-Certain nonsense is refused, the rest is a warning. ``docs/tables.md`` lists what is looked for;
-the room's `_strays` says how a column is told from a feature.
+A trial counter that stays in a table becomes a feature, and a study with it looks splendid. Obvious
+non-features are refused unless the user lists the column; the rest is a warning. In a few rows
+nothing is certain: a pattern counts only where coin tosses would hardly make it in any column of
+the table. ``docs/tables.md`` lists what is found.
 """
 
 from __future__ import annotations
