@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Self
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array
@@ -22,7 +24,6 @@ from crossfade.fisher._linear import (
     slope_of,
 )
 from crossfade.fisher._moments import ClassMoments
-from crossfade.fisher._spectrum import check_shrinkage
 
 
 class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearRule):
@@ -93,6 +94,11 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
     array(['rest', 'task'], dtype='<U4')
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "shrinkage": [StrOptions({"oas"}), Interval(Real, 0.0, 1.0, closed="both"), None],
+        "priors": ["array-like", None],
+        "feature_scale": [StrOptions({"auto"}), "array-like", None],
+    }
     _person: Direction
     _slope: float
 
@@ -107,6 +113,7 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
         self.priors = priors
         self.feature_scale = feature_scale
 
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the direction from labelled samples.
 
@@ -125,7 +132,6 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
             The fitted estimator.
         """
         rows, labels, weight = self._check_fit_input(X, y, sample_weight)
-        shrinkage = check_shrinkage(self.shrinkage)
         priors = _check_priors(self.priors)
         scale = resolve_scale(self.feature_scale, rows.shape[1])
         if scale is not None:
@@ -136,7 +142,7 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
         classes, label = encode(labels)
         moments = ClassMoments.of(rows, label, weight)
         check_both_classes(moments.counts, classes.tolist())
-        person = learn_direction(moments, shrinkage, scale)
+        person = learn_direction(moments, self.shrinkage, scale)
         self.classes_ = classes
         self._person = person
         self.means_, self.midpoint_ = person.means, person.midpoint
@@ -210,7 +216,8 @@ def shrinkage_of(discriminant: FisherDiscriminant | None) -> str | float | None:
         raise TypeError(
             f"discriminant must be a FisherDiscriminant; got {type(discriminant).__name__}."
         )
-    return check_shrinkage(discriminant.shrinkage)
+    discriminant._validate_params()
+    return discriminant.shrinkage
 
 
 def _check_priors(priors: ArrayLike | None) -> tuple[float, float]:

@@ -68,6 +68,13 @@ def slope_of(gap: Array | float, variance: Array | float) -> Array:
 NOTHING_COUNTS = "No sample counts: all weights are zero. Give samples that do count."
 
 
+#: What scikit-learn says, and what to do about it.
+_REMEDIES = {
+    "X contains NaN": "Fill missing features, or leave these samples out.",
+    "array with dim 3": "Signals must become features first, see crossfade.signals.",
+}
+
+
 class LabelledClassifier(ClassifierMixin, BaseEstimator):
     """Estimator that looks at labelled samples before it learns from them."""
 
@@ -104,6 +111,12 @@ class LabelledClassifier(ClassifierMixin, BaseEstimator):
                 return validate_data(self, X, *y, dtype=np.float64, **how)
         except OverflowError as reason:
             raise ValueError(f"X must be numbers that a double can hold: {reason}.") from reason
+        except ValueError as reason:
+            said = str(reason)
+            remedy = next((text for part, text in _REMEDIES.items() if part in said), None)
+            if remedy is None:
+                raise
+            raise ValueError(f"{said.splitlines()[0]} {remedy}") from None
 
     def _plain(self, X: object, reset: bool) -> bool:
         """Whether X is an array that needs no conversion, of as many features as are known."""

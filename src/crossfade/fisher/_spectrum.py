@@ -185,9 +185,7 @@ def check_shrinkage(shrinkage: object) -> str | float | None:
     """Return `shrinkage` if it is None, "oas" or a number from 0 to 1."""
     if shrinkage is None or (isinstance(shrinkage, str) and shrinkage == "oas"):
         return shrinkage
-    weight = check_number("shrinkage", shrinkage, 0.0, 1.0, or_words="'oas', None")
-    # What is less than rounding adds nothing that could be inverted.
-    return weight if weight > 10.0 * ROUNDING else 0.0
+    return check_number("shrinkage", shrinkage, 0.0, 1.0, or_words="'oas', None")
 
 
 def shrinkage_weight(
@@ -202,9 +200,10 @@ def shrinkage_weight(
     `trace` and `square` are the traces of the covariance and of its square, and `size` is the
     dimension in which features vary.
     """
-    if shrinkage == "oas":
+    if isinstance(shrinkage, str):
         return oas(trace, square, size, dof)
-    return np.full_like(trace, shrinkage)
+    # A weight below rounding adds nothing that could be inverted.
+    return np.full_like(trace, shrinkage if shrinkage > 10.0 * ROUNDING else 0.0)
 
 
 def shrunk_dense(matrix: Array, weight: Array, level: Array) -> Array:
