@@ -3,6 +3,7 @@
 ``python tests/test_integrity.py 2000`` flips that many bits, one at a time, in each kind of file.
 """
 
+import importlib.util
 import io
 import json
 import os
@@ -15,7 +16,7 @@ import tempfile
 import warnings
 import zipfile
 from collections import Counter
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,8 +39,7 @@ from crossfade import (
 )
 from crossfade import _files as files
 from crossfade.cli import main
-from crossfade.report import write_report
-from crossfade.report._findings import Findings
+from crossfade.report import Findings, write_findings
 from crossfade.study import CalibrationStudy, StudyResult
 from crossfade.tasks import frame_of_parquet, parquet_of
 
@@ -619,20 +619,19 @@ def test_commands_write_to_files_only(words, kind, tmp_path, monkeypatch):
 @pytest.fixture
 def written(monkeypatch):
     """Run a study in a folder and write its report, as often as asked; names of all files."""
-    tasks, find = draw_tasks(4), cache(Findings.of)
+    tasks, find = draw_tasks(4), importlib.util.find_spec
     study = CalibrationStudy(tasks, methods=["target"], budgets=[2], n_splits=2, random_state=0)
     first = []
-    # What was found is the same every time, and takes a while.
-    monkeypatch.setattr(Findings, "of", lambda *_: find(first[0], tasks, 0.75, 0.8, ()))
-    monkeypatch.setattr("crossfade.report._page.page", lambda *_, **__: "page")
     monkeypatch.setattr(
-        "crossfade.report._write.find_spec", lambda name: None if name == "matplotlib" else name
+        importlib.util, "find_spec", lambda name: None if name == "matplotlib" else find(name)
     )
 
     def write(folder):
         result = study.run(folder=folder)
-        first.append(result)
-        write_report(result, tasks, folder)
+        if not first:
+            # What was found is the same every time, and takes a while.
+            first.append(Findings.of(result, tasks))
+        write_findings(replace(first[0], result=result), folder, title=None, about={})
         return sorted(path for path in folder.rglob("*") if path.is_file())
 
     return write

@@ -8,11 +8,9 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from crossfade import Task
 from crossfade.report import write_report
 from crossfade.simulate import simulate_tasks
 from crossfade.study import CalibrationStudy, StudyResult, verdict
@@ -152,97 +150,6 @@ def test_shards_of_a_target_are_those_of_each_method_alone():
             own,
             check_exact=True,
         )
-
-
-# -- the page of many people ----------------------------------------------------------------------
-
-
-@pytest.fixture
-def many(monkeypatch):
-    """Seven people are many, three are in one file, and five are drawn."""
-    monkeypatch.setattr("crossfade.report._findings.MANY", 6)
-    monkeypatch.setattr("crossfade.report._findings.DRAWN", 5)
-    monkeypatch.setattr("crossfade.report._figures.DRAWN", 5)
-    monkeypatch.setattr("crossfade.report._tables.PIECE", 3)
-
-
-def named_tasks(names):
-    tasks = simulate_tasks(len(names), n_features=3, random_state=0)
-    return [Task(np.asarray(one.X), one.y, name) for one, name in zip(tasks, names, strict=True)]
-
-
-HOSTILE = "</script><script>alert(1)</script>"
-
-
-@pytest.fixture
-def large_page(many, tmp_path):
-    pytest.importorskip("matplotlib")
-    tasks = named_tasks([*"abcdef", HOSTILE])
-    study = CalibrationStudy(
-        tasks, methods=["target", "posterior"], budgets=[2, 4], n_splits=3, random_state=0
-    )
-    return write_report(study.run(), tasks, tmp_path, formats=())
-
-
-def test_many_people_are_in_files_beside_the_page(large_page, tmp_path):
-    page = (tmp_path / "report.html").read_text()
-    assert sorted(one.name for one in (tmp_path / "people").iterdir()) == ["0.js", "1.js", "2.js"]
-    assert (tmp_path / "people" / "0.js") in large_page
-    assert "script-src 'unsafe-inline' 'self' file:\"" in page
-    assert HOSTILE not in page
-    assert "<script" not in (tmp_path / "people" / "2.js").read_text()
-    assert '<a class="file" href="participants.csv" download>' in page
-    assert page.count("5 of 7 are drawn, chosen at random") >= 2
-    # Lines that come later scroll within their box.
-    assert 'class="box tall" role="region" tabindex="0" aria-label="Balanced accuracy of' in page
-    assert len(pd.read_csv(tmp_path / "participants.csv")) == 7 * 2 * 2
-
-
-def test_few_people_are_in_the_page_itself(tmp_path):
-    tasks = named_tasks("abcdefg")
-    study = CalibrationStudy(tasks, methods=["target"], budgets=[2], n_splits=3, random_state=0)
-    write_report(study.run(), tasks, tmp_path, formats=())
-    assert not (tmp_path / "people").exists()
-    page = (tmp_path / "report.html").read_text()
-    assert "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\"" in page
-
-
-def test_a_browser_loads_people_when_they_are_asked_for(large_page, tmp_path):
-    playwright = pytest.importorskip("playwright.sync_api", reason="Needs the package playwright.")
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip("There is no chromium.")
-    troubles, asked = [], []
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
-        )
-        page = browser.new_page()
-        page.on("console", lambda message: troubles.append(message.text))
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("dialog", lambda dialog: troubles.append(dialog.message))
-        page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
-        page.goto((tmp_path / "report.html").as_uri())
-        shown = page.locator("#shown")
-        playwright.expect(shown).to_have_text("6 of 6 lines")
-        assert asked == ["report.html", "0.js"]
-        page.fill("#find", "</SCRIPT")
-        playwright.expect(shown).to_have_text("2 of 2 lines")
-        assert page.locator("#participants tbody th").first.text_content() == HOSTILE
-        page.fill("#find", "")
-        page.select_option("#piece", "1")
-        playwright.expect(page.locator("#participants tbody th").first).to_have_text("d")
-        page.locator("#participants thead span").first.click()
-        page.locator("#participants thead span").first.click()
-        playwright.expect(page.locator("#participants tbody th").first).to_have_text("f")
-        assert asked == ["report.html", "0.js", "2.js", "1.js"]
-        (tmp_path / "people" / "0.js").unlink()
-        page.reload()
-        playwright.expect(shown).to_have_text(
-            "0 of 0 lines; the folder people beside this page is missing"
-        )
-        browser.close()
-    assert [one for one in troubles if "ERR_FILE_NOT_FOUND" not in one] == []
 
 
 # -- a cluster of real processes, some of which die -----------------------------------------------

@@ -79,7 +79,7 @@ def calibrate(
 
     with plain_messages():
         crowd = TaskPrior.load(prior)
-        kind = HierarchicalBlendClassifier
+        kind: Any = HierarchicalBlendClassifier
         if crowd.class_means is None:
             kind = PosteriorBlendClassifier
             click.echo(

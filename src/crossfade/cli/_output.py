@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from textwrap import fill
 from threading import Event, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -56,16 +55,6 @@ def say(out: Path | None, text: str) -> None:
     click.echo(text, err=is_stdout(out))
 
 
-def say_lines(console: Console, lines: Iterable[str]) -> None:
-    """Print lines: between words in a terminal, as they are in a log or a pipe."""
-    for line in lines:
-        text = line
-        if console.is_terminal and line:
-            more = "  " if line.startswith("- ") else ""
-            text = fill(line, console.width, subsequent_indent=more, break_on_hyphens=False)
-        click.echo(text)
-
-
 def narrow_table(title: str) -> Table:
     """Table without lines between its columns, so that many fit."""
     from rich.box import SIMPLE_HEAD
@@ -77,26 +66,27 @@ def narrow_table(title: str) -> Table:
 
 
 @contextmanager
-def plain_messages() -> Iterator[None]:
-    """Turn what goes wrong into a message, and warnings into lines on standard error."""
-    with warnings.catch_warnings(record=True) as caught:
+def plain_messages() -> Iterator[list[str]]:
+    """Print refusals as one message, and warnings as notes; yields the warnings about a table."""
+    said: set[str] = set()
+    tables: list[str] = []
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        text, is_table = str(message), category.__name__ == "TableWarning"
+        if text in said:
+            return
+        said.add(text)
+        if is_table:
+            tables.append(text)
+        click.echo(f"{'Warning' if is_table else 'Note'}: {text}", err=True)
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
         try:
-            yield
+            yield tables
         except (ValueError, TypeError, ImportError, OSError) as reason:
             raise click.ClickException(str(reason)) from reason
-        finally:
-            said_so_far(caught)
-
-
-def said_so_far(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Say every warning once, and forget them; return those about a table."""
-    messages = {str(one.message): one.category for one in caught}
-    caught.clear()
-    tables = [text for text, kind in messages.items() if kind.__name__ == "TableWarning"]
-    for message in messages:
-        click.echo(f"{'Warning' if message in tables else 'Note'}: {message}", err=True)
-    return tables
 
 
 @contextmanager

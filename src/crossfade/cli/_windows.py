@@ -45,7 +45,7 @@ def read_windows(
     table = open_table(path, Columns(label=label))
     frame = table.frame
     if names is None:
-        names = [name for name in frame if name not in (*RESERVED, label)]
+        names = [str(name) for name in frame if name not in (*RESERVED, label)]
     missing = [name for name in names if name not in frame]
     if missing:
         raise ValueError(f"{table.where} lacks the features {', '.join(missing)}.")

@@ -12,7 +12,6 @@ from crossfade.plots._study import (
     accuracy_by_budget,
     alphas,
     differences,
-    labels_saved,
 )
 from crossfade.plots._style import LINE_MARKERS as LINE_MARKERS
 from crossfade.plots._style import for_files as for_files
@@ -25,6 +24,5 @@ __all__ = [
     "alphas",
     "differences",
     "forecast",
-    "labels_saved",
     "needed",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -9,13 +10,16 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from crossfade._version import __version__
 from crossfade.plots import looks, method_of, spoken
 from crossfade.report import _tables
-from crossfade.report._figures import Drawing, inline, marker, slug, with_alpha
-from crossfade.report._findings import Findings
-from crossfade.report._text import class_text, number, table_of
+from crossfade.report._figures import Drawing, slug, with_alpha
+from crossfade.report._findings import Findings, class_text
+from crossfade.report._svg import inline, marker
+from crossfade.report._tables import number
 
 #: What each table holds, by the name of its file.
 CONTENTS = {
@@ -24,7 +28,7 @@ CONTENTS = {
     "forecast": "how true forecasts of single calibrations are, by method and budget",
     "reliability": "forecasts and outcomes of single calibrations, grouped by forecast",
     "probabilities": "log loss and Brier score of each method and budget",
-    "comparison": "differences between methods, with intervals and tests",
+    "comparison": "differences of every method from these rivals, with intervals and tests",
     "labels_saved": "labelled windows needed for the same accuracy",
     "participants": "means over splits, for each task, method and budget",
     "left_out": "tasks that are left out, and why",
@@ -38,6 +42,8 @@ _SPLITS = {
     "people who have been there before.",
 }
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas")
+#: Letters of the largest table that the page holds; others are files beside it.
+_LARGEST = 1_000_000
 
 
 def page(
@@ -49,10 +55,7 @@ def page(
     about: Mapping[str, object],
     rows_name: str,
 ) -> str:
-    """The report as HTML; `tables` has the files to download."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
+    """The report as HTML; `tables` has the content of the files to download."""
     templates = Environment(
         loader=PackageLoader("crossfade.report"),
         autoescape=True,
@@ -61,24 +64,21 @@ def page(
         keep_trailing_newline=True,
     )
     package = files("crossfade.report")
-    figures = {one.name: {"svg": Markup(inline(one)), "text": one.text} for one in drawings}
-    n_splits = int(findings.tables["participants"]["n_splits"].max())
-    failures, n_failed = _tables.failed(findings)
-    far = [f"{name}.csv" for name in _tables.LONG] if findings.many else []
+    figures = {
+        one.name: {"svg": Markup(inline(one.on_page, one.name, one.text)), "text": one.text}
+        for one in drawings
+    }
+    summary = findings.tables["summary"]
+    shown = looks(findings.compared if "accuracy" in figures else [])
     return templates.get_template("page.html.j2").render(
         style=Markup(package.joinpath("page.css").read_text("utf-8")),
         script=Markup(package.joinpath("page.js").read_text("utf-8")),
-        # No name in the data may end the element that holds them.
-        data=Markup(
-            _tables.script_text({name: text for name, text in tables.items() if name not in far})
-        ),
-        far=far,
-        people=Markup(_tables.script_text(_tables.people_index(findings))) if findings.many else "",
+        data=_for_script({name: one for name, one in tables.items() if len(one) < _LARGEST}),
+        far=[name for name, one in tables.items() if len(one) >= _LARGEST],
         version=__version__,
         title=title,
         headline=_kept_together(findings.headline),
         statistics=[_kept_together(text) for text in findings.statistics],
-        answer=findings.answer,
         reach=f"{findings.reach:g}",
         share=f"{100.0 * findings.share:.3g}",
         needed=_tables.needed(findings),
@@ -87,47 +87,45 @@ def page(
         oracles=_oracles(findings),
         twins=_twins(findings),
         notes=findings.notes,
-        facts=_facts(findings, n_splits),
-        run=_run(findings, n_splits, about, rows_name),
+        facts=_facts(findings),
+        run=_run(findings, about, rows_name),
         nouns=findings.nouns,
         n_classes=findings.n_classes,
         coin=number(np.log(findings.n_classes)),
-        n_splits=n_splits,
+        n_splits=int(findings.tables["participants"]["n_splits"].max()),
         n_tasks=len(findings.tasks),
         budgets=list(findings.budgets.values()),
-        has_intervals=bool(findings.tables["summary"]["low"].notna().any()),
-        undrawn=findings.rivals is not None and not drawings,
+        has_intervals=bool(summary["low"].notna().any()),
         has_seeing=any(method_of(name).given for name in findings.methods),
         legend={
             name: {"label": look.label, "marker": Markup(marker(look)), "given": look.given}
-            for name, look in looks(findings.compared if "accuracy" in figures else []).items()
+            for name, look in shown.items()
         },
-        figures={
-            "needed": figures.get("needed"),
-            "accuracy": figures.get("accuracy"),
-            "alphas": figures.get("alphas"),
-            "forecast": figures.get("forecast"),
-        },
+        figures=figures,
         accuracies=_tables.accuracies(findings),
         gains=_gains(findings, figures),
-        spoken=spoken(findings.rivals.method) if findings.rivals else "",
+        spoken=spoken(findings.method) if findings.method else "",
         participants=_tables.participants(findings),
         saved=_tables.saved(findings),
         with_alpha=with_alpha(findings.tables["participants"]),
         one_forecast=_one_forecast(findings),
         replayed=about.get("forecasts") != "without replay",
         forecast=_tables.forecast(findings),
-        reliability=table_of(findings.tables["reliability"], "Forecasts grouped by their value"),
         probabilities=_tables.probabilities(findings),
         left_out=_tables.left_out(findings),
-        failed=failures,
-        n_failed=n_failed,
+        failed=_tables.failed(findings),
+        n_failed=int(summary["n_failed"].sum()),
         split_kind=_SPLITS.get(str(about.get("splits")), ""),
         methods={_with_name(name): method_of(name).text for name in findings.methods},
         software=_software(),
         rows_name=rows_name,
-        contents={name: what for name, what in CONTENTS.items() if name in findings.tables},
+        contents=CONTENTS,
     )
+
+
+def _for_script(content: object) -> Markup:
+    """JSON within an element for scripts, which no name in the data may end."""
+    return Markup(json.dumps(content, ensure_ascii=False).replace("<", "\\u003c"))
 
 
 def _with_name(name: str) -> str:
@@ -142,38 +140,35 @@ def _kept_together(text: str) -> str:
     return text
 
 
-def _facts(findings: Findings, n_splits: int) -> list[str]:
+def _facts(findings: Findings) -> list[str]:
+    n_splits = int(findings.tables["participants"]["n_splits"].max())
     counts = {"method": len(findings.methods), "budget": len(findings.budgets), "split": n_splits}
     parts = [f"{count} {noun}{'s' if count != 1 else ''}" for noun, count in counts.items()]
     return [findings.count(len(findings.participants)), *parts]
 
 
-def _run(
-    findings: Findings, n_splits: int, about: Mapping[str, object], rows_name: str
-) -> dict[str, str]:
+def _run(findings: Findings, about: Mapping[str, object], rows_name: str) -> dict[str, str]:
     """What was run, by name; `about` may add more."""
-    means = findings.tables["participants"]
-    tasks = findings.participants
-    n_groups = means["group"].nunique()
+    means, tasks = findings.tables["participants"], findings.participants
+    n_splits, n_groups = int(means["n_splits"].max()), means["group"].nunique()
     sizes = np.array([np.shape(task.X)[0] for task in tasks])
     labels, counts = np.unique(np.concatenate([task.y for task in tasks]), return_counts=True)
-    spread = f"{sizes.min()}" if np.ptp(sizes) == 0 else f"{sizes.min()} to {sizes.max()}"
-    n_features = np.shape(tasks[0].X)[1]
-    names = tasks.feature_names or ()
+    names = tasks[0].feature_names or ()
     shown = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
     windows = means.groupby("budget")["n_labelled"].agg(["min", "max"])
-    of_each = [
+    of_each = ", ".join(
         f"{n:,} of {class_text(findings.class_names, label)}"
         for label, n in zip(labels.tolist(), counts, strict=True)
-    ]
+    )
     known = {
         findings.nouns: f"{len(tasks)}"
         + ("" if n_groups == len(tasks) else f" of {n_groups} participants"),
-        "windows": f"{sizes.sum():,}; {spread} per {findings.nouns[:-1]}; {', '.join(of_each)}",
-        "features": f"{n_features}" + (f": {shown}" if shown else ""),
+        "windows": f"{sizes.sum():,}; {_range(sizes.min(), sizes.max())} per "
+        f"{findings.nouns[:-1]}; {of_each}",
+        "features": f"{np.shape(tasks[0].X)[1]}" + (f": {shown}" if shown else ""),
         "methods": ", ".join(method_of(name).label for name in findings.methods),
         "labelled": "; ".join(
-            f"{label} ({_range(*windows.loc[budget])})" if 0.0 < budget < 1.0 else label
+            f"{label} ({_range(*windows.loc[budget])} windows)" if 0.0 < budget < 1.0 else label
             for budget, label in findings.budgets.items()
         ),
         "splits": f"{n_splits} of each task and budget",
@@ -187,20 +182,18 @@ def _run(
 
 
 def _range(least: float, most: float) -> str:
-    return f"{least:.0f} windows" if least == most else f"{least:.0f} to {most:.0f} windows"
+    return f"{least:.0f}" if least == most else f"{least:.0f} to {most:.0f}"
 
 
 def _never(findings: Findings) -> str:
     """Who never reaches the accuracy with the method that the report is about."""
-    table, rivals = findings.tables["needed"], findings.rivals
-    if rivals is None:
-        return ""
-    for line in table[table["method"] == rivals.method].to_dict("records"):
+    table = findings.tables["needed"]
+    for line in table[table["method"] == findings.method].to_dict("records"):
         if line["n_never"]:
             names = line["never"].split(", ")
             shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" * (len(names) > 8))
             never = f"{line['n_never']} of {line['n_people']} never reach it: {shown}."
-            return f"With {spoken(rivals.method)}, {never}"
+            return f"With {spoken(findings.method)}, {never}"
     return ""
 
 
@@ -209,10 +202,7 @@ def _oracles(findings: Findings) -> str:
     table = findings.tables["summary"].pivot(index="budget", columns="method", values="mean")
     if not {"oracle", "oracle-honest"} <= set(table):
         return ""
-    both = table[["oracle", "oracle-honest"]].dropna()
-    if both.empty:
-        return ""
-    luck = (both["oracle"] - both["oracle-honest"]).mean()
+    luck = (table["oracle"] - table["oracle-honest"]).mean()
     return (
         "The paper's oracle picks the best alpha on the test windows themselves. The honest oracle "
         "picks it on every second one, for the others, and the reverse; its mean accuracy is "
@@ -228,20 +218,16 @@ def _twins(findings: Findings) -> str:
 
 
 def _gains(findings: Findings, figures: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """For each rival: names, figures, and the table of differences."""
-    rivals = findings.rivals
-    if rivals is None:
-        return []
+    """For each rival: names, figure, and the table of differences."""
     return [
         {
-            "method": method_of(rivals.method).label,
+            "method": method_of(findings.method).label,
             "against": method_of(name).label,
-            "spoken": f"{spoken(rivals.method)} minus {spoken(name)}",
+            "spoken": f"{spoken(findings.method)} minus {spoken(name)}",
             "figure": figures.get(f"differences-{slug(name)}"),
-            "saved": figures.get(f"labels-saved-{slug(name)}"),
             "table": _tables.gain(findings, name),
         }
-        for name in rivals.against
+        for name in findings.against
     ]
 
 
@@ -251,8 +237,7 @@ def _one_forecast(findings: Findings) -> str:
     if table.empty:
         return ""
     names = list(dict.fromkeys(table["method"]))
-    method = findings.rivals.method if findings.rivals else ""
-    method = method if method in names else str(names[0])
+    method = findings.method if findings.method in names else str(names[0])
     own = table[table["method"] == method]
     weights = own["n_splits"] / own["n_splits"].sum()
     rms, constant = (

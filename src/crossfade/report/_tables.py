@@ -2,28 +2,97 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from crossfade.plots import method_of
-from crossfade.report._findings import Findings, tells_labels
-from crossfade.report._text import NOTHING, Table, number, table_of
-from crossfade.study import duration
+from crossfade.report._findings import Findings
+from crossfade.study import budget_text, duration
+from crossfade.study.statistics import p_text
 
-#: Tables with a line for each person: where there are many, they are files beside the page.
-LONG = ("participants", "left_out", "failures")
-#: Lines of a table with a line for each person that the page shows where there are many.
-_SHOWN = 100
-#: People in one file beside the page.
-PIECE = 250
+#: What a cell without a number shows.
+NOTHING = "–"
+#: Letters from which on a cell of text may wrap.
+_PROSE = 40
+#: Lines of a table with one for each person that the page shows; its file has all.
+_SHOWN = 2000
+_HEADS = {
+    "n_labelled": "labelled windows",
+    "n_tasks": "tasks",
+    "n": "splits",
+    "wins": "better",
+    "losses": "worse",
+    "mean_difference": "mean gain",
+    "low": "95 % from",
+    "high": "to",
+    "p_holm": "p (Holm)",
+    "smaller_class": "windows of the smallest class",
+    "rms": "error (RMS)",
+    "constant_rms": "constant's",
+    "coverage_68": "68 % holds",
+    "coverage_90": "90 % holds",
+    "forecast": "mean forecast",
+    "outcome": "mean outcome",
+}
+_SIGNED = ("mean_difference", "bias")
+_PERCENT = ("coverage_68", "coverage_90")
+_WHOLE = ("n", "n_labelled", "n_tasks", "wins", "losses", "smaller_class")
 
 
-def _fair(findings: Findings) -> list[str]:
-    """Methods that may win: they see neither test windows nor their labels."""
-    return [name for name in findings.methods if not method_of(name).given]
+class Table(NamedTuple):
+    """Table of the page: a line break in a cell parts it from what stands small below it."""
+
+    heads: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    caption: str
+    #: Columns that are words; all others are numbers.
+    are_text: frozenset[int] = frozenset({0})
+    #: Id, for the table that the script looks for.
+    name: str = ""
+    #: Line and column of cells that stand out.
+    best: frozenset[tuple[int, int]] = frozenset()
+
+    def look(self, row: int, column: int) -> str:
+        """Classes of a cell."""
+        if column not in self.are_text:
+            return "number best" if (row, column) in self.best else "number"
+        return "prose" if len(self.lines[row][column]) > _PROSE else ""
+
+
+def number(value: float, digits: int = 3, *, signed: bool = False) -> str:
+    """Number with a true minus sign; a dash where there is none."""
+    if not np.isfinite(value):
+        return NOTHING
+    # What rounds to zero has no sign.
+    rounded = round(float(value), digits) + 0.0
+    return f"{rounded:{'+' if signed and rounded else ''}.{digits}f}".replace("-", "−")
+
+
+def table_of(frame: pd.DataFrame, caption: str) -> Table:
+    """Table of the page from columns of a table of the report."""
+    heads = [_HEADS.get(name, name.replace("_", " ")) for name in frame.columns]
+    lines = [[_cell(*pair) for pair in line.items()] for line in frame.to_dict("records")]
+    words = (
+        place
+        for place, name in enumerate(frame.columns)
+        if name == "budget" or any(isinstance(value, str) for value in frame[name])
+    )
+    return Table(heads, lines, caption, frozenset(words))
+
+
+def _cell(name: Any, value: Any) -> str:
+    if isinstance(value, str):
+        return method_of(value).label if name == "method" else value
+    if name == "budget":
+        return budget_text(value)
+    if name == "p_holm":
+        return p_text(value)
+    if name in _PERCENT:
+        return f"{number(100.0 * value, 0)} %" if np.isfinite(value) else NOTHING
+    return number(value, 0 if name in _WHOLE else 3, signed=name in _SIGNED)
 
 
 def _bounds_last(names: Sequence[str]) -> list[str]:
@@ -37,38 +106,23 @@ def _marked(method: str) -> str:
     return "\n".join(filter(None, (look.label, look.given)))
 
 
-# -- accuracy -------------------------------------------------------------------------------------
+# -- accuracy, probabilities, forecasts -----------------------------------------------------------
 
 
 def accuracies(findings: Findings) -> Table:
     """Mean accuracy of each method and budget."""
-    summary = findings.tables["summary"]
-    found = {(one["method"], one["budget"]): one for one in summary.to_dict("records")}
-    # Methods that see test windows do not compete, nor do means over fewer tasks.
-    seeing = set(findings.methods) - set(_fair(findings))
-    fair = summary[~summary["method"].isin(seeing) & (summary["n_left_out"] == 0)]
-    highest = fair.groupby("budget")["mean"].max().round(3).to_dict()
-    lines, best = [], set()
-    for place, method in enumerate(_bounds_last(findings.compared)):
-        cells = [_marked(method)]
-        for column, budget in enumerate(findings.budgets, 1):
-            one = found.get((method, budget))
-            cells.append(NOTHING if one is None else _accuracy(one))
-            if one is None or method in seeing or one["n_left_out"]:
-                continue
-            if round(one["mean"], 3) == highest.get(budget):
-                best.add((place, column))
-        lines.append(cells)
+    table = findings.tables["summary"]
+    table = table[table["method"].isin(findings.compared)]
     caption = "Mean balanced accuracy of each method and budget"
-    return _by_budget(findings, lines, caption, best)
+    return _by_budget(findings, table, "mean", _accuracy, caption, sign=1.0)
 
 
-def _accuracy(one: Mapping[Hashable, Any]) -> str:
+def _accuracy(one: Mapping[Any, Any]) -> str:
     """Mean, and below it what it is of, if not of what the others are."""
     parts = [number(one["mean"])]
+    n_tasks, n_failed = one["n_tasks"], one["n_failed"]
     if np.isfinite(one["low"]):
         parts.append(f"{one['low']:.2f}–{one['high']:.2f}")
-    n_tasks, n_failed = one["n_tasks"], one["n_failed"]
     if one["n_left_out"]:
         parts.append(f"{n_tasks} of {n_tasks + one['n_left_out']} tasks" if n_tasks else "failed")
     elif n_failed:
@@ -76,53 +130,56 @@ def _accuracy(one: Mapping[Hashable, Any]) -> str:
     return "\n".join(parts)
 
 
-def _by_budget(
-    findings: Findings, lines: Sequence[Sequence[str]], caption: str, best: set[tuple[int, int]]
-) -> Table:
-    """Table with a line for each method and a column for each budget."""
-    heads = ["method", *findings.budgets.values()]
-    are_text = [True] + [False] * len(findings.budgets)
-    return Table(heads, lines, caption, are_text, best=frozenset(best))
-
-
 def probabilities(findings: Findings) -> Table | None:
     """Log loss of each method and budget, and below it the Brier score."""
     table = findings.tables["probabilities"]
     if table.empty:
         return None
-    found = {(one["method"], one["budget"]): one for one in table.to_dict("records")}
-    fair = set(_fair(findings))
-    most = table.groupby("budget")["n_tasks"].max().to_dict()
-    least: dict[float, float] = {}
-    for (method, budget), one in found.items():
-        if method in fair and one["n_tasks"] == most[budget] and np.isfinite(one["log_loss"]):
-            least[budget] = min(least.get(budget, np.inf), round(one["log_loss"], 3))
-    lines, best = [], set()
-    # LDA and its twin differ here.
-    names = [name for name in _bounds_last(findings.methods) if name in set(table["method"])]
-    for place, method in enumerate(names):
+    most = table.groupby("budget")["n_tasks"].transform("max")
+
+    def scores(one: Mapping[Any, Any]) -> str:
+        return f"{number(one['log_loss'])}\nBrier {number(one['brier'])}"
+
+    table = table.assign(n_left_out=most - table["n_tasks"])
+    caption = "Log loss, and below it the Brier score"
+    return _by_budget(findings, table, "log_loss", scores, caption, sign=-1.0)
+
+
+def _by_budget(
+    findings: Findings, table: pd.DataFrame, column: str, text: Any, caption: str, *, sign: float
+) -> Table:
+    """Table with a line for each method and a column for each budget; the best stand out.
+
+    Methods that see test windows do not compete, nor do means over fewer tasks.
+    """
+    rounded = sign * table[column].round(3)
+    seeing = [name for name in findings.methods if method_of(name).given]
+    fair = ~table["method"].isin(seeing) & (table["n_left_out"] == 0)
+    highest = rounded[fair].groupby(table["budget"]).max().to_dict()
+    is_best = fair & (rounded == table["budget"].map(highest))
+    found = {
+        (one["method"], one["budget"]): (text(one), is_first)
+        for one, is_first in zip(table.to_dict("records"), is_best, strict=True)
+    }
+    lines: list[list[str]] = []
+    best = set()
+    there = set(table["method"])
+    for method in _bounds_last([name for name in findings.methods if name in there]):
         cells = [_marked(method)]
-        for column, budget in enumerate(findings.budgets, 1):
-            if (method, budget) not in found:
-                cells.append(NOTHING)
-                continue
-            one = found[method, budget]
-            cells.append(f"{number(one['log_loss'])}\nBrier {number(one['brier'])}")
-            competes = method in fair and one["n_tasks"] == most[budget]
-            if competes and round(one["log_loss"], 3) == least.get(budget):
-                best.add((place, column))
+        for budget in findings.budgets:
+            cell, is_first = found.get((method, budget), (NOTHING, False))
+            if is_first:
+                best.add((len(lines), len(cells)))
+            cells.append(cell)
         lines.append(cells)
-    return _by_budget(findings, lines, "Log loss, and below it the Brier score", best)
+    return Table(["method", *findings.budgets.values()], lines, caption, best=frozenset(best))
 
 
 def forecast(findings: Findings) -> Table:
     """How true single forecasts are; the rest of the table is in its file."""
-    columns = ["method", "budget", "rms", "constant_rms", "coverage_68", "coverage_90", "forecast"]
-    columns += ["outcome", "bias", "correlation", "n_splits"]
-    table = findings.tables["forecast"][columns]
-    # Before the first label all forecasts are a constant of the others, which goes against them.
-    table = table.assign(correlation=table["correlation"].where(table["budget"] > 0.0))
-    return table_of(table, "How true one forecast is")
+    columns = ["method", "budget", "rms", "constant_rms", "coverage_68", "coverage_90"]
+    columns += ["forecast", "outcome", "bias"]
+    return table_of(findings.tables["forecast"][columns], "How true one forecast is")
 
 
 # -- windows needed, and windows saved ------------------------------------------------------------
@@ -137,22 +194,23 @@ def needed(findings: Findings) -> Table | None:
     if not frame["n_people"].any():
         return None
     found = {one["method"]: one for one in frame.to_dict("records")}
-    # Who lacks people is easily the best.
-    fair = [name for name in _fair(findings) if name in found and not found[name]["n_left_out"]]
+    # Means over fewer people may be easier to reach.
+    able = [name for name in findings.compared if name in found]
+    fair = [name for name in able if not method_of(name).given and not found[name]["n_left_out"]]
     fewest = min((found[name]["total"] for name in fair), default=np.nan)
-    reached = findings.reached
-    timed = reached and bool(frame["seconds"].gt(0.0).any())
-    heads = ["method", *(["windows of each class", "in all"] if reached else [])]
+    timed = findings.reached and bool(frame["seconds"].gt(0.0).any())
+    heads = ["method", *(["windows of each class", "in all"] if findings.reached else [])]
     heads += [*(["time"] if timed else []), "reach it in the end", "never reach it"]
     lines: list[list[str]] = []
     best = set()
-    for method in _bounds_last(findings.compared):
-        if method not in found:
-            continue
+    for method in _bounds_last(able):
         line = found[method]
-        if reached and method in fair and np.isfinite(fewest) and line["total"] == fewest:
+        if method in fair and np.isfinite(fewest) and line["total"] == fewest:
             best.add((len(lines), 1))
-        cells = [_marked(method), *([_windows(line), _in_all(line)] if reached else [])]
+        cells = [_marked(method)]
+        if findings.reached:
+            total = line["total"] if np.isfinite(line["total"]) else np.nan
+            cells += [_windows(line), _count(line, total)]
         if timed:
             known = np.isfinite(line["seconds"]) and line["seconds"] > 0.0
             cells.append(duration(line["seconds"]) if known else NOTHING)
@@ -160,29 +218,21 @@ def needed(findings: Findings) -> Table | None:
         cells += [
             f"{100.0 * line['reached']:.0f} %" if n_people else NOTHING,
             f"{line['n_never']} of {n_people}" if n_people else NOTHING,
-            _flat(line) if n_people else NOTHING,
         ]
         lines.append(cells)
-    heads.append("accuracy levels off at")
-    are_text = [True] + [False] * (len(heads) - 1)
     caption = "Windows that a new person needs, by method"
-    return Table(heads, lines, caption, are_text, best=frozenset(best))
+    return Table(heads, lines, caption, best=frozenset(best))
 
 
-def _windows(line: Mapping[Hashable, Any]) -> str:
+def _windows(line: Mapping[Any, Any]) -> str:
     """Windows of each class, and below them the interval."""
-    text = _count(line, line["windows"])
-    low, high = line["low"], line["high"]
+    text, low, high = _count(line, line["windows"]), line["low"], line["high"]
     if not np.isfinite(low) or low == high:
         return text
     return f"{text}\n95 % interval {low:g} {f'to {high:g}' if np.isfinite(high) else 'or more'}"
 
 
-def _in_all(line: Mapping[Hashable, Any]) -> str:
-    return _count(line, line["total"]) if np.isfinite(line["total"]) else NOTHING
-
-
-def _count(line: Mapping[Hashable, Any], value: float) -> str:
+def _count(line: Mapping[Any, Any], value: float) -> str:
     if not line["n_people"] or np.isnan(value):
         return NOTHING
     if np.isposinf(value):
@@ -190,17 +240,14 @@ def _count(line: Mapping[Hashable, Any], value: float) -> str:
     return f"{'at most ' if line['bound'] == '<=' else ''}{value:g}"
 
 
-def _flat(line: Mapping[Hashable, Any]) -> str:
-    """Windows of each class from where on the mean accuracy does not rise."""
-    return "still rising" if np.isnan(line["flat_from"]) else f"{line['flat_from']:g}"
-
-
 def saved(findings: Findings) -> Table | None:
     """What each side needs for one accuracy, and the difference."""
     table = findings.tables["labels_saved"]
-    if findings.rivals is None or not tells_labels(table).any():
+    # Where fewer windows would have to be tried, nothing is known.
+    known = table["saved"].notna() & ((table["bound"] != "<=") | (table["saved"] >= 0.05))
+    if not known.any():
         return None
-    label = method_of(findings.rivals.method).label
+    label = method_of(findings.method).label
     lines = [
         [
             method_of(line["against"]).label,
@@ -212,143 +259,89 @@ def saved(findings: Findings) -> Table | None:
         for line in table.to_dict("records")
     ]
     heads = ["to be as accurate as", "accuracy", "which needs", f"{label} needs", "and saves"]
-    caption = f"Labelled windows that {label} saves"
-    return Table(heads, lines, caption, [True, False, False, False, False])
+    return Table(heads, lines, f"Labelled windows that {label} saves")
 
 
-def _needed(line: Mapping[Hashable, Any]) -> str:
+def _needed(line: Mapping[Any, Any]) -> str:
+    """Windows that the method needs for the accuracy of the other."""
     if not line["needed"]:
         return "none"
     sign = {"<=": "at most ", ">": "more than "}.get(line["bound"], "")
     return f"{sign}{number(line['needed'], 0 if sign else 1)}"
 
 
-def _saved(line: Mapping[Hashable, Any]) -> str:
+def _saved(line: Mapping[Any, Any]) -> str:
     """Windows saved with their share, and below them the interval."""
     saved, bound = line["saved"], line["bound"]
     if not np.isfinite(saved):
         return NOTHING
     if bound == ">":
         return "none"
-    if bound == "<=" and saved < 0.05:
-        return "unknown\nfewer were not tried"
     if saved < 0.05:
-        text = "none"
-    else:
-        at_least = "at least " if bound == "<=" and line["needed"] else ""
-        text = f"{at_least}{number(saved, 1)} ({100.0 * line['share_saved']:.0f} %)"
+        return "unknown\nfewer were not tried" if bound == "<=" else "none"
+    at_least = "at least " if bound == "<=" and line["needed"] else ""
+    text = f"{at_least}{number(saved, 1)} ({100.0 * line['share_saved']:.0f} %)"
     # An end of the interval beyond the budgets that were run is not a number.
     low = number(line["low"], 1) if line["low"] >= 0.05 else "none"
-    if np.isfinite(line["high"]):
-        return f"{text}\n95 % interval {low} to {number(max(line['high'], 0.0), 1)}"
-    return f"{text}\n95 % interval {low} or more"
+    high = f"to {number(max(line['high'], 0.0), 1)}" if np.isfinite(line["high"]) else "or more"
+    return f"{text}\n95 % interval {low} {high}"
 
 
-# -- comparisons, and what is missing -------------------------------------------------------------
+# -- comparisons, people, and what is missing -----------------------------------------------------
 
 
 def gain(findings: Findings, against: str) -> Table:
     """Differences between the method that the report is about and another, by budget."""
-    columns = ["budget", "n_labelled", "wins", "ties", "losses", "mean_difference", "low", "high"]
-    columns += ["min_difference", "max_difference", "p_value", "p_holm"]
-    table, method = findings.tables["comparison"], findings.rivals and findings.rivals.method
-    own = (table["method"] == method) & (table["against"] == against)
+    columns = ["budget", "n_tasks", "wins", "losses", "mean_difference", "low", "high", "p_holm"]
+    table = findings.tables["comparison"]
+    own = (table["method"] == findings.method) & (table["against"] == against)
+    names = [method_of(name).label for name in (findings.method, against)]
     # A budget at which no task has both says nothing.
     shown = table.loc[own & (table["n_tasks"] > 0), columns]
-    names = [method_of(name).label for name in (str(method), against)]
     return table_of(shown, f"Gain in balanced accuracy of {names[0]} over {names[1]}")
 
 
 def left_out(findings: Findings) -> Table | None:
     """Tasks that are left out, and why."""
     frame = findings.tables["left_out"]
+    return None if frame.empty else table_of(frame[:_SHOWN], "Tasks left out")
+
+
+def failed(findings: Findings) -> Table | None:
+    """Failures by method, budget and message."""
+    frame = findings.tables["failures"]
     if frame.empty:
         return None
-    caption = "Tasks left out"
-    if findings.many and len(frame) > _SHOWN:
-        caption, frame = f"Tasks left out: the first {_SHOWN} of {len(frame):,}", frame[:_SHOWN]
-    return table_of(frame.assign(budget=frame["budget"].map(findings.budgets)), caption)
-
-
-def failed(findings: Findings) -> tuple[Table | None, int]:
-    """Failures by method, budget and message, and how many splits failed."""
-    n_failed = int(findings.tables["summary"]["n_failed"].sum())
-    frame = findings.tables["failures"]
-    if not n_failed or frame.empty:
-        return None, n_failed
-    frame = frame.assign(budget=frame["budget"].map(findings.budgets))
     groups = frame.groupby(["method", "budget", "message"], sort=False)
     some = groups.agg(n_tasks=("task", "nunique"), n=("n", "sum")).reset_index()
     columns = ["method", "budget", "n_tasks", "n", "message"]
-    return table_of(some[columns], "Splits that failed"), n_failed
-
-
-# -- people ---------------------------------------------------------------------------------------
+    return table_of(some[columns], "Splits that failed")
 
 
 def participants(findings: Findings) -> Table:
-    """Accuracy of everybody; where there are many, without lines, which come with their files."""
-    table = _participants(findings)
-    return table._replace(lines=[]) if findings.many else table
-
-
-def _participants(findings: Findings) -> Table:
-    means, rivals = findings.tables["participants"], findings.rivals
-    found_by: dict[tuple[str, float], dict[str, float]] = {}
-    facts: dict[tuple[str, float], tuple[str, float]] = {}
-    for one in means.to_dict("records"):
-        key = (one["task"], one["budget"])
-        facts[key] = (one["group"], one["n_labelled"])
-        found_by.setdefault(key, {})[one["method"]] = one["balanced_accuracy"]
+    """Accuracy of everybody, averaged over splits, and the gain over the first rival."""
+    means = findings.tables["participants"]
     grouped = findings.nouns == "tasks"
-    words = [findings.nouns[:-1], "labelled", *(["group"] if grouped else [])]
     names = _bounds_last(findings.compared)
-    numbers = ["windows", *(method_of(name).label for name in names)]
+    cell = ["task", "budget"]
+    wide = means.set_index([*cell, "method"])["balanced_accuracy"].unstack("method")
+    found = wide.reindex(columns=names).to_dict("index")
+    facts = means.drop_duplicates(cell)[[*cell, "group", "n_labelled"]]
+    heads = [findings.nouns[:-1], "labelled", *(["group"] if grouped else []), "windows"]
+    heads += [method_of(name).label for name in names]
+    if findings.against:
+        heads.append("gain")
     lines = []
-    for (task, budget), found in found_by.items():
-        group, n_labelled = facts[task, budget]
+    for task, budget, group, n_labelled in facts[:_SHOWN].itertuples(index=False):
+        means_of = found[task, budget]
         line = [task, findings.budgets[budget], *([group] if grouped else [])]
-        line += [number(n_labelled, 0)]
-        line += [number(found.get(name, np.nan)) for name in names]
-        if rivals is not None and rivals.against:
-            both = (found.get(name, np.nan) for name in (rivals.method, rivals.against[0]))
-            line.append(number(next(both) - next(both), signed=True))
+        line += [number(n_labelled, 0), *map(number, means_of.values())]
+        if findings.against:
+            difference = means_of[findings.method] - means_of[findings.against[0]]
+            line.append(number(difference, signed=True))
         lines.append(line)
-    if rivals is not None and rivals.against:
-        numbers.append("gain")
-    are_text = [True] * len(words) + [False] * len(numbers)
     caption = f"Balanced accuracy of each of the {findings.nouns}"
-    return Table([*words, *numbers], lines, caption, are_text, name="participants")
-
-
-def _pieces(findings: Findings) -> list[list[str]]:
-    """Names of people in order, as many together as are in one file."""
-    names = list(dict.fromkeys(findings.tables["participants"]["task"]))
-    return [names[first : first + PIECE] for first in range(0, len(names), PIECE)]
-
-
-def people_index(findings: Findings) -> list[str]:
-    """Names of the people in each file, one to a line, for the script to look in."""
-    return ["\n".join(names) for names in _pieces(findings)]
-
-
-def people_files(findings: Findings) -> dict[str, str]:
-    """Files beside the page with the lines of many people, which it loads on demand.
-
-    They are scripts, since a page that is a file itself may not read others.
-    """
-    if not findings.many:
-        return {}
-    lines: dict[str, list[Sequence[str]]] = {}
-    for line in _participants(findings).lines:
-        lines.setdefault(line[0], []).append(line)
-    return {
-        f"people/{place}.js": f"people({place}, "
-        f"{script_text([line for name in names for line in lines[name]])});\n"
-        for place, names in enumerate(_pieces(findings))
-    }
-
-
-def script_text(content: object) -> str:
-    """JSON within an element for scripts, which no name in the data may end."""
-    return json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
+    if len(facts) > _SHOWN:
+        caption += f": the first {_SHOWN} of {len(facts)} lines"
+    words = frozenset(range(3 if grouped else 2))
+    return Table(heads, lines, caption, words, name="participants")

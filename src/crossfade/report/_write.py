@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 from crossfade._files import write_whole
-from crossfade._validate import check_choice
+from crossfade._validate import check_choice, check_extra
+from crossfade.report._findings import Findings
 from crossfade.study import StudyResult
 from crossfade.tasks import Task, write_parquet
 
 #: Formats of figures.
-FORMATS = ("png", "pdf", "svg")
-#: Tables that are written for people, too.
-_READ = ("needed", "summary", "forecast", "comparison", "labels_saved")
+_FORMATS = ("png", "pdf", "svg")
 
 
 def write_report(
@@ -32,11 +31,10 @@ def write_report(
 ) -> list[Path]:
     """Write all that a study found: rows, tables, figures and ``report.html``.
 
-    The page needs nothing but itself, and Jinja2 to be written; above 1,000 people it loads their
-    lines from files beside it, in the folder ``people``, when they are asked for. All files but
-    ``rows``, which has the seconds that each split took, are the same whenever they are written;
-    files that are already there are left alone. Without matplotlib there are no figures; without
-    pyarrow the rows are in a CSV file.
+    The page needs nothing but itself, and Jinja2 to be written. All files but ``rows``, which has
+    the seconds that each split took, are the same whenever they are written; files that are already
+    there are left alone. Without matplotlib there are no figures; without pyarrow the rows are in a
+    CSV file.
 
     Parameters
     ----------
@@ -79,60 +77,58 @@ def write_report(
     >>> written[-1].name
     'report.html'
     """
-    from crossfade.report._findings import Findings
-    from crossfade.report._page import CONTENTS, page
-    from crossfade.report._tables import people_files
-    from crossfade.report._text import markdown
-
     require_jinja()
     for one in formats:
-        check_choice("formats", one, FORMATS)
+        check_choice("formats", one, _FORMATS)
     findings = Findings.of(result, tasks, reach, share, notes)
-    files: dict[str, bytes] = {}
-    rows_name = "rows.csv" if find_spec("pyarrow") is None else "rows.parquet"
+    return write_findings(findings, folder, title=title, formats=formats, about=about or {})
+
+
+def write_findings(
+    findings: Findings,
+    folder: str | os.PathLike[str],
+    *,
+    title: str | None,
+    formats: Sequence[str] = ("png",),
+    about: Mapping[str, object],
+) -> list[Path]:
+    """Write a report from what was found."""
+    from crossfade.report._page import CONTENTS, page
+
+    rows_name = "rows.csv" if importlib.util.find_spec("pyarrow") is None else "rows.parquet"
     tables = {
         f"{name}.csv": findings.tables[name].to_csv(index=False, float_format="%.6g")
         for name in CONTENTS
-        if name in findings.tables
     }
-    files |= {name: text.encode() for name, text in tables.items()}
-    files |= {f"{name}.md": markdown(findings.tables[name]).encode() for name in _READ}
-    files |= {name: text.encode() for name, text in people_files(findings).items()}
+    contents = {name: text.encode() for name, text in tables.items()}
     drawings = []
-    if find_spec("matplotlib") is not None:
+    if importlib.util.find_spec("matplotlib") is not None:
         from crossfade.plots import render
         from crossfade.report._figures import draw
 
         drawings = draw(findings)
-        files |= {
-            f"figures/{one.name}.{image_format}": render(one.figure, image_format)
+        contents |= {
+            f"figures/{one.name}.{kind}": render(one.figure, kind)
             for one in drawings
-            for image_format in formats
+            for kind in formats
         }
-    if title is None:
-        title = f"A calibration study of {findings.count(len(findings.participants))}"
-    files["report.html"] = page(
-        findings,
-        drawings,
-        tables,
-        title=title,
-        about=about or {},
-        rows_name=rows_name,
+    title = title or f"A calibration study of {findings.count(len(findings.participants))}"
+    contents["report.html"] = page(
+        findings, drawings, tables, title=title, about=about, rows_name=rows_name
     ).encode()
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
     if rows_name == "rows.csv":
-        files = {rows_name: result.rows.to_csv(index=False).encode(), **files}
+        contents = {rows_name: findings.result.rows.to_csv(index=False).encode(), **contents}
     else:
-        write_parquet(out / rows_name, result.parts())
-    for name, content in files.items():
+        write_parquet(out / rows_name, findings.result.parts())
+    for name, content in contents.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         if not (out / name).is_file() or (out / name).read_bytes() != content:
             write_whole(out / name, content)
-    return [out / name for name in dict.fromkeys([rows_name, *files])]
+    return [out / name for name in dict.fromkeys([rows_name, *contents])]
 
 
 def require_jinja() -> None:
     """Refuse to write a page without what it is written with."""
-    if find_spec("jinja2") is None:
-        raise ImportError("The report needs Jinja2. Install crossfade[plots].")
+    check_extra("jinja2", "plots", "A report")

@@ -101,7 +101,7 @@ for (const scroll of all(".scroll")) {
 
 const table = document.getElementById("participants");
 const body = table.tBodies[0];
-let rows = [...body.rows];
+const rows = [...body.rows];
 const words = new Intl.Collator("en", { numeric: true });
 const value = (row, column) => parseFloat(row.cells[column].textContent.replace("−", "-"));
 
@@ -144,8 +144,6 @@ const find = document.getElementById("find");
 const budget = document.getElementById("budget");
 const shown = document.getElementById("shown");
 
-let missing = "";
-
 function filter() {
   const wanted = find.value.trim().toLowerCase();
   let count = 0;
@@ -154,80 +152,7 @@ function filter() {
     row.hidden = !named || (budget.value !== "" && row.cells[1].textContent !== budget.value);
     count += !row.hidden;
   }
-  shown.textContent = `${count} of ${rows.length} lines` + (missing ? `; ${missing}` : "");
-}
-
-// -- many people: their lines are in files beside the page, and come when they are asked for --------
-
-const index = document.getElementById("people");
-const PIECES_AT_ONCE = 4;
-const pieces = new Map();
-
-// Called by the files.
-function people(place, lines) {
-  pieces.get(place).lines = lines;
-}
-
-function load(place) {
-  if (!pieces.has(place)) {
-    const piece = { lines: [] };
-    piece.loaded = new Promise((done) => {
-      const script = document.createElement("script");
-      script.src = `people/${place}.js`;
-      script.onload = () => done(true);
-      script.onerror = () => done(false);
-      document.head.append(script);
-    });
-    pieces.set(place, piece);
-  }
-  return pieces.get(place).loaded;
-}
-
-function line(cells) {
-  const row = document.createElement("tr");
-  const heads = table.tHead.rows[0].cells;
-  cells.forEach((text, column) => {
-    const cell = document.createElement(column ? "td" : "th");
-    if (!column) cell.scope = "row";
-    if (heads[column].classList.contains("number")) cell.className = "number";
-    cell.textContent = text;
-    row.append(cell);
-  });
-  return row;
-}
-
-if (index) {
-  const names = JSON.parse(index.textContent);
-  const lower = names.map((some) => some.toLowerCase().split("\n"));
-  const piece = document.getElementById("piece");
-  let first = 1;
-  names.forEach((some, place) => {
-    const last = first + lower[place].length - 1;
-    piece.append(new Option(`${first} to ${last}`, place));
-    first = last + 1;
-  });
-  let asked = 0;
-  const ask = async () => {
-    const wanted = find.value.trim().toLowerCase();
-    const now = (asked += 1);
-    const found = lower.flatMap((some, place) =>
-      some.some((name) => name.includes(wanted)) ? [place] : []);
-    const places = wanted === "" ? [Number(piece.value)] : found.slice(0, PIECES_AT_ONCE);
-    const there = await Promise.all(places.map(load));
-    // Somebody may have typed on in the meantime.
-    if (now !== asked) return;
-    missing = there.every(Boolean) ? "" : "the folder people beside this page is missing";
-    if (!missing && places.length < found.length && wanted !== "") {
-      missing = "more people have such a name: type more of it";
-    }
-    rows = places.flatMap((place) => pieces.get(place).lines.map(line));
-    for (const head of all("th[aria-sort]", table)) head.setAttribute("aria-sort", "none");
-    body.replaceChildren(...rows);
-    filter();
-  };
-  find.addEventListener("input", ask);
-  piece.addEventListener("input", ask);
-  ask();
+  shown.textContent = `${count} of ${rows.length} lines`;
 }
 
 find.addEventListener("input", filter);
