@@ -95,47 +95,6 @@ def test_the_first_part_of_a_session_is_the_first_part_of_each_recording(windows
         assert abs((early == "arithmetic").mean() - 1 / 3) < 0.1
 
 
-def test_trials_may_be_longer_and_recordings_left_as_they_are(folder, paradigm, windows):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        longer, y, _ = paradigm.get_data(EegMat(folder, [0, 3], window=5.0))
-        recorded, order, runs = paradigm.get_data(EegMat(folder, [0, 3], turns=False))
-    X, labels, whose = windows
-    assert np.bincount(y == "rest").tolist() == [12, 24]
-    # Two windows of 2.5 s, without their last samples, are one of 5 s.
-    np.testing.assert_allclose(longer[..., : X.shape[-1]], X[whose.subject.isin([0, 3])][::2])
-    assert order[:36].tolist() == ["rest"] * 24 + ["arithmetic"] * 12
-    assert runs.run.unique().tolist() == ["0rest", "1arithmetic"]
-    for name in ("rest", "arithmetic"):
-        ours = (whose.subject == 0) & (labels == name)
-        np.testing.assert_allclose(recorded[:36][order[:36] == name], X[ours])
-    codes = [
-        EegMat(folder, window=window, turns=turns).code
-        for window in (2.5, 5)
-        for turns in (True, False)
-    ]
-    assert len(set(codes)) == 4
-    assert codes[0] == "EegMat"
-
-
-@pytest.mark.parametrize("window", [0.0, 3.0, 20.0, np.inf, "2.5"])
-def test_refuses_windows_that_do_not_fit_a_run(folder, window):
-    with pytest.raises(ValueError, match=r"window must (divide a run of 10 s, as|be a number)"):
-        EegMat(folder, window=window)
-
-
-def test_a_session_of_rest_alone_is_calibrated_too(folder, paradigm, tmp_path):
-    # As recorded, the first fifth is rest: the crowd stands in for arithmetic.
-    scores = CrossSubjectEvaluation(
-        paradigm=paradigm,
-        datasets=[EegMat(folder, turns=False)],
-        cs_mode="train_and_target_labeled_20p",
-        hdf5_path=str(tmp_path),
-    ).process(pipelines(500.0))
-    assert len(scores) == 3 * N_PEOPLE
-    assert scores.score.mean() > 0.7
-
-
 def test_the_real_recordings_where_they_are(recordings, paradigm, tmp_path):
     mode = "train_and_target_labeled_20p"
     people = EegMat(recordings / "eegmat", [0, 1, 2, 3, 4])
@@ -181,9 +140,7 @@ def test_the_crowd_answers_without_a_label(folder, paradigm, tmp_path, mode):
 
 def test_a_pipeline_that_leaves_the_target_as_it_is_is_told(folder, paradigm, tmp_path):
     plain = Pipeline([("power", BandPower(500.0)), ("blend", PosteriorBlendClassifier())])
-    with pytest.raises(
-        ValueError, match=r"X_target_labeled has shape \(7, 3, 1250\).*transform_input="
-    ):
+    with pytest.raises(ValueError, match="transform_input"):
         evaluate(folder, paradigm, tmp_path, "train_and_target_labeled_20p", {"plain": plain})
 
 
@@ -204,24 +161,20 @@ def test_steps_transform_the_target_too():
     np.testing.assert_allclose(pipeline[-1].coef_, expected.coef_)
 
 
-def test_refuses_folders(tmp_path, write_edf, make_eeg):
-    with pytest.raises(FileNotFoundError, match="There is no folder"):
-        EegMat(tmp_path / "none")
-    with pytest.raises(ValueError, match=r"no pair of files such as Subject00_1\.edf and Subject"):
-        EegMat(tmp_path)
-    for label in (1, 2):
-        write_edf(tmp_path / f"Subject07_{label}.edf", make_eeg(seconds=5.0), [*NAMES[:4], "ECG"])
+def test_a_folder_needs_both_recordings_of_a_person(tmp_path, write_edf, make_eeg):
+    for name in ("Subject06_1", "Subject07_1", "Subject07_2"):
+        with pytest.raises(ValueError, match="no pair"):
+            EegMat(tmp_path)
+        write_edf(tmp_path / f"{name}.edf", make_eeg(seconds=5.0), [*NAMES[:4], "ECG"])
     data = EegMat(tmp_path)
     assert data.subject_list == [7]
     assert [path[-5:] for path in data.data_path(7)] == ["1.edf", "2.edf"]
-    with pytest.raises(ValueError, match="lasts 5 s, and a run needs 10 s"):
-        data.get_data([7])
 
 
 def test_says_what_to_install_where_moabb_is_not(monkeypatch):
     monkeypatch.setitem(sys.modules, "moabb", None)
     monkeypatch.delitem(sys.modules, "crossfade.moabb")
-    with pytest.raises(ImportError, match=r"needs moabb\. Install crossfade\[moabb\]\."):
+    with pytest.raises(ImportError, match="moabb"):
         import_module("crossfade.moabb")
 
 
@@ -243,5 +196,5 @@ def test_three_classes_need_the_hierarchical_blend(tmp_path, mode):
     ours = pipelines(128.0)
     scores = evaluation.process({"hierarchical": ours["crossfade hierarchical"]})
     assert np.isfinite(scores["score"]).all()
-    with pytest.raises(ValueError, match=r"3 classes, .*, and Posterior.* Take HierarchicalBlendC"):
+    with pytest.raises(ValueError, match="3 classes"):
         evaluation.process({"posterior": ours["crossfade posterior"]})

@@ -1,8 +1,8 @@
 """Blends in the evaluations of MOABB: a data set, and pipelines that use the calibration.
 
-MOABB's ``CrossSubjectEvaluation`` leaves one subject out and may hand over the first windows of
-theirs, labelled or not (``cs_mode="train_and_target_labeled_20p"``). Blends ask for them; a
-Pipeline, however, transforms X alone unless it is told otherwise, as :func:`make_pipeline` does.
+MOABB's ``CrossSubjectEvaluation`` leaves one subject out and may pass their first windows, with or
+without labels (``cs_mode="train_and_target_labeled_20p"``, from MOABB 1.6.0 on). Blends request
+them. A Pipeline transforms only X by default; :func:`make_pipeline` makes it transform them, too.
 """
 
 from crossfade._validate import check_extra

@@ -16,7 +16,7 @@ from crossfade.signals import BandPower
 
 
 def make_pipeline(*steps: Any) -> Pipeline:
-    """Pipeline of scikit-learn that transforms the target's windows as it transforms X.
+    """Pipeline of scikit-learn that transforms the target's windows as well as X.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def make_pipeline(*steps: Any) -> Pipeline:
 
 
 def pipelines(sfreq: float) -> dict[str, Pipeline]:
-    """Log band powers and a blend, by name, as ``process`` of an evaluation takes them.
+    """Pipelines of log band powers and a blend, by name, for ``process`` of an evaluation.
 
     Parameters
     ----------
