@@ -7,13 +7,11 @@ from scipy.special import ndtr
 
 from crossfade import (
     CalibrationStudy,
-    HierarchicalBlendClassifier,
     LiveCalibration,
     TaskPrior,
     load_mental_math,
 )
-from crossfade.blend._advice import Goal, advise, enough, expected_gains, probability_of
-from crossfade.prior._replay import LADDER, Replay
+from crossfade.prior import LADDER, Replay
 from crossfade.study._splits import draw_splits, generator_for
 
 
@@ -25,11 +23,6 @@ def people():
 @pytest.fixture(scope="module")
 def prior(people):
     return TaskPrior.from_tasks(people[1:])
-
-
-def fitted(prior, task, n):
-    rows = np.concatenate([np.flatnonzero(task.y == name)[:n] for name in (0, 1)])
-    return HierarchicalBlendClassifier(prior).fit(task.X[rows], task.y[rows])
 
 
 # -- the gain -------------------------------------------------------------------------------------
@@ -85,35 +78,41 @@ def test_beyond_the_ladder_the_curve_goes_on():
 # -- the advice -----------------------------------------------------------------------------------
 
 
-def test_stop_where_the_next_windows_gain_too_little(prior, people):
-    fit, counts = fitted(prior, people[0], 6)._fit, np.array([6.0, 6.0])
-    gains = expected_gains(fit, counts, ["rest", "arithmetic"], 5)
-    assert list(gains) == ["rest", "arithmetic", "both"]
-    best = max(gains.values())
-    assert gains["both"] == best > 0.0
-    stop = advise(fit, counts, gains, Goal(least_gain=best * 1.01))
-    assert stop.stop
-    assert f"expected to gain {100 * best:.1f} points of accuracy, less than" in stop.reason
-    go_on = advise(fit, counts, gains, Goal(least_gain=best * 0.99))
-    assert not go_on.stop
-    assert go_on.reason == (
-        f"5 more windows are expected to gain {100 * best:.1f} points of accuracy."
-    )
-    one = advise(fit, counts, gains, Goal(least_gain=best * 0.99, ahead=1))
-    assert one.reason.startswith("1 more window is expected to gain")
+def labelled(live, task, *names, n=6):
+    """The session with so many windows of each of these classes, in turn."""
+    places = [np.flatnonzero(task.y == name)[:n] for name in names]
+    for i in np.stack(places, 1).ravel():
+        live.add(task.X[i], task.y[i])
+    return live
 
 
-def test_stop_where_the_wanted_accuracy_is_certain(prior, people):
-    rule = fitted(prior, people[0], 6)
-    counts, gains = np.array([6.0, 6.0]), {"rest": 0.1, "arithmetic": 0.1, "both": 0.1}
-    lower, _ = rule.expected_accuracy_interval(0.8)
-    # Beyond the lower end of an 80 % interval lie nine in ten.
-    assert probability_of(rule._fit, lower) == pytest.approx(0.9)
-    enough_of_it = advise(rule._fit, counts, gains, Goal(want=lower - 0.001))
-    assert enough_of_it.stop
-    assert "with a probability of 0.90" in enough_of_it.reason
-    assert not advise(rule._fit, counts, gains, Goal(want=lower + 0.001)).stop
-    assert advise(rule._fit, counts, gains, Goal(want=lower + 0.001, certainty=0.85)).stop
+def test_the_advice_is_to_stop_where_the_next_windows_gain_too_little(prior, people):
+    advised = []
+    for n in (1, 8, 24):
+        state = labelled(LiveCalibration(prior), people[0], 0, 1, n=n).state()
+        assert list(state.gains) == ["rest", "arithmetic", "both"]
+        assert state.gains["both"] == max(state.gains.values()) > 0.0
+        assert state.advice.stop == (state.gains["both"] < 0.01)
+        advised.append(state.advice.stop)
+    assert (advised[0], advised[-1]) == (False, True)
+
+
+def test_the_advice_is_to_stop_where_the_wanted_accuracy_is_certain(prior, people):
+    state = labelled(LiveCalibration(prior), people[0], 0, 1, n=2).state()
+    model = labelled(LiveCalibration(prior), people[0], 0, 1, n=2).model()
+    assert not state.advice.stop
+    # Nine in ten lie beyond the lower end of an 80 % interval.
+    lower, _ = model.expected_accuracy_interval(0.8)
+    for want, stop in ((lower - 0.001, True), (lower + 0.001, False)):
+        live = labelled(LiveCalibration(prior, want=want), people[0], 0, 1, n=2)
+        assert live.state().advice.stop == stop
+
+
+def test_without_a_record_of_forecasts_nobody_is_told_to_stop(prior, people):
+    live = labelled(LiveCalibration(prior.without("replay")), people[0], 0, 1, n=20)
+    state = live.state()
+    assert np.isnan(list(state.gains.values())).all()
+    assert not state.advice.stop
 
 
 def test_the_next_class_is_the_one_that_gains_most(prior, people):
@@ -126,16 +125,14 @@ def test_the_next_class_is_the_one_that_gains_most(prior, people):
         place = ["rest", "arithmetic"].index(name)
         live.add(people[0].X[rows[place][len(order)]], name)
     assert order == ["rest", "arithmetic"] * 3
-    for i in range(6):
-        live.add(people[0].X[rows[0][20 + i]], "rest")
-    state = live.state()
+    state = labelled(live, people[0], 0).state()
     assert state.gains["arithmetic"] > state.gains["rest"]
     assert state.advice.next == "arithmetic"
 
 
-def test_of_many_people_at_once_it_is_the_same(prior, people):
-    gains = np.array([[0.02, 0.02, 0.03], [0.001, 0.001, 0.002]])
-    assert enough(None, gains, Goal()).tolist() == [False, True]
+def test_labels_of_one_class_are_not_enough(prior, people):
+    state = labelled(LiveCalibration(prior, want=0.51), people[0], 0, n=20).state()
+    assert (state.advice.stop, state.advice.next) == (False, "arithmetic")
 
 
 # -- in a study -----------------------------------------------------------------------------------

@@ -109,21 +109,6 @@ def test_windows_that_are_left_out_do_not_count(prior, newcomer):
     assert live.windows[-1].start == 12.5
 
 
-def test_without_class_means_there_is_a_rule_after_both_classes(prior, newcomer):
-    live = LiveCalibration(prior.without("class_means", "replay"))
-    live.add(newcomer.X[0], "rest")
-    state = live.state()
-    assert np.isnan(state.accuracy)
-    assert state.advice.next == "arithmetic"
-    with pytest.raises(ValueError, match="arithmetic"):
-        live.model()
-    live.add(newcomer.X[-1], "arithmetic")
-    state = live.state()
-    assert 0.0 < state.accuracy < 1.0
-    assert not state.advice.stop
-    assert state.notes
-
-
 def test_many_classes(make_many, tmp_path):
     tasks = make_many()
     prior = MulticlassPrior.from_tasks(tasks[1:])
@@ -202,7 +187,12 @@ WRONG = {
     "prior without classes": (
         lambda live: LiveCalibration(TaskPrior.from_projections(np.eye(3))),
         ValueError,
-        "classes",
+        "class means",
+    ),
+    "prior without class means": (
+        lambda live: LiveCalibration(live.prior.without("class_means")),
+        ValueError,
+        "class means",
     ),
     "recipe as dict": (lambda live: LiveCalibration(live.prior, {}), TypeError, "recipe"),
     "want": (lambda live: LiveCalibration(live.prior, want=2.0), ValueError, "want"),

@@ -15,11 +15,8 @@ Estimators, studies, simulations and many classes call these and nothing else. W
 the paper: everything but `convex`, and there the exact risk and the continuous alpha.
 """
 
-from crossfade.blend._advice import Advice as Advice
 from crossfade.blend._advice import Goal as Goal
-from crossfade.blend._advice import advise as advise
 from crossfade.blend._advice import enough as enough
-from crossfade.blend._advice import expected_gains as expected_gains
 from crossfade.blend._advice import gains_ahead as gains_ahead
 from crossfade.blend._classifier import MOST_UNLABELLED as MOST_UNLABELLED
 from crossfade.blend._classifier import BlendClassifier as BlendClassifier
@@ -41,6 +38,8 @@ from crossfade.blend._rule import Rule as Rule
 from crossfade.blend._rule import places_of as places_of
 from crossfade.blend._saved_rule import SavedRule
 from crossfade.blend._verb import Blend
+from crossfade.blend._worth import Advice as Advice
+from crossfade.blend._worth import advise as advise
 
 __all__ = [
     "Blend",

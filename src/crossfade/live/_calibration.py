@@ -6,7 +6,6 @@ window costs the same however many came before.
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from collections.abc import Iterator
@@ -19,13 +18,7 @@ from numpy.typing import ArrayLike
 
 from crossfade._typing import Array
 from crossfade._validate import check_number, refuse_size
-from crossfade.blend import (
-    Goal,
-    HierarchicalBlendClassifier,
-    PosteriorBlendClassifier,
-    advise,
-    expected_gains,
-)
+from crossfade.blend import HierarchicalBlendClassifier, Rule, advise
 from crossfade.exceptions import PriorMismatchError
 from crossfade.live._evidence import Evidence, misfit_of
 from crossfade.live._folder import begin, check_prior, check_recipe, names_of, read
@@ -40,6 +33,10 @@ if TYPE_CHECKING:
 #: Probability of the interval of a state.
 _LEVEL = 0.9
 _TORN = "The last line of the journal was incomplete and never acknowledged; it was dropped."
+_CONTRADICTS = (
+    "The labelled windows contradict the crowd: their classes lie the other way round. Check that "
+    "no labels were swapped."
+)
 #: What `undo` restores of a window that was new.
 _NEW = object()
 
@@ -50,9 +47,7 @@ class LiveCalibration:
     Parameters
     ----------
     prior : TaskPrior or MulticlassPrior
-        What the crowd knows, with its classes. With class means the rule is that of
-        :class:`HierarchicalBlendClassifier` and predicts at once; otherwise it is that of
-        :class:`PosteriorBlendClassifier`, which needs a label of each class.
+        What the crowd knows: classes and class means.
     recipe : Recipe or None, default=None
         How features are made of raw windows; None is the prior's. Only raw windows need it.
     folder : path-like or None, default=None
@@ -100,8 +95,8 @@ class LiveCalibration:
         # Places of windows that were added or labelled, and their labels before, or _NEW.
         self._actions: list[tuple[int, Any]] = []
         self._nothing = self._evidence = Evidence.empty(self.classes, self.prior.n_features)
-        # The rule and its notes, once they are asked for.
-        self._known: tuple[Any, tuple[str, ...]] | None = None
+        # The rule, once it is asked for.
+        self._known: Rule | None = None
         self._stream: RawWindows | None = None
         self._journal: Journal | None = None
         if self.folder is not None:
@@ -206,36 +201,33 @@ class LiveCalibration:
         LiveState
             Forecast, gains and advice.
         """
-        rule, notes = self._rule()
-        counts, goal = self._evidence.counts, Goal(want=self.want)
-        used = sum(one.usable for one in self._windows)
-        if self._journal is not None and self._journal.torn:
-            notes = (*notes, _TORN)
-        with warnings.catch_warnings():
-            # What the forecast lacks is among the notes.
-            warnings.simplefilter("ignore")
-            fit = None if rule is None else rule._fit
-            gains = expected_gains(fit, counts, self.class_names, goal.ahead)
-            advice = advise(fit, counts, gains, goal)
-            alpha, accuracy, lower, upper = 0.0, math.nan, math.nan, math.nan
-            if rule is not None:
-                alpha, accuracy = float(rule.alpha_), rule.expected_accuracy_
-                lower, upper = rule.expected_accuracy_interval(_LEVEL)
+        rule, n_windows = self._rule, len(self._windows)
+        counts = dict(zip(self.class_names, rule.n_labelled.astype(int).tolist(), strict=True))
+        n_used = sum(one.usable for one in self._windows)
+        advice, gains = advise(rule, self.class_names, self.want)
+        lower, upper = rule.interval(_LEVEL)
         return LiveState(
-            dict(zip(self.class_names, counts.astype(int).tolist(), strict=True)),
-            alpha,
-            accuracy,
-            lower,
-            upper,
+            counts,
+            float(rule.alpha),
+            float(rule.expected_accuracy),
+            float(lower),
+            float(upper),
             gains,
             advice,
-            len(self._windows),
-            used - int(counts.sum()),
-            len(self._windows) - used,
-            notes,
+            n_windows,
+            n_used - sum(counts.values()),
+            n_windows - n_used,
+            tuple(self._remarks(rule)),
         )
 
-    def model(self) -> HierarchicalBlendClassifier | PosteriorBlendClassifier:
+    def _remarks(self, rule: Rule) -> Iterator[str]:
+        """What the person at the screen should know."""
+        if self._journal is not None and self._journal.torn:
+            yield _TORN
+        if rule.contradicts:
+            yield _CONTRADICTS
+
+    def model(self) -> HierarchicalBlendClassifier:
         """The rule for this person, as an estimator of its own.
 
         It has the names of the prior's features and expects windows as a data frame with these
@@ -243,18 +235,21 @@ class LiveCalibration:
 
         Returns
         -------
-        HierarchicalBlendClassifier or PosteriorBlendClassifier
+        HierarchicalBlendClassifier
             Fitted to all windows that count.
         """
-        rule = self._ready()
-        copy: Any = object.__new__(type(rule))
-        copy.__dict__.update(rule.__dict__)
+        rule: Any = HierarchicalBlendClassifier(self.prior)
+        evidence = self._evidence
+        seen = evidence.unlabelled if len(self.classes) == 2 else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rule._from_moments(evidence.moments, seen)
         if self.prior.feature_names is not None:
             # As after a fit to a data frame: a card and a device name them, in their order.
-            copy.feature_names_in_ = np.array(self.prior.feature_names, dtype=object)
-            copy.__dict__.pop("_fresh", None)
-        made: HierarchicalBlendClassifier | PosteriorBlendClassifier = copy
-        return made
+            rule.feature_names_in_ = np.array(self.prior.feature_names, dtype=object)
+            rule.__dict__.pop("_fresh", None)
+        fitted: HierarchicalBlendClassifier = rule
+        return fitted
 
     def predict(self, window: ArrayLike) -> Prediction:
         """Class of a window, which is not added.
@@ -271,7 +266,7 @@ class LiveCalibration:
         """
         follows = None if self._stream is None else self._stream.next
         features: Any = self._features(window, follows)[0]
-        probabilities = self._ready().predict_proba(features[None, :])[0].tolist()
+        probabilities = self._rule.predict_proba(features[None, :])[0].tolist()
         best = int(np.argmax(probabilities))
         return Prediction(
             self.class_names[best],
@@ -403,33 +398,12 @@ class LiveCalibration:
         """Add up what all windows say, as they are labelled now."""
         self._evidence, self._known = self._nothing.then(self._windows), None
 
-    def _rule(self) -> tuple[Any, tuple[str, ...]]:
-        """The rule, or None where there is none yet, and the warnings that came with it."""
+    @property
+    def _rule(self) -> Rule:
+        """The rule that follows from all windows."""
         if self._known is None:
-            means, evidence = self.prior.class_means is not None, self._evidence
-            rule: Any = None
-            with warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("always")
-                if means or evidence.counts.all():
-                    kind = HierarchicalBlendClassifier if means else PosteriorBlendClassifier
-                    rule = kind(self.prior)
-                    hints = means and len(self.classes) == 2
-                    rule._from_moments(evidence.moments, evidence.unlabelled if hints else None)
-                    rule.expected_accuracy_  # noqa: B018 - warns of what the forecast lacks
-            self._known = rule, tuple(dict.fromkeys(str(one.message) for one in said))
+            self._known = self._evidence.rule(self.prior.law)
         return self._known
-
-    def _ready(self) -> Any:
-        """The rule, where there is one."""
-        rule = self._rule()[0]
-        if rule is None:
-            counts = zip(self.class_names, self._evidence.counts, strict=True)
-            missing = [name for name, count in counts if not count]
-            raise ValueError(
-                f"There is no rule yet: label at least 1 window of {' and '.join(missing)}, or use "
-                "a prior with class means."
-            )
-        return rule
 
     def _features(self, window: ArrayLike, start: float | None) -> tuple[Array, RawWindows | None]:
         """Features (d,) of a window, or of a raw one, and what its stream then remembers."""

@@ -10,10 +10,13 @@ import numpy as np
 from scipy.special import stdtr
 
 from crossfade._typing import Array
-from crossfade.blend import MOST_UNLABELLED
+from crossfade.blend import Rule, fit_rule
 from crossfade.fisher import ClassMoments
 from crossfade.live._records import LiveWindow
+from crossfade.prior import Law
 
+#: Unlabelled windows that a rule is made from, at most.
+_MOST_UNLABELLED = 500
 #: A window within so many deviations from the crowd is never refused. The furthest of Mental Math,
 #: each person left out, is 5.6 away by its shares and 5.9 by its log powers.
 _NEAR = 10.0
@@ -56,8 +59,14 @@ class Evidence:
         moments = self.moments
         if has.any():
             moments += ClassMoments.of(rows[has], places[has], n_classes=len(self.classes))
-        unlabelled = np.concatenate([self.unlabelled, rows[~has]])[-MOST_UNLABELLED:]
+        unlabelled = np.concatenate([self.unlabelled, rows[~has]])[-_MOST_UNLABELLED:]
         return Evidence(self.classes, moments, unlabelled)
+
+    def rule(self, law: Law) -> Rule:
+        """The rule that follows."""
+        # Of more classes than two, unlabelled windows say nothing yet.
+        seen = self.unlabelled if len(self.unlabelled) and len(self.classes) == 2 else None
+        return fit_rule(self.moments, law, unlabelled=seen, classes=np.array(self.classes))
 
 
 def misfit_of(features: Array, prior: Any) -> str:

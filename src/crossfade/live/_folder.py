@@ -22,10 +22,8 @@ def check_prior(prior: Any) -> Any:
     """A prior that a session can use."""
     if not isinstance(prior, TaskPrior | MulticlassPrior):
         raise TypeError(f"prior must be a TaskPrior; got {type(prior).__name__}.")
-    if prior.classes is None:
-        raise ValueError("This prior has no classes. Build it with TaskPrior.from_tasks.")
-    if isinstance(prior, MulticlassPrior) and prior.class_means is None:
-        raise ValueError("A session with more than two classes needs a prior with class means.")
+    if prior.classes is None or prior.class_means is None:
+        raise ValueError("A session needs a prior with class means, as from TaskPrior.from_tasks.")
     return prior
 
 
