@@ -89,18 +89,21 @@ class Splits(NamedTuple):
     tested: np.ndarray  # (n_splits, n_windows): whether a window is for testing
 
 
-def draw_splits(
-    y: np.ndarray, proportion: float, n_splits: int, rng: np.random.Generator
-) -> Splits:
-    """Runs of consecutive windows of each class, with random starts."""
+def draw_splits(y: np.ndarray, budget: float, n_splits: int, rng: np.random.Generator) -> Splits:
+    """Runs of consecutive windows of each class, with random starts.
+
+    A budget is a number of windows of each class, or a share of the smallest class.
+    """
     counts = np.bincount(y)
-    n_each = int(np.ceil(proportion * counts.min()))
+    n_each = int(np.ceil(budget * counts.min())) if budget < 1 else int(budget)
     starts = [rng.integers(count - n_each + 1, size=(n_splits, 1)) for count in counts]
-    runs = [np.flatnonzero(y == label)[starts[label] + np.arange(n_each)] for label in (0, 1)]
+    runs = [
+        np.flatnonzero(y == label)[start + np.arange(n_each)] for label, start in enumerate(starts)
+    ]
     rows = np.concatenate(runs, axis=1)
     tested = np.ones((n_splits, y.size), bool)
     np.put_along_axis(tested, rows, False, axis=1)
-    return Splits(rows, np.repeat([0, 1], n_each), tested)
+    return Splits(rows, np.repeat(np.arange(counts.size), n_each), tested)
 
 
 def balanced_accuracies(scores: Array, y: np.ndarray, tested: np.ndarray) -> Array:
