@@ -19,7 +19,7 @@ def test_coupled_probabilities_are_those_of_a_consistent_table():
 
 @pytest.fixture(scope="module")
 def of_two_kinds():
-    """The classes of one half of the people differ in the first feature, of the other in another."""
+    """One half of the people differ in the first feature, the other half in the second."""
     rng = np.random.default_rng(1)
     y = np.repeat([0, 1], 20)
     tasks = []
