@@ -47,17 +47,12 @@ def test_a_page_that_needs_nothing_but_itself_passes(faults):
     ("element", "message"),
     [
         ('<script src="https://cdn.example.org/x.js"></script>', "loads https://cdn.example.org"),
-        ('<script src="//cdn.example.org/x.js"></script>', "loads //cdn.example.org"),
-        ('<link rel="stylesheet" href="https://example.org/x.css">', "from a network"),
         ('<link rel="preload" href="https://example.org/x.woff2">', "from a network"),
-        ('<img alt="a" src="http://example.org/x.png">', "from a network"),
         ('<img alt="a" src="a.png" srcset="a.png, https://e.org/b.png 2x">', "loads https://e.org"),
         ("<style>@import 'https://example.org/x.css'</style>", "a style that loads"),
         ('<img src="a.png">', "without a text"),
-        ('<img alt="a" src="b.png">', "b.png, which is not there"),
         ('<a href="nowhere.html">x</a>', "nowhere.html, which is not there"),
         ('<a href="other.html#three">x</a>', "a place that is not on that page"),
-        ('<a href="#three">x</a>', "a place that is not on that page"),
         ('<div class="math">\\[x\\]</div>', "a script would have to draw"),
         (
             '<div class="sphx-glr-script-out"><pre>$ crossfade\nError: No table.\n</pre></div>',

@@ -188,16 +188,16 @@ def sessions():
     return make_matb_like()
 
 
-def fisher(X, y):
-    """Unit direction by the pseudo-inverse in raw units, and midpoint, with numpy alone."""
-    means = np.array([X[y == k].mean(0) for k in (0, 1)])
-    centred = X - means[y]
-    direction = np.linalg.pinv(centred.T @ centred, rcond=1e-10, hermitian=True) @ np.diff(means.T)
-    return direction[:, 0] / np.linalg.norm(direction), means.mean(0)
-
-
 def directions(tasks):
-    return np.array([fisher(task.X, task.y)[0] for task in tasks])
+    """Unit directions by the pseudo-inverse in raw units, with numpy alone."""
+    found = []
+    for task in tasks:
+        means = np.array([task.X[task.y == k].mean(0) for k in (0, 1)])
+        centred = task.X - means[task.y]
+        inverse = np.linalg.pinv(centred.T @ centred, rcond=1e-10, hermitian=True)
+        direction = inverse @ (means[1] - means[0])
+        found.append(direction / np.linalg.norm(direction))
+    return np.array(found)
 
 
 def test_simulated_sessions_have_the_shape_of_the_real_ones(sessions):
@@ -243,29 +243,3 @@ def test_simulated_sessions_of_one_participant_are_alike(sessions):
     same = np.mean([likeness[place, place + 1] for place in range(0, 100, 2)])
     others = np.mean([likeness[place, place + 2 :].mean() for place in range(0, 98, 2)])
     assert same > others + 0.05
-
-
-@pytest.mark.parametrize(
-    ("proportion", "target", "average_source"),
-    [(0.05, 0.587, 0.683), (0.1, 0.611, 0.685), (0.2, 0.662, 0.688), (0.5, 0.706, 0.692)],
-)
-def test_simulated_accuracies_are_near_those_of_the_paper(
-    sessions, proportion, target, average_source
-):
-    rng = np.random.default_rng(1)
-    crowd = directions(sessions)
-    groups = np.array([task.group for task in sessions])
-    n_each = int(np.ceil(proportion * 132))
-    right = np.empty((len(sessions), 5, 2))
-    for place, task in enumerate(sessions):
-        source = crowd[groups != task.group].mean(0)
-        for split in range(5):
-            first = rng.integers(0, 132 - n_each + 1, 2)
-            train = np.concatenate(
-                [np.flatnonzero(task.y == k)[first[k] :][:n_each] for k in (0, 1)]
-            )
-            own, midpoint = fisher(task.X[train], task.y[train])
-            test = np.setdiff1d(np.arange(264), train)
-            score = (task.X[test] - midpoint) @ np.stack([own, source], 1)
-            right[place, split] = ((score > 0.0) == task.y[test, None]).mean(0)
-    np.testing.assert_allclose(right.mean((0, 1)), [target, average_source], atol=0.02)

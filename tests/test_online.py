@@ -107,7 +107,7 @@ def test_a_stream_has_the_features_of_the_recording(kind, band):
 def test_the_device_page_has_the_formulas(kind):
     """Somebody who writes the features on a device from the page gets those of the recipe."""
     page = (Path(__file__).parents[1] / "docs" / "live.md").read_text("utf-8")
-    [block] = [one for one in blocks_of(page)[0] if "def band_powers" in one.code]
+    [block] = [one for one in blocks_of(page) if "def band_powers" in one.code]
     here = {}
     exec(block.code.partition("\n\n\nsamples =")[0], here)
     bands = {"theta": (4.0, 8.0), "alpha": (8.0, 12.0), "beta": (12.0, 20.0)}

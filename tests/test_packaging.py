@@ -1,8 +1,6 @@
 """Version, requirements and settings say the same wherever a release states them."""
 
-import importlib.util
 import re
-import sys
 import tomllib
 from pathlib import Path
 
@@ -53,22 +51,6 @@ def test_make_installs_extras_and_groups_that_exist():
         assert set(re.findall(r"--group (\w+)", words)) <= set(GROUPS), target
 
 
-def test_a_benchmark_that_lacks_a_package_is_a_row(capsys, monkeypatch):
-    from benchmarks import __main__ as bench
-
-    def run(show):
-        yield bench.Row("first", "1", "", True, 1.0)
-        raise ModuleNotFoundError("No module named 'mne_lsl'", name="mne_lsl")
-
-    monkeypatch.setattr(bench.live_page, "run", run)
-    monkeypatch.setattr("sys.argv", ["benchmarks", "page"])
-    bench.main()
-    said = capsys.readouterr()
-    assert "first" in said.out
-    assert "No module named 'mne_lsl'" in " ".join(said.err.split())
-    assert "make bench installs it" in " ".join(said.out.split())
-
-
 def test_no_setting_names_a_registry():
     # Whoever installs chooses where from.
     files = [ROOT / name for name in ("pyproject.toml", "constraints.txt", "Makefile", ".ci/run")]
@@ -81,14 +63,6 @@ def table_below(heading):
     part = INSTALL.split(f"\n## {heading}\n")[1].split("\n## ")[0]
     lines = re.findall(r"^\| (.*) \|$", part, re.MULTILINE)
     return [line.split(" | ") for line in lines[1:]]
-
-
-def load(name):
-    """A script of the project as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    return script
 
 
 def test_the_table_of_extras_has_all_of_them():
@@ -115,23 +89,3 @@ def test_what_is_claimed_of_python_was_tested():
     begin = "Programming Language :: Python :: "
     claimed = {one.removeprefix(begin) for one in PROJECT["classifiers"] if one.startswith(begin)}
     assert tested == claimed - {"3"}
-
-
-def test_interpreters_of_pyenv_and_uv_are_found(tmp_path, monkeypatch):
-    script = load("try_versions")
-
-    def install(folder, version, says):
-        folder.mkdir(parents=True)
-        file = folder / f"python{version}"
-        file.write_text(f"#!{sys.executable}\nprint({says!r})\n")
-        file.chmod(0o755)
-        return str(file)
-
-    # A shim of pyenv that is not switched on says so, and nothing on standard output.
-    install(tmp_path / "shims", "3.12", "")
-    pyenv = install(tmp_path / "pyenv" / "versions" / "3.12.1" / "bin", "3.12", "3.12")
-    uv = install(tmp_path / "uv" / "cpython-3.14.0-linux" / "bin", "3.14", "3.14")
-    monkeypatch.setenv("PATH", str(tmp_path / "shims"))
-    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
-    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "uv"))
-    assert [script.interpreter(one) for one in ("3.12", "3.13", "3.14")] == [pyenv, None, uv]

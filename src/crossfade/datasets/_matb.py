@@ -204,8 +204,8 @@ def make_matb_like(
 
     with a and b standard normal and m common to all: low load has less theta, most of all on the
     midline. Its length varies from session to session by a third. Noise is partly common to the
-    channels. The concentration of the directions is near the paper's (17.3 on average over seeds
-    where the paper has 17.2), and with the default seed accuracies are within 0.015 of the paper's.
+    channels. The concentration of the directions is near the paper's: 17.3 on average over seeds,
+    where the paper has 17.2.
 
     Parameters
     ----------
