@@ -326,8 +326,7 @@ def test_a_flat_channel_leaves_windows_out_and_is_said(begin):
     play(session, tape, samples)
     assert [window.usable for window in session.live.windows] == [True, False, False]
     assert "Left out: Pz is flat." in said(session)
-    pictures = [one for one in session.told if one["kind"] == "signal" and "quality" in one]
-    assert [channel["state"] for channel in pictures[-1]["quality"]] == ["good", "flat"]
+    assert picture_of(session) == {"good", "flat"}
     play(session, tape, signal_of("rest", 2.0))
     assert picture_of(session) == {"good"}
 

@@ -125,11 +125,6 @@ def until(page, wanted):
     raise AssertionError("The message did not come.")
 
 
-def role_of(page):
-    """Whether a page controls, as soon as it is told."""
-    return until(page, lambda one: one["kind"] == "role")["controls"]
-
-
 def phase_of(page, name):
     """The first state of a phase; a picture of the signal has a phase, too, and nothing else."""
     return until(page, lambda one: one["kind"] == "state" and one["phase"] == name)
@@ -167,45 +162,33 @@ def test_many_pages_that_close_at_once_leave_no_traceback(patient, tmp_path, cap
     with serving(patient, tmp_path / "s") as (address, session):
         with ExitStack() as opened:
             pages = [opened.enter_context(page_of(address)) for _ in range(60)]
-            assert role_of(pages[0])
-            assert not role_of(pages[-1])
+            until(pages[-1], lambda one: one["kind"] == "signal")
             for page in pages:
                 page.socket.shutdown(socket.SHUT_RDWR)
         with page_of(address) as again:
-            until(again, lambda one: one.get("controls"))
+            until(again, lambda one: one["kind"] == "signal")
         assert session.phase == "waiting"
     assert capfd.readouterr().err == ""
 
 
-def test_the_second_page_watches(patient, tmp_path):
-    with serving(patient, tmp_path / "s") as (address, session), ExitStack() as pages:
-        first = pages.enter_context(page_of(address))
-        assert role_of(first)
-        second = pages.enter_context(page_of(address))
-        assert not role_of(second)
-        second.send('{"do": "start"}')
-        # Nobody takes control from a page that is open.
-        second.send('{"do": "control"}')
-        assert not role_of(second)
-        second.send("no json")
-        second.send("[" * 4000)
-        first.send('{"do": "left"}')
-        until(second, lambda one: one["kind"] == "signal")
-        assert session.phase == "waiting"
-        first.send('{"do": "start"}')
-        for page in (first, second):
-            phase_of(page, "ready")
-        first.close()
-        role = until(second, lambda one: one["kind"] == "role" and not one["controlled"])
-        assert not role["controls"]
-        phase_of(second, "paused")
+def test_cues_pause_while_no_page_is_open(patient, tmp_path):
+    with serving(patient, tmp_path / "s") as (address, session):
         with page_of(address, "&view=participant") as shown:
-            assert not role_of(shown)
-            shown.send('{"do": "control"}')
-            assert not role_of(shown)
-        second.send('{"do": "control"}')
-        until(second, lambda one: one["kind"] == "role" and one["controls"])
-        phase_of(second, "ready")
+            shown.send('{"do": "start"}')
+            with page_of(address) as first, page_of(address) as second:
+                for text in ("no json", "[" * 4000, '{"do": "left"}', "[]"):
+                    first.send(text)
+                until(second, lambda one: one["kind"] == "signal")
+                assert session.phase == "waiting"
+                first.send('{"do": "start"}')
+                for page in (first, second, shown):
+                    phase_of(page, "ready")
+                first.close()
+                until(second, lambda one: one["kind"] == "signal")
+                assert session.phase in ("ready", "cue")
+            phase_of(shown, "paused")
+        with page_of(address) as again:
+            phase_of(again, "ready")
 
 
 # -- the command ----------------------------------------------------------------------------
@@ -330,7 +313,6 @@ def test_a_stream_that_dies_in_a_cue_announces_it_anew(prior_file, tmp_path):
         with sending(library, name):
             _, address = opened.enter_context(running(*options))
             page = opened.enter_context(page_of(address))
-            assert role_of(page)
             page.send('{"do": "start"}')
             until(page, lambda one: one.get("n_windows", 0) >= 1)
         lost = until(page, lambda one: one["kind"] == "state" and one["phase"] == "lost")
@@ -444,7 +426,6 @@ def test_a_reader_that_leaves_or_sleeps_ends_nothing(lines):
     options, make = lines
     with running(*options, stdin=subprocess.PIPE) as (process, address):
         with page_of(address) as page:
-            assert role_of(page)
             process.stdin.write(make(2))
             process.stdin.flush()
             until(page, lambda one: one.get("counts") == {"rest": 2, "work": 2})
@@ -470,7 +451,6 @@ def test_a_reader_that_leaves_or_sleeps_ends_nothing(lines):
 def test_commands_are_heard_while_lines_come_faster_than_they_are_taken(lines):
     options, make = lines
     with running(*options, stdin=subprocess.PIPE) as (process, address), page_of(address) as page:
-        assert role_of(page)
 
         def produce():
             # Until the program is gone.
@@ -617,7 +597,7 @@ def seen(page, selector, pattern):
 
 
 def controls(page):
-    """Wait until a page is told that it controls; it takes no key before."""
+    """Wait until a page is connected; it takes no key before."""
     page.locator("#start:enabled").wait_for(timeout=1000 * PATIENCE)
 
 
@@ -692,17 +672,10 @@ def test_calibration_from_beginning_to_end(opened, prior, tmp_path, by):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("by", ["keyboard", "mouse", "reload"])
-def test_a_page_that_is_closed_gives_way_to_one_that_watches(opened, patient, tmp_path, by):
+def test_the_participant_sees_the_cue_alone(opened, patient, tmp_path):
     with serving(patient, tmp_path / "s", speed=2.0) as (address, session):
-        page = opened(address)
+        page, shown = opened(address), opened(f"{address}&view=participant")
         controls(page)
-        watcher, shown = opened(address), opened(f"{address}&view=participant")
-        seen(watcher, "#role", "Watching: another page controls")
-        assert watcher.locator("#start").is_disabled()
-        # It is not offered, and its key does nothing, while another page controls.
-        assert watcher.locator("#take").is_hidden()
-        watcher.keyboard.press("t")
         seen(shown, "#word", "^Please wait$")
         page.keyboard.press("Space")
         seen(shown, "#word", "^(rest|work)$")
@@ -710,21 +683,11 @@ def test_a_page_that_is_closed_gives_way_to_one_that_watches(opened, patient, tm
         for key in ("Space", "f", "u", "t", "v", "1"):
             shown.keyboard.press(key)
         assert not shown.locator("nav").is_visible()
-        page.close()
-        seen(watcher, "#word", "Pause")
-        seen(shown, "#word", "^Pause$")
-        seen(watcher, "#role", "Watching: the page that controlled was closed.")
-        if by == "mouse":
-            watcher.click("#take")
-        elif by == "keyboard":
-            watcher.keyboard.press("t")
-        else:
-            watcher.reload()
-        seen(watcher, "#ask", "Get ready for|Now")
-        controls(watcher)
-        assert watcher.locator("#take").is_hidden()
+        page.reload()
+        seen(page, "#ask", "Get ready for|Now")
         assert session.phase in ("ready", "cue")
-        watcher.close()
+        page.close()
+        seen(shown, "#word", "^Pause$")
         shown.close()
 
 

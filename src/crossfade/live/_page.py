@@ -33,9 +33,8 @@ def result_of(
     ended: datetime,
     recipe: Any,
     written: str,
-    card: str,
 ) -> dict[str, Any]:
-    """What a report begins with: the result in a sentence, and facts; and the model's card."""
+    """What a report begins with: the result in a sentence, and facts."""
     title = "There is no forecast: a class has no label."
     if state["accuracy"] is not None:
         right, lower, upper = (f"{100 * state[name]:.0f} %" for name in _FORECAST)
@@ -52,10 +51,7 @@ def result_of(
         "Recipe": "not known: features came from elsewhere" if recipe is None else str(recipe),
         "Model": written,
     }
-    # A card is a table in Markdown; its first two lines are the head.
-    rows = [line.strip("| ").split("|", 1) for line in card.splitlines() if line.startswith("|")]
-    told = [[cell.strip() for cell in row] for row in rows[2:]]
-    return {"title": title, "facts": list(facts.items()), "card": told}
+    return {"title": title, "facts": list(facts.items())}
 
 
 def report_page(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from crossfade._files import write_whole
-from crossfade.blend import load_model, save_model
+from crossfade.blend import save_model
 from crossfade.datasets import load_live_demo
 from crossfade.live._calibration import LiveCalibration
 from crossfade.live._folder import SESSION, names_of
@@ -253,21 +253,17 @@ def write_session(session: Session, about: dict[str, Any]) -> str:
     if folder is None:
         return ""
     report = folder / "report.html"
-    written, card = _write_model(session.live, folder / "model.json")
+    written = _write_model(session.live, folder / "model.json")
     begun = datetime.fromtimestamp((folder / SESSION).stat().st_mtime)
     message = session.message()
-    result = result_of(message, about, begun, datetime.now(), session.live.recipe, written, card)
+    result = result_of(message, about, begun, datetime.now(), session.live.recipe, written)
     write_whole(report, report_page(about, message, session.view.course, result).encode())
-    onto = f" For a device: crossfade export {folder / 'model.json'} -o model.h" if card else ""
-    return f"{written} The report is {report}.{onto}"
+    return f"{written} The report is {report}."
 
 
-def _write_model(live: LiveCalibration, path: Path) -> tuple[str, str]:
-    """Write the model, unless no window has a label; say where it is, or why not; its card."""
+def _write_model(live: LiveCalibration, path: Path) -> str:
+    """Write the model, unless no window has a label; say where it is, or why not."""
     if not any(live.state().counts.values()):
-        return "No model was written, since no window has a label.", ""
-    try:
-        save_model(live.model(), path, date=f"{datetime.now():%Y-%m-%d}")
-    except ValueError as reason:
-        return f"No model was written. {reason}", ""
-    return f"The model is {path}.", load_model(path).card()
+        return "No model was written, since no window has a label."
+    save_model(live.model(), path, date=f"{datetime.now():%Y-%m-%d}")
+    return f"The model is {path}."

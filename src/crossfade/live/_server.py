@@ -52,8 +52,8 @@ class _Client:
 
     def __init__(self, socket: WebSocket) -> None:
         self.socket = socket
-        # The participant's own screen never controls.
-        self.may_control = socket.query_params.get("view") != "participant"
+        # The participant's own screen only shows.
+        self.controls = socket.query_params.get("view") != "participant"
         self.pending: dict[str, str] = {}
         self.wake = asyncio.Event()
 
@@ -74,12 +74,11 @@ class _Client:
 
 
 class Hub:
-    """All open pages; the first controls, the others watch, and may take over when it is closed."""
+    """All open pages."""
 
     def __init__(self, session: Session, about: dict[str, Any]) -> None:
         self._session, self._about = session, about
         self._clients: list[_Client] = []
-        self._controller: _Client | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._state = json.dumps(session.message(), allow_nan=False)
         session.tell = self.tell
@@ -98,15 +97,6 @@ class Hub:
         for client in self._clients:
             client.send(kind, text)
 
-    def _assign(self, client: _Client) -> None:
-        """Tell a page whether it controls, and whether any does."""
-        role = {
-            "kind": "role",
-            "controls": client is self._controller,
-            "controlled": self._controller is not None,
-        }
-        client.send("role", json.dumps(role))
-
     async def serve(self, socket: WebSocket) -> None:
         """Talk to one page until it is closed."""
         self._loop = asyncio.get_running_loop()
@@ -117,43 +107,28 @@ class Hub:
         client.send("hello", json.dumps({"kind": "hello", **self._about}))
         client.send("course", json.dumps(course))
         client.send("state", self._state)
-        self._take_control(client)
+        if client.controls:
+            self._session.do({"do": "back"})
         try:
             while True:
-                self._heed(client, await socket.receive_text())
+                text = await socket.receive_text()
+                if client.controls:
+                    self._heed(text)
         except (WebSocketDisconnect, KeyError):
             pass
         finally:
             sender.cancel()
             self._clients.remove(client)
-            if client is self._controller:
-                self._controller = None
+            if not any(other.controls for other in self._clients):
                 self._session.do({"do": "left"})
-                for other in self._clients:
-                    self._assign(other)
 
-    def _take_control(self, client: _Client) -> None:
-        """Let a page control, if no other does."""
-        if self._controller is None and client.may_control:
-            self._controller = client
-            self._session.do({"do": "back"})
-            for other in self._clients:
-                self._assign(other)
-        else:
-            self._assign(client)
-
-    def _heed(self, client: _Client, text: str) -> None:
-        """Pass a command on, if this page controls, or let it take control."""
-        try:
+    def _heed(self, text: str) -> None:
+        """Pass a command on."""
+        with suppress(ValueError, RecursionError):
             command = json.loads(text)
-        except (ValueError, RecursionError):
-            return
-        deed = command.get("do") if isinstance(command, dict) else None
-        if deed == "control":
-            self._take_control(client)
-        # Only the server says that a page left or is back.
-        elif client is self._controller and deed in _COMMANDS:
-            self._session.do(command)
+            # Only the server says that a page left or is back.
+            if isinstance(command, dict) and command.get("do") in _COMMANDS:
+                self._session.do(command)
 
 
 def make_app(hub: Hub, token: str) -> Starlette:

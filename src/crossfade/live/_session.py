@@ -371,8 +371,7 @@ class Session:
         if self.phase in ("ready", "cue", "lost"):
             self._left_alone = True
             self._pause(
-                "The page was closed, so the session paused. It goes on when a page is opened, or "
-                "one that watches takes control."
+                "The page was closed, so the session paused. It goes on when a page is opened."
             )
 
     def _relabel(self, place: Any, label: Any) -> None:
@@ -436,8 +435,6 @@ class Session:
         left, _ = self._cue.left(self.phase, self._seen)
         about = {"kind": "signal", "left": round(left, 2), "phase": self.phase}
         self.tell({**about, **self._signal.picture()})
-        if news := self._signal.news():
-            self._note(news)
 
 
 def _problem(window: Any) -> str:

@@ -84,9 +84,6 @@ class Signal:
         self._recent = np.empty((len(self._channels), 0))
         # Whether samples have stopped.
         self._stopped = False
-        # Channels that are flat, and those of which it was said.
-        self._flat: tuple[str, ...] = ()
-        self._said: tuple[str, ...] = ()
 
     def lose(self) -> None:
         """No more samples, for now: all channels are missing."""
@@ -114,16 +111,6 @@ class Signal:
             "quality": self._quality(),
         }
 
-    def news(self) -> str:
-        """A sentence about channels that became flat, or have a signal again."""
-        if self._flat == self._said:
-            return ""
-        self._said = self._flat
-        if not self._flat:
-            return "All channels have a signal again."
-        are = "is" if len(self._flat) == 1 else "are"
-        return f"{', '.join(self._flat)} {are} flat: look at the electrode and its cable."
-
     def _quality(self) -> list[dict[str, str]]:
         """What is wrong with each channel over the last second."""
         recent = self._recent
@@ -132,9 +119,6 @@ class Signal:
         spread = np.std(recent, axis=1)
         flat = np.ptp(recent, axis=1) <= 1e-9 * np.maximum(1.0, np.abs(recent).max(axis=1))
         flat &= ~missing
-        if recent.shape[1] >= 0.9 * self._rate:
-            pairs = zip(self._channels, flat, strict=True)
-            self._flat = tuple(name for name, is_flat in pairs if is_flat)
         alive = ~flat & ~missing
         middle = float(np.median(spread[alive])) if alive.any() else 0.0
         loud = (spread > 5.0 * middle) & (middle > 0.0)

@@ -305,7 +305,6 @@ const deeds = {
   start: () => send({ do: RUNNING.includes(state?.phase) ? "pause" : "start" }),
   undo: () => send({ do: "undo" }),
   finish: () => send({ do: "finish" }),
-  take: () => socket?.readyState === WebSocket.OPEN && socket.send(JSON.stringify({ do: "control" })),
   view: () => {
     const on = !document.body.classList.contains("participant");
     document.body.classList.toggle("participant", on);
@@ -313,7 +312,7 @@ const deeds = {
     else if (document.fullscreenElement) document.exitFullscreen();
   },
 };
-const KEYS = { " ": "start", u: "undo", f: "finish", t: "take", v: "view" };
+const KEYS = { " ": "start", u: "undo", f: "finish", v: "view" };
 
 for (const [id, deed] of Object.entries(deeds)) {
   $(id).addEventListener("click", (event) => {
@@ -369,37 +368,29 @@ function introduce(message) {
   document.title = `${message.stream} · Crossfade live`;
 }
 
-function role(text, lost = false) {
-  set("role", text);
-  document.body.classList.toggle("lost", lost);
-}
-
 function connect() {
   const query = new URLSearchParams({ token: new URLSearchParams(location.search).get("token") });
   if (view) query.set("view", view);
   socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/socket?${query}`);
+  socket.addEventListener("open", () => {
+    controls = view !== "participant";
+    set("trouble", "");
+    document.body.classList.remove("lost");
+  });
   socket.addEventListener("message", (event) => {
     const message = JSON.parse(event.data);
     if (message.kind === "hello") introduce(message);
     else if (message.kind === "course") course = message.course;
     else if (message.kind === "state") show(message);
-    else if (message.kind === "role") {
-      controls = message.controls;
-      const watches = !controls && view !== "participant";
-      $("take").hidden = !watches || message.controlled;
-      if (!watches) role("");
-      else if (message.controlled) role("Watching: another page controls this session.");
-      else role("Watching: the page that controlled was closed.");
-      if (state) showWorth();
-    } else if (message.kind === "signal" && state) {
+    else if (message.kind === "signal" && state) {
       if (message.phase === state.phase) showTime(message.left);
       keepSignal(message);
     }
   });
   socket.addEventListener("close", () => {
     controls = false;
-    $("take").hidden = true;
-    role("No connection. Trying again …", true);
+    set("trouble", "No connection. Trying again …");
+    document.body.classList.add("lost");
     // Nobody knows any longer what is asked.
     set("ask", "No connection");
     setWord("Please wait");
@@ -421,8 +412,6 @@ if (given) {
   $("result").hidden = false;
   $("result").querySelector("h1").textContent = given.result.title;
   tabulate($("result").querySelector("table"), given.result.facts);
-  $("card").hidden = !given.result.card.length;
-  tabulate($("card").querySelector("table"), given.result.card);
   course = given.course;
   show(given.state);
 } else {
