@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any
 from crossfade._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from crossfade.blend import (
+    from crossfade.blend import Rule, load_model
+    from crossfade.classifiers import (
         ConvexBlendClassifier,
         HierarchicalBlendClassifier,
         LabelForecast,
-        MulticlassBlend,
         PosteriorBlendClassifier,
-        SavedRule,
         forecast_labels,
-        load_model,
         save_model,
     )
     from crossfade.datasets import load_mental_math
@@ -38,12 +36,11 @@ __all__ = [
     "LabelForecast",
     "Ledger",
     "LiveCalibration",
-    "MulticlassBlend",
     "MulticlassPrior",
     "PosteriorBlendClassifier",
     "Recipe",
     "Release",
-    "SavedRule",
+    "Rule",
     "Task",
     "TaskPrior",
     "TaskSet",
@@ -67,15 +64,13 @@ _ROOMS = {
         "choose_alpha",
         "risk_curve",
     ),
-    "blend": (
+    "blend": ("Rule", "load_model"),
+    "classifiers": (
         "ConvexBlendClassifier",
         "HierarchicalBlendClassifier",
         "LabelForecast",
-        "MulticlassBlend",
         "PosteriorBlendClassifier",
-        "SavedRule",
         "forecast_labels",
-        "load_model",
         "save_model",
     ),
     "export": ("export_model",),

@@ -13,7 +13,6 @@ from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
     HierarchicalBlendClassifier,
-    MulticlassBlend,
     MulticlassPrior,
     PosteriorBlendClassifier,
     Release,
@@ -277,8 +276,6 @@ def _fit(make, change=None, labels=(0, 1), drop=None, **options):
 
 
 def _is_loose(estimator):
-    if isinstance(estimator, MulticlassBlend):
-        estimator = estimator.estimator
     if isinstance(estimator, PosteriorBlendClassifier):
         return estimator.strength == "risk"
     if isinstance(estimator, ConvexBlendClassifier):
@@ -399,9 +396,6 @@ def _common_fits(blend):
             yield f"{name} n={sum(n)}", blend(name), {"d": d, "n": n}
     yield "tied", blend("tasks tied"), {"d": 5, "change": composition}
     yield "constant", blend("tasks constant"), {"d": 3, "change": with_constant}
-    for shrinkage in (0.3, None):
-        yield f"shrinkage {shrinkage}", blend(shrinkage=shrinkage), {}
-    yield "plain d=12", blend("tasks d=12", shrinkage=None), {"d": 12, "n": (4, 4)}
     yield "class_prior", blend(class_prior=(0.7, 0.3)), {}
     yield "weighted", blend(), {"weighted": True}
     yield "far from the crowd", blend(), {"crowd": 7, "n": (20, 20), "gap": 2.0}
@@ -409,11 +403,10 @@ def _common_fits(blend):
     yield "text", blend("tasks text"), {"labels": ("rest", "task")}
     turned = {"labels": ("b", "a")}
     yield "turned round", blend(classes=("b", "a")), turned
-    missing = {"on_missing_class": "prior"}
-    yield "first class only", blend(**missing), {"drop": 1}
-    yield "second class only", blend(**missing), {"drop": 0}
-    yield "one sample", blend(**missing), {"drop": 1, "n": (1, 1)}
-    yield "turned round first only", blend(classes=("b", "a"), **missing), turned | {"drop": "a"}
+    yield "first class only", blend(), {"drop": 1}
+    yield "second class only", blend(), {"drop": 0}
+    yield "one sample", blend(), {"drop": 1, "n": (1, 1)}
+    yield "turned round first only", blend(classes=("b", "a")), turned | {"drop": "a"}
     yield "threshold placed", blend(), {"after": _threshold}
     yield "threshold of given", blend(class_prior=(0.6, 0.4)), {"after": _threshold}
 
@@ -429,7 +422,7 @@ def _convex_fits():
 
 
 def _posterior_fits():
-    yield "scattered", _posterior(in_a_row=False), {}
+    yield "scattered", _posterior(consecutive=False), {}
     for strength in ("risk", 1.0, 0.0, 0.3, np.inf):
         for name in ("tasks", "unit isotropic", "released"):
             yield f"strength {strength} {name}", _posterior(name, strength=strength), {}
@@ -444,55 +437,16 @@ def _hierarchical_fits():
         labels = {"labels": ("rest", "task")} if "text" in name else {}
         tied = {"d": 5, "change": composition} if "tied" in name else {}
         yield f"prior {name}", _hierarchical(name), labels | tied
-    yield "unprotected", _hierarchical(protect=False), {}
     yield "d=12", _hierarchical("tasks d=12"), {"d": 12, "n": (4, 4)}
     yield "d=30", _hierarchical("tasks d=30"), {"d": 30, "n": (4, 4)}
-    yield "not in a row", _hierarchical(in_a_row=False), {"n": (3, 9)}
+    yield "not in a row", _hierarchical(consecutive=False), {"n": (3, 9)}
     yield "first class only", _hierarchical(), {"drop": 1}
     yield "turned round", _hierarchical(classes=("b", "a")), {"labels": ("b", "a")}
     yield "threshold placed", _hierarchical(), {"after": _threshold}
-
-
-def _many_fits():
-    blends = {"convex": ConvexBlendClassifier, "posterior": PosteriorBlendClassifier}
-    for k in (2, 3, 4, 5):
-        options = {"n": (4, 3, 5, 4, 3)[:k], "labels": tuple("abcde"[:k])}
-        for strategy in ("pairwise", "one-vs-rest"):
-            for name, blend in blends.items():
-                for prior in (f"{strategy} k={k}", "none"):
-                    if prior == "none" and (name == "convex" or k > 3):
-                        continue
-                    label = f"{name} {strategy} k={k}{' alone' * (prior == 'none')}"
-                    yield (
-                        label,
-                        lambda b=blend, p=prior, s=strategy: MulticlassBlend(b(prior_of(p)), s),
-                        options,
-                    )
-    for name, blend in blends.items():
-        yield (
-            f"{name} missing",
-            lambda b=blend: MulticlassBlend(
-                b(prior_of("pairwise k=4"), on_missing_class="prior"), "pairwise"
-            ),
-            {"n": (4, 3, 5, 4), "labels": tuple("abcd"), "drop": "c"},
-        )
-    yield (
-        "two missing",
-        lambda: MulticlassBlend(
-            PosteriorBlendClassifier(prior_of("pairwise k=3"), on_missing_class="prior")
-        ),
-        {"n": (4, 0, 0), "labels": tuple("abc")},
-    )
-    yield (
-        "task prior",
-        lambda: MulticlassBlend(PosteriorBlendClassifier(prior_of("tasks"))),
-        {},
-    )
-    yield (
-        "weighted",
-        lambda: MulticlassBlend(PosteriorBlendClassifier(prior_of("pairwise k=3"), strength=1.0)),
-        {"n": (4, 3, 5), "labels": tuple("abc"), "weighted": True},
-    )
+    for k in (3, 4):
+        options = {"n": (4, 3, 5, 4)[:k], "labels": tuple("abcd"[:k])}
+        yield f"k={k}", _hierarchical(f"pairwise k={k}"), options
+        yield f"k={k} without c", _hierarchical(f"pairwise k={k}"), options | {"drop": "c"}
 
 
 def _fits():
@@ -503,7 +457,6 @@ def _fits():
         ("posterior", _common_fits(_posterior)),
         ("posterior", _posterior_fits()),
         ("hierarchical", _hierarchical_fits()),
-        ("many", _many_fits()),
     ):
         for name, make, options in cases:
             yield f"{family}: {name}", partial(_fit, make, **options)
@@ -534,17 +487,9 @@ def fit_of(label):
 def numbers_of_fit(fit):
     """What a fit learnt, but for its forecast."""
     estimator = fit.estimator
-    if isinstance(estimator, MulticlassBlend):
-        return {
-            f"{pair} {key}": value
-            for pair, rule in estimator.rules_.items()
-            for key, value in numbers_of_fit(Fit(rule, fit.X)).items()
-            if key in ("projection_", "coef_", "intercept_", "alpha_", "strength_", "midpoint_")
-        }
     names = ["projection_", "coef_", "intercept_", "alpha_", "midpoint_", "strength_"]
     names += ["alphas_", "risks_"]
-    names += ["target_projection_", "source_projection_", "half_gap_", "feature_scale_", "means_"]
-    names += ["shrinkage_"]
+    names += ["half_gap_", "feature_scale_", "means_", "shrinkage_"]
     found = {name: getattr(estimator, name, None) for name in names}
     if isinstance(estimator, FisherDiscriminant):
         found["covariance_"] = np.trace(estimator.covariance_)
@@ -555,7 +500,7 @@ def numbers_of_fit(fit):
 
 
 #: What fits of many features leave out, to keep the files small.
-_LONG = ("midpoint_", "means_", "feature_scale_", "target_projection_", "projection_covariance_")
+_LONG = ("midpoint_", "means_", "feature_scale_", "projection_covariance_")
 
 
 def forecasts_of_fit(label, fit):
@@ -563,21 +508,16 @@ def forecasts_of_fit(label, fit):
     estimator = fit.estimator
     found = {"predict_proba": estimator.predict_proba(fit.points)}
     for name in ("expected_accuracy_", "expected_accuracy_error_", "class_prior_"):
-        # Of classes that are set against the rest there is none.
         if hasattr(estimator, name):
             found[name] = getattr(estimator, name)
     if any(word in label for word in MOVED):
         found["intercept_"] = estimator.intercept_
-    kind = label.partition(": ")[2]
-    blend = isinstance(estimator, ConvexBlendClassifier | PosteriorBlendClassifier)
-    if blend and "only" not in kind and "sample" not in kind:
-        prior = estimator.prior_
-        if isinstance(prior, TaskPrior):
-            with warnings.catch_warnings():
-                # Some have more labels than two of each class.
-                warnings.filterwarnings("ignore", "The blend has")
-                more = forecast_labels(estimator, [2, 5, 7.5, 40])
-            found |= {"more accuracy": more.accuracy, "more error": more.error}
+    if getattr(estimator, "rule_", None) is not None and estimator.rule_.record is not None:
+        with warnings.catch_warnings():
+            # Some have more labels than two of each class.
+            warnings.filterwarnings("ignore", "The blend has")
+            more = forecast_labels(estimator, [2, 5, 7.5, 40])
+        found |= {"more accuracy": more.accuracy, "more error": more.error}
     return found
 
 
@@ -656,14 +596,9 @@ FUNCTIONS = {
     "risk_curve d=12": partial(_curve, 12),
     "risk_curve d=1": partial(_curve, 1),
     "risk_curve class_prior": partial(_curve, class_prior=(0.2, 0.8)),
-    "risk_curve monte_carlo": partial(_curve, method="monte_carlo", random_state=0),
     "expected_risk": _risk,
     "expected_risk d=30": partial(_risk, 30),
     "expected_risk class_prior": partial(_risk, class_prior=(0.2, 0.8)),
-    "expected_risk monte_carlo": partial(_risk, method="monte_carlo", n_draws=20, random_state=0),
-    "expected_risk monte_carlo class_prior": partial(
-        _risk, method="monte_carlo", class_prior=(0.6, 0.4), random_state=0
-    ),
     "conditional_risk": _conditional,
     "conditional_risk class_prior": partial(_conditional, class_prior=(0.2, 0.8)),
     "blend_directions": lambda: {
@@ -743,8 +678,8 @@ def _save_fit(label, path):
 
 #: Files that were written once; an old one is made again where the format changes.
 MODEL_FILES = {
-    "version-3-hierarchical.json": partial(_save_fit, "hierarchical: prior tasks text"),
-    "version-3-pairwise.json": partial(_save_fit, "many: posterior pairwise k=3"),
+    "version-4-hierarchical.json": partial(_save_fit, "hierarchical: prior tasks text"),
+    "version-4-three-classes.json": partial(_save_fit, "hierarchical: k=3"),
 }
 
 
@@ -752,15 +687,13 @@ def numbers_of_model_file(path):
     """What a model from a file says of some fixed points."""
     rule = load_model(path)
     points = Fit(None, draw_samples(4, (6, 5), seed=1)[0]).points
-    names = ["coef_", "intercept_", "projection_", "midpoint_", "feature_scale_", "alpha_"]
-    names += ["class_prior_", "expected_accuracy_", "expected_accuracy_error_", "n_labelled_"]
+    names = ["coef", "intercept", "alpha", "class_prior", "expected_accuracy", "n_labelled"]
     found = {
         "decision_function": rule.decision_function(points),
         "predict_proba": rule.predict_proba(points),
-        "second": rule.predict(points) == rule.classes_[1],
+        "second": rule.predict(points) == rule.classes[1],
     }
-    # Of many classes there is no one direction.
-    return found | {name: getattr(rule, name) for name in names if hasattr(rule, name)}
+    return found | {name: getattr(rule, name) for name in names}
 
 
 # -- all groups -----------------------------------------------------------------------------------

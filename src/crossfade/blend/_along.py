@@ -9,6 +9,7 @@ from crossfade.blend._means import posterior_means
 from crossfade.blend._newcomer import Newcomer
 from crossfade.blend._rule import Rule, rule_of_two
 from crossfade.blend._theory import DirectionTheory, MeansTheory
+from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher import Direction
 from crossfade.prior import Crowd, Law
 
@@ -16,7 +17,7 @@ from crossfade.prior import Crowd, Law
 def crowd_of(law: Law) -> Crowd:
     """Law of directions; more than two classes have none."""
     if law.directions is None:
-        raise ValueError(
+        raise PriorMismatchError(
             f"A blend of directions is for two classes, and the prior has {law.n_classes}. Use "
             "HierarchicalBlendClassifier."
         )

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._typing import Array
-from crossfade.blend._convex import convex_rule
+from crossfade.blend._convex import convex
 from crossfade.blend._fisher import fisher
-from crossfade.blend._hierarchical_rule import hierarchical_rule
+from crossfade.blend._hierarchical import hierarchical
 from crossfade.blend._newcomer import Newcomer
-from crossfade.blend._posterior import posterior_rule
+from crossfade.blend._posterior import posterior
 from crossfade.blend._rule import Rule
 from crossfade.fisher import ClassMoments
 from crossfade.prior import Law
@@ -21,9 +21,9 @@ from crossfade.prior import Law
 #: What each kind of blend makes of a newcomer and a law.
 KINDS: dict[str, Callable[..., Rule]] = {
     "fisher": fisher,
-    "convex": convex_rule,
-    "posterior": posterior_rule,
-    "hierarchical": hierarchical_rule,
+    "convex": convex,
+    "posterior": posterior,
+    "hierarchical": hierarchical,
 }
 
 
@@ -69,7 +69,9 @@ def fit_rule(
     Rule
         The rule.
     """
-    kind = "fisher" if law is None else kind
+    if law is None:
+        # A person alone has nothing to blend with.
+        kind, options = "fisher", {}
     record = None if law is None or rehearsal or options else law.records.get(kind)
     names = np.arange(moments.counts.shape[-1]) if classes is None else classes
     newcomer = Newcomer(moments, unlabelled, consecutive, class_prior, names, record)

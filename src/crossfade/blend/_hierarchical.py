@@ -1,497 +1,71 @@
-"""Hierarchical blend: a crowd that knows class means (equations 54 to 57).
-
-The class means of labelled windows are noisy observations of the person's own, and the crowd is a
-normal law over these (`Population`): the posterior of the class means gives a linear rule,
+"""Hierarchical blend: the posterior of the class means gives a linear rule (equations 54 to 57).
 
 .. math:: w = (\\Sigma + \\bar P)^{-1} h^*, \\quad \\text{threshold } w^T c^*
 
-with P the covariance of what is still unknown of the means. Classes without a labelled window are
-not observed, so that no label, one class and both are one formula.
+with c* the posterior middle of the classes, h* half of their gap, and P the covariance of what is
+still unknown of the means.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp, ndtr
 
 from crossfade._typing import Array
-from crossfade.exceptions import PriorMismatchError
-from crossfade.fisher import ClassMoments
-from crossfade.prior import Population, contrasts
-
-#: Probability that a person's centre, or contrasts, are not those of the crowd; how much wider the
-#: law of the centre then is.
-STRANGER, WIDER = 0.02, 25.0
-#: How many of the crowd's deviations a person may lie away from it, or spread: beyond, doubles have
-#: no digit left for what the crowd knows.
-_FURTHEST = 1e7
-#: Draws for the accuracy of many classes.
-_DRAWS = 400
-#: Proportions of the second class that unlabelled windows may have, and the power to which their
-#: likelihood is taken: neighbours say the same thing twice.
-_PROPORTIONS, _TEMPER = np.linspace(0.1, 0.9, 9), 0.1
+from crossfade.blend._means import PosteriorMeans, posterior_means
+from crossfade.blend._newcomer import Newcomer
+from crossfade.blend._rule import Rule, made, rule_of_two
+from crossfade.blend._theory import ManyTheory, MeansTheory, mean_accuracy
+from crossfade.prior import Law
 
 
-class Hierarchical(NamedTuple):
-    """Posterior of the class means, and the linear rule that follows, with leading batch axes.
+def hierarchical(newcomer: Newcomer, law: Law) -> Rule:
+    """Rule of the hierarchical blend, for any number of classes and of labels."""
+    found = posterior_means(newcomer, law)
+    weights, scale = found.weights(), law.feature_scale
+    coef = weights @ found.whiten.mT
+    fields: dict[str, Any] = {
+        "alpha": found.alpha,
+        "means": found.means * scale,
+        "details": {"member": found.member},
+    }
+    if law.n_classes > 2:
+        batch = newcomer.moments.means.shape[:-2]
+        offset = np.broadcast_to(-0.5 * np.vecdot(weights, found.centres), (*batch, law.n_classes))
+        fields["theory"] = ManyTheory(found, weights, offset)
+        coef = np.broadcast_to(coef / scale, (*batch, *coef.shape[-2:]))
+        return made(newcomer, coef=coef, intercept=offset, feature_scale=scale, **fields)
+    omega = (coef[..., 1, :] - coef[..., 0, :]) / 2.0
+    own = (weights[..., 1, :] - weights[..., 0, :]) / 2.0
+    gap, within, doubt = found.along(own)
+    each = own[..., None, :]
+    raw = mean_accuracy(gap, np.vecdot(each, np.matvec(found.scatter, each)))
+    gap = np.maximum(gap - _optimism(newcomer, law, found), 0.0)
+    nu = newcomer.moments.gap() / (2.0 * scale)
+    contradicts = np.asarray(newcomer.shows_all & (np.vecdot(omega, nu) < 0.0))
+    fields["theory"] = MeansTheory(omega, gap, within, doubt, contradicts, raw)
+    midpoint = found.means.mean(-2) * scale
+    return rule_of_two(newcomer, omega, midpoint, scale, contradicts=contradicts, **fields)
 
-    Attributes
-    ----------
-    coef : ndarray of shape (..., n_classes, n_features)
-        Coefficients of the score of each class, in scaled features.
-    offset : ndarray of shape (..., n_classes)
-        What is added to the scores, for equally likely classes.
-    means : ndarray of shape (..., n_classes, n_features)
-        Posterior class means, in scaled features.
-    scatter : ndarray of shape (..., n_classes, rank, rank)
-        Covariance of new windows of each class, in whitened features.
-    sigma : ndarray of shape (..., rank, rank)
-        Covariance within the classes, in whitened features.
-    weights : ndarray of shape (..., n_classes, rank)
-        The coefficients in whitened features.
-    centres : ndarray of shape (..., n_classes, rank)
-        The means in whitened features.
-    alpha : ndarray of shape (...)
-        Weight of the person's own contrasts.
-    member : ndarray of shape (...)
-        Probability that the person is one of the crowd.
+
+def _optimism(newcomer: Newcomer, law: Law, found: PosteriorMeans) -> Array:
+    """What noise adds to the gap of class means of a released prior (equation 69).
+
+    Its law over class means is as wide as the noise, so that the posterior believes whatever few
+    samples say: with h* = h + noise of covariance C, w'h* is too large by tr(M^-1 C), and what is
+    left of it is that of James and Stein, (p - 2) / p times as much.
     """
-
-    coef: Array
-    offset: Array
-    means: Array
-    scatter: Array
-    sigma: Array
-    weights: Array
-    centres: Array
-    alpha: Array
-    member: Array
-
-    @property
-    def omega(self) -> Array:
-        """Direction (..., d) of the rule of two classes, in scaled features."""
-        omega: Array = (self.coef[..., 1, :] - self.coef[..., 0, :]) / 2.0
-        return omega
-
-    @property
-    def midpoint(self) -> Array:
-        """Middle (..., d) of the posterior class means, in scaled features."""
-        middle: Array = self.means.mean(-2)
-        return middle
-
-    @property
-    def gap(self) -> Array:
-        """Half the distance of two classes along `omega`, of shape (...)."""
-        way = self.centres[..., 1, :] - self.centres[..., 0, :]
-        along = self.weights[..., 1, :] - self.weights[..., 0, :]
-        gap: Array = np.vecdot(way, along) / 4.0
-        return gap
-
-    @property
-    def variances(self) -> Array:
-        """Variance of new windows of each of two classes along `omega`, of shape (..., 2)."""
-        along = (self.weights[..., 1, :] - self.weights[..., 0, :])[..., None, :] / 2.0
-        variances: Array = np.vecdot(along, np.matvec(self.scatter, along))
-        return variances
-
-    def along(self, omega: Array) -> tuple[Array, Array, Array]:
-        """Half gap, variance within the classes and doubt of the gap along directions.
-
-        Parameters
-        ----------
-        omega : ndarray of shape (..., rank)
-            Directions in whitened features.
-
-        Returns
-        -------
-        gap, within, doubt : ndarray of shape (...)
-            Of two classes half the distance, the variance within, and that of the gap itself.
-        """
-        way = (self.centres[..., 1, :] - self.centres[..., 0, :]) / 2.0
-        within = np.vecdot(omega, np.matvec(self.sigma, omega))
-        whole = np.vecdot(omega, np.matvec(self.scatter.mean(-3), omega))
-        return np.vecdot(omega, way), within, whole - within
-
-    def accuracy(self) -> Array:
-        """What theory promises for equally likely classes (equation 57), of shape (...)."""
-        if self.means.shape[-2] > 2:
-            return self.accuracy_apart(np.ones(self.alpha.shape))
-        deviation = np.sqrt(np.maximum(self.variances, 1e-300))
-        accuracy: Array = ndtr(self.gap[..., None] / deviation).mean(-1)
-        return accuracy
-
-    def accuracy_apart(self, stretch: Array) -> Array:
-        """Accuracy of many classes whose means are so many times as far apart.
-
-        The same draws for every class and every call make it a smooth function of its arguments.
-
-        Parameters
-        ----------
-        stretch : ndarray of shape (...)
-            How many times.
-
-        Returns
-        -------
-        ndarray of shape (...)
-            Share of windows whose own class has the highest score.
-        """
-        n_classes = self.means.shape[-2]
-        middle = self.centres.mean(-2, keepdims=True)
-        stretch = stretch[..., None, None]
-        moved = middle + stretch * (self.centres - middle)
-        scores = moved @ self.weights.mT + self.offset[..., None, :]
-        spread = self.weights[..., None, :, :] @ self.scatter @ self.weights[..., None, :, :].mT
-        values, vectors = np.linalg.eigh(spread)
-        # Unlike a root of eigenvectors alone, the symmetric one does not depend on their signs.
-        root = (vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]) @ vectors.mT
-        half = np.random.default_rng(0).standard_normal((_DRAWS // 2, n_classes))
-        draws = np.concatenate([half, -half]) @ root
-        best = (scores[..., None, :] + draws).argmax(-1)
-        accuracy: Array = (best == np.arange(n_classes)[:, None]).mean((-2, -1))
-        return accuracy
-
-
-def hierarchical(
-    moments: ClassMoments,
-    population: Population,
-    scale: Array,
-    *,
-    unlabelled: Array | None = None,
-    in_a_row: bool = True,
-    protect: bool = True,
-) -> Hierarchical:
-    """Blend of a person's class means with the crowd's (equations 54 to 57).
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        Moments of the labelled windows of one person, or of a batch; classes may have none.
-    population : Population
-        What the crowd knows of class means; for a batch one, or one for each.
-    scale : ndarray of shape (n_features,)
-        What features are divided by.
-    unlabelled : ndarray of shape (..., n_windows, n_features) or None, default=None
-        Windows of the same person without labels, of both classes in unknown proportions.
-    in_a_row : bool, default=True
-        Whether the windows of a class follow each other.
-    protect : bool, default=True
-        Whether a person may be a stranger to the crowd.
-
-    Returns
-    -------
-    Hierarchical
-        The rule.
-    """
-    seen = np.flatnonzero(moments.counts.reshape(-1, moments.counts.shape[-1]).any(0))
-    means = moments.means[..., seen, :] / scale
-    noise = population.mean_noise(moments.counts[..., seen], in_a_row=in_a_row)
-    more = [] if unlabelled is None else [unlabelled.mean(-2, keepdims=True) / scale]
-    if moments.rooted and population.core < population.whiten.shape[-1]:
-        rows = np.concatenate([moments.scatter / scale, means, *more], -2)
-        population = population.within_reach(rows @ population.whiten)
-    sigma, floor = _covariance(moments, population, scale)
-    windows = None if unlabelled is None else (unlabelled / scale) @ population.whiten
-    observed = Observed(means @ population.whiten, seen, noise, sigma, floor, windows)
-    _refuse_far(population, observed)
-    return posterior_of_means(population, observed, protect=protect)
-
-
-class Observed(NamedTuple):
-    """What windows say of the class means, in whitened features."""
-
-    means: Array  # (..., k, p): of the classes seen
-    seen: Any  # (k,): which these are
-    noise: Array  # (..., k): variance of the means, in units of the covariance
-    sigma: Array  # (..., p, p): covariance within the classes
-    floor: Array  # (...): its eigenvalue in directions that are not listed
-    unlabelled: Array | None = None  # (..., m, p)
-
-
-def _refuse_far(population: Population, observed: Observed) -> None:
-    """Refuse samples that have nothing to do with those of the crowd."""
-    rows = observed.means if observed.unlabelled is None else observed.unlabelled
-    far = max(
-        *(
-            np.abs(one - population.mean[..., :1, :]).max(initial=0.0)
-            for one in (observed.means, rows)
-        ),
-        np.sqrt(np.abs(observed.sigma).max(initial=0.0)),
-    )
-    if not far <= _FURTHEST:
-        raise PriorMismatchError(
-            f"The samples lie {far:.3g} deviations of the crowd away from it, or spread as far, so "
-            "that its class means say nothing of them. Check their units, or leave the class means "
-            "out: prior.without('class_means')."
-        )
-
-
-def posterior_of_means(
-    population: Population, observed: Observed, *, protect: bool
-) -> Hierarchical:
-    """Rule for what was observed: the posterior of theta under each law, and all of them mixed.
-
-    The laws, of members and strangers and with unlabelled windows of every proportion, stand on an
-    axis of their own after those of the batch.
-    """
-    n_classes, p = population.n_classes, observed.sigma.shape[-1]
-    design = np.concatenate([np.ones((n_classes, 1)), contrasts(n_classes)], 1)
-    laws = _known_laws(population, observed, design, protect)
-    found = _posteriors(observed, laws)
-    if observed.unlabelled is not None:
-        found = _with_unlabelled(observed, laws, found)
-    if population.n_outside and (len(observed.seen) or observed.unlabelled is not None):
-        found = _with_outside(population, observed, laws, found)
-    theta, left, gain, evidence, _ = found
-    weights = np.exp(evidence - logsumexp(evidence, axis=-1, keepdims=True))
-    mean = (weights[..., None] * theta).sum(-2)
-    apart = theta - mean[..., None, :]
-    left = (weights[..., None, None] * left).sum(-3) + (weights[..., None] * apart).mT @ apart
-    size = np.asarray(population.n_varying) * (n_classes - 1)
-    alpha = (weights * gain).sum(-1) / size
-    left = left.reshape(*left.shape[:-2], n_classes, p, n_classes, p)
-    doubt = np.einsum("ka,...apbq,kb->...kpq", design, left, design)
-    scatter = observed.sigma[..., None, :, :] + doubt
-    centres = design @ mean.reshape(*mean.shape[:-1], n_classes, p)
-    along = np.linalg.solve(scatter.mean(-3)[..., None, :, :], centres[..., None])[..., 0]
-    member = np.repeat(laws.member, weights.shape[-1] // laws.member.size)
-    return Hierarchical(
-        along @ population.whiten.mT,
-        -0.5 * np.vecdot(along, centres),
-        centres @ population.unwhiten.mT,
-        scatter,
-        observed.sigma,
-        along,
-        centres,
-        np.clip(alpha, 0.0, 1.0),
-        np.minimum((weights * member).sum(-1), 1.0),
-    )
-
-
-class Posteriors(NamedTuple):
-    """What is known of theta under each law."""
-
-    theta: Array  # (..., n_laws, K p): its mean
-    left: Array  # (..., n_laws, K p, K p): its covariance
-    gain: Array  # (..., n_laws): trace of d h* / d h
-    evidence: Array  # (..., n_laws): logarithm
-    pull: Array  # (..., n_laws, K p, k p): d theta* / d means of the labelled windows
-
-
-def _posteriors(observed: Observed, laws: Laws) -> Posteriors:
-    """Posteriors after the labelled windows.
-
-    With y = H theta + noise: G = B H'(H B H' + N)^-1, theta* = t + G (y - H t), Q = B - G H B.
-    """
-    n_classes, p = laws.mean.shape[-2:]
-    rows, n_seen = laws.rows, len(laws.rows)
-    means, noise, sigma = observed.means, np.asarray(observed.noise), observed.sigma
-    inner = laws.variance
-    noisy = noise[..., None, :, None, None] * sigma[..., None, None, :, :]
-    batch = np.broadcast_shapes(
-        inner.shape[:-4], noisy.shape[:-3], (*means.shape[:-2], 1), (*sigma.shape[:-2], 1)
-    )
-    theta = np.broadcast_to(laws.mean.reshape(*laws.mean.shape[:-2], -1), (*batch, n_classes * p))
-    whole = laws.covariance.reshape(*laws.covariance.shape[:-4], n_classes * p, n_classes * p)
-    if not n_seen:
-        whole = np.broadcast_to(whole, (*batch, *whole.shape[-2:]))
-        nothing = np.zeros((*batch, n_classes * p, 0))
-        evidence = np.broadcast_to(laws.log_prior, batch)
-        return Posteriors(theta, whole, np.zeros(batch), evidence, nothing)
-    inner = np.array(np.broadcast_to(inner, (*batch, n_seen, p, n_seen, p)))
-    places = np.arange(n_seen)
-    inner[..., places, :, places, :] += np.moveaxis(
-        np.broadcast_to(noisy, (*batch, n_seen, p, p)), -3, 0
-    )
-    inner = inner.reshape(*batch, n_seen * p, n_seen * p)
-    law = laws.seen.reshape(*laws.seen.shape[:-4], n_seen * p, n_classes * p)
-    away = means[..., None, :, :] - rows @ laws.mean
-    away = np.broadcast_to(away, (*batch, n_seen, p)).reshape(*batch, n_seen * p)
-    law = np.broadcast_to(law, (*batch, *law.shape[-2:]))
-    solved = np.linalg.solve(inner, np.concatenate([law, away[..., None]], -1))
-    gain = solved[..., :-1].mT
-    theta = theta + np.matvec(gain, away)
-    distance = np.vecdot(away, solved[..., -1])
-    evidence = laws.log_prior - 0.5 * (np.linalg.slogdet(inner)[1] + distance)
-    parts = gain.reshape(*batch, n_classes, p, n_seen, p)[..., 1:, :, :, :]
-    follow = (np.einsum("...apkp->...ka", parts) * rows[:, 1:]).sum((-2, -1))
-    return Posteriors(theta, whole - gain @ law, follow, evidence, gain)
-
-
-def _with_unlabelled(observed: Observed, laws: Laws, found: Posteriors) -> Posteriors:
-    """Posteriors after the unlabelled windows too, for every proportion pi (equations 28 and 45).
-
-    Their mean u = c + (2 pi - 1) h + noise is one more observation, taken after the labelled ones:
-    its matrices have p rows, and those of all observations at once 3 p.
-    """
-    windows: Any = observed.unlabelled
-    p, n_windows = windows.shape[-1], windows.shape[-2]
-    lean = (2.0 * _PROPORTIONS - 1.0)[:, None, None]
-    theta, left = found.theta[..., None, :], found.left[..., None, :, :]
-    # Covariance of u with theta, and of u.
-    seen = left[..., :p, :] + lean * left[..., p:, :]
-    inner = seen[..., :p] + lean * seen[..., p:]
-    inner = inner + observed.sigma[..., None, None, :, :] / n_windows
-    away = windows.mean(-2)[..., None, None, :] - theta[..., :p] - lean[..., 0] * theta[..., p:]
-    solved = np.linalg.solve(inner, np.concatenate([seen, away[..., None]], -1))
-    theta = theta + np.matvec(solved[..., :-1].mT, away)
-    distance = np.vecdot(away, solved[..., -1])
-    evidence = found.evidence[..., None] - 0.5 * (np.linalg.slogdet(inner)[1] + distance)
-    # d theta* / d theta is G H + G_u H_u (1 - G H).
-    pull = found.pull.reshape(*found.pull.shape[:-1], len(laws.rows), p)
-    rest = np.eye(2 * p)[:, p:] - np.einsum("...ikq,k->...iq", pull, laws.rows[:, 1])
-    rest = rest[..., None, :, :]
-    gain = solved[..., p:-1] * (rest[..., :p, :] + lean * rest[..., p:, :])
-    gain = found.gain[..., None] + gain.sum((-2, -1))
-    evidence = evidence + _TEMPER * _log_likelihood(theta, observed)
-    left = left - solved[..., :-1].mT @ seen
-    batch = (*evidence.shape[:-2], -1)
-    return Posteriors(
-        theta.reshape(*batch, 2 * p),
-        left.reshape(*batch, 2 * p, 2 * p),
-        gain.reshape(batch),
-        evidence.reshape(batch),
-        found.pull,
-    )
-
-
-def _with_outside(
-    population: Population, observed: Observed, laws: Laws, found: Posteriors
-) -> Posteriors:
-    """The same with directions that are not listed: in each one K x K problem, nothing observed."""
-    rows, noise = laws.rows[None], np.asarray(observed.noise)
-    if observed.unlabelled is not None:
-        # One problem for every proportion.
-        mixed = np.stack([np.ones(_PROPORTIONS.size), 2.0 * _PROPORTIONS - 1.0], -1)
-        same = np.broadcast_to(rows, (_PROPORTIONS.size, *rows.shape[1:]))
-        rows = np.concatenate([same, mixed[:, None, :]], 1)
-        last = np.full((*noise.shape[:-1], 1), 1.0 / observed.unlabelled.shape[-2])
-        noise = np.concatenate([noise, last], -1)
-    floors = np.diagonal(laws.covariance[..., :, -1, :, -1], axis1=-2, axis2=-1)
-    spread = rows * floors[..., None, None, :]
-    level = (noise * np.asarray(observed.floor)[..., None])[..., None, None, None, :]
-    plain = spread @ rows.mT + level * np.eye(rows.shape[-2])
-    follow = (np.linalg.solve(plain, spread) * rows)[..., 1:].sum((-2, -1))
-    evidence = np.linalg.slogdet(plain)[1]
-    batch = (*evidence.shape[:-2], -1)
-    return found._replace(
-        gain=found.gain + population.n_outside * follow.reshape(batch),
-        evidence=found.evidence - 0.5 * population.n_outside * evidence.reshape(batch),
-    )
-
-
-def _log_likelihood(theta: Array, observed: Observed) -> Array:
-    """Log likelihood of the unlabelled windows under laws (..., n_proportions) (equation 45).
-
-    Up to a constant. They come from (1 - pi) N(m_0, Sigma) + pi N(m_1, Sigma).
-    """
-    p = observed.sigma.shape[-1]
-    windows: Any = observed.unlabelled
-    centre, half = theta[..., :p], theta[..., p:]
-    means = np.stack([centre - half, centre + half], -2)
-    solved = np.linalg.solve(observed.sigma[..., None, None, :, :], means.mT).mT
-    # log N up to what all laws have in common: x'S^-1 m - m'S^-1 m / 2.
-    score = solved @ windows[..., None, None, :, :].mT
-    score = score - 0.5 * np.vecdot(means, solved)[..., None]
-    share = np.stack([np.log(1.0 - _PROPORTIONS), np.log(_PROPORTIONS)], -1)[..., None]
-    score = score + share
-    likelihood: Array = np.logaddexp(score[..., 0, :], score[..., 1, :]).sum(-1)
-    return likelihood
-
-
-def _covariance(moments: ClassMoments, population: Population, scale: Array) -> tuple[Array, Array]:
-    """Covariance (..., p, p) within the classes: the crowd's, and the person's own (equation 55).
-
-    Sigma = (1 - g) I + g S with g = f / (f + nu), f the degrees of freedom of S and nu what the
-    crowd's covariance is worth. Earlier sessions of the person count as this one does.
-    """
-    p = population.whiten.shape[-1]
-    counts = moments.counts
-    dof = np.maximum(counts.sum(-1) - (counts > 0.0).sum(-1), 0.0) + population.own_dof
-    share = np.asarray(dof / (dof + population.dof))[..., None, None]
-    sums = moments.scatter / (scale if moments.rooted else scale[:, None] * scale)
-    own = sums @ population.whiten
-    own = own.mT @ own if moments.rooted else population.whiten.mT @ own
-    if population.own_scatter is not None:
-        own = own + population.own_scatter
-    covariance: Array = (1.0 - share) * np.eye(p) + share * own / np.maximum(
-        np.asarray(dof)[..., None, None], 1.0
-    )
-    return covariance, 1.0 - share[..., 0, 0]
-
-
-class Laws(NamedTuple):
-    """Normal laws of theta to mix (equation 56)."""
-
-    mean: Array  # (..., n_laws, K, p)
-    covariance: Array  # (..., n_laws, K, p, K, p)
-    rows: Array  # (k, K): how the means of the labelled windows depend on theta
-    log_prior: Array  # (n_laws,)
-    member: Array  # (n_laws,): whether it is that of a member of the crowd
-    seen: Array  # (..., n_laws, k, p, K, p): covariance of what was seen with theta
-    variance: Array  # (..., n_laws, k, p, k, p): covariance of what was seen, but for its noise
-
-
-def _known_laws(population: Population, observed: Observed, design: Array, protect: bool) -> Laws:
-    """The laws; a crowd works out once those for one person."""
-    if population.n_outside or population.mean.ndim > 2:
-        return _laws(population, observed, design, protect)
-    key = (*observed.seen.tolist(), protect)
-    if key not in population.kept:
-        population.kept[key] = _laws(population, observed, design, protect)
-    known: Laws = population.kept[key]
-    return known
-
-
-def _laws(population: Population, observed: Observed, design: Array, protect: bool) -> Laws:
-    """Laws of members and strangers.
-
-    The centre of a person may be further from the crowd's than its law says; the contrasts may be
-    those of a stranger, of the size of the crowd's and in any direction.
-    """
-    mean, spread = population.mean, population.covariance
-    n_classes, p = mean.shape[-2:]
-    anything = len(observed.seen) > 0
-    if population.centred and anything:
-        # Nothing is known of the centre: a law so wide that it says nothing.
-        spread = spread.copy()
-        spread[..., :1, :, 1:, :] = 0.0
-        spread[..., 1:, :, :1, :] = 0.0
-        size = 1.0 + (mean**2).sum((-2, -1)) + np.einsum("...apap->...", spread)
-        size = np.asarray(size + population.n_outside * population.floors.sum(-1))
-        spread[..., 0, :, 0, :] = 1e4 * size[..., None, None] * np.eye(p)
-    means, spreads, logs, member = [mean], [spread], [0.0], [1.0]
-    if protect:
-        total = (mean[..., 1:, :] ** 2).sum((-2, -1))
-        total = total + np.einsum("...apap->...", spread[..., 1:, :, 1:, :])
-        total = total + population.n_outside * population.floors[..., 1:].sum(-1)
-        tau = np.asarray(total / (np.asarray(population.n_varying) * (n_classes - 1)))
-        no_way = mean.copy()
-        no_way[..., 1:, :] = 0.0
-        strange = np.zeros_like(spread)
-        strange[..., 0, :, 0, :] = spread[..., 0, :, 0, :]
-        eye = (np.abs(population.whiten).sum(-2) > 0.0)[..., :, None] * np.eye(p)
-        for one in range(1, n_classes):
-            strange[..., one, :, one, :] = tau[..., None, None] * eye
-        odd, common = np.log(STRANGER), np.log(1.0 - STRANGER)
-        means, spreads = [mean, no_way], [spread, strange]
-        logs, member = [common, odd], [1.0, 0.0]
-        if not (population.centred and anything):
-            for narrow in spreads[:2]:
-                wide = narrow.copy()
-                wide[..., 0, :, 0, :] *= WIDER
-                spreads.append(wide)
-            means, member = means * 2, member * 2
-            logs = [common + one for one in logs] + [odd + one for one in logs]
-    rows, covariance = design[observed.seen], np.stack(spreads, -5)
-    law = np.einsum("ka,...apbq->...kpbq", rows, covariance, optimize=True)
-    return Laws(
-        np.stack(means, -3),
-        covariance,
-        rows,
-        np.array(logs),
-        np.array(member),
-        law,
-        np.einsum("...kpbq,lb->...kplq", law, rows, optimize=True),
-    )
+    if law.class_means is None or not law.means_noise:
+        return np.zeros(())
+    population, alpha = law.class_means, found.alpha
+    counts = newcomer.moments.counts
+    # Of half the gap; what has no label adds nothing, since alpha is then that of the crowd.
+    own = population.mean_noise(np.where(counts > 0.0, counts, np.inf)).sum(-1) / 4.0
+    # In whitened features, where it is much the same in all directions.
+    crowd = law.means_noise**2 / 2.0 * (population.whiten**2).sum() / population.whiten.shape[-1]
+    noise = (alpha**2 * own)[..., None, None] * found.sigma
+    noise = noise + ((1.0 - alpha) ** 2 * crowd)[..., None, None] * np.eye(noise.shape[-1])
+    added = np.trace(np.linalg.solve(found.scatter.mean(-3), noise), axis1=-2, axis2=-1)
+    rank = found.sigma.shape[-1]
+    return np.asarray(added * max(rank - 2, 0) / rank)

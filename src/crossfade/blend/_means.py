@@ -66,11 +66,13 @@ class PosteriorMeans(NamedTuple):
 def posterior_means(newcomer: Newcomer, law: Law) -> PosteriorMeans:
     """Posterior of the class means of a newcomer, or of a batch with one law or one for each."""
     if law.class_means is None:
-        raise ValueError(
+        raise PriorMismatchError(
             "This prior holds no class means, which a rule needs before every class has a label "
             "and which the hierarchical blend always needs. Build it with TaskPrior.from_tasks."
         )
     moments, unlabelled, consecutive = newcomer[:3]
+    if unlabelled is not None and law.n_classes > 2:
+        raise ValueError("Windows without a label help with two classes only; leave them out.")
     population, scale = law.class_means, law.feature_scale
     seen = np.flatnonzero(moments.counts.reshape(-1, moments.counts.shape[-1]).any(0))
     means = moments.means[..., seen, :] / scale

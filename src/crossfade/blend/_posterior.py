@@ -11,21 +11,18 @@ blend for every strength; S is never inverted, and may be singular.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from crossfade._typing import Array
-from crossfade._validate import check_number
 from crossfade.blend._along import crowd_of, rule_along, rule_of_crowd
-from crossfade.blend._classifier import BlendClassifier
 from crossfade.blend._newcomer import Newcomer
 from crossfade.blend._rule import Rule
-from crossfade.blend._verb import Blend
 from crossfade.fisher import Direction, Spectrum, joint_basis, truncate
-from crossfade.prior import Crowd, Law, TaskPrior, refuse_other
+from crossfade.prior import Crowd, Law
 
 #: Gain in log evidence that it takes to distrust the crowd's scatter.
 CONTRADICTION = 3.0
@@ -39,92 +36,57 @@ STRONGER = np.logspace(0.0, 6.0, 61)
 ALL = np.concatenate([[0.0], np.logspace(-4.0, 6.0, 101)])
 
 
-def posterior(person: Direction, crowd: Crowd, strength: str | float = "auto") -> Blend:
-    """Posterior mean of the direction, given the person's own and the crowd's law (equation 21).
+def posterior(newcomer: Newcomer, law: Law, *, strength: str | float = "auto") -> Rule:
+    """Rule of the posterior blend.
 
-    Parameters
-    ----------
-    person : Direction
-        What labelled windows say, of one person or of a batch.
-    crowd : Crowd
-        What the prior says; a batch of people may have one each.
-    strength : {"auto", "risk"} or float, default="auto"
-        How far the crowd's scatter is widened: a number; "auto" is 1, or that of most evidence
-        where the person contradicts the crowd; "risk" has the least mean risk.
-
-    Returns
-    -------
-    Blend
-        The blended directions.
-
-    See Also
-    --------
-    convex : The paper's blend, with a number instead of the matrix.
-    crossfade.PosteriorBlendClassifier : The estimator.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from crossfade import TaskPrior
-    >>> from crossfade.blend import posterior
-    >>> from crossfade.fisher import ClassMoments, learn_direction
-    >>> rng = np.random.default_rng(0)
-    >>> prior = TaskPrior.from_projections(rng.normal([3, 0, 0], 1, (30, 3)), normalize=True)
-    >>> label = np.repeat([0, 1], 4)
-    >>> X = rng.normal(size=(100, 8, 3)) + label[:, None] * [2.0, 0.0, 0.0]
-    >>> people = learn_direction(ClassMoments.of(X, label), scale=prior.feature_scale)
-    >>> posterior(people, prior.crowd).omega.shape
-    (100, 3)
+    The `strength` widens the crowd's scatter: by a number; "auto" is 1, or the strength of most
+    evidence where the person contradicts the crowd; "risk" has the least mean risk.
     """
-    if strength == np.inf:
-        alpha = person.rank / person.sigma.n_features
-        return Blend(person.omega, person.rank, alpha, np.full(person.length.shape, np.inf))
-    given = 1.0 if isinstance(strength, str) and strength == "auto" else check_strength(strength)
-    strength = strength if isinstance(strength, str) else given
-    if not isinstance(crowd, Crowd):
-        refuse_other(crowd)
-    if strength == "risk" or crowd.isotropic or given > _DIRECT or 0.0 < given < 1.0 / _DIRECT:
-        path = path_of(person, crowd)
-        return path.at(_chosen(path, strength, person))
-    try:
-        blend, wanting = _direct(person, crowd, given)
-    except np.linalg.LinAlgError:
-        # Singular but for rounding: the eigenvectors know which directions are left.
-        path = path_of(person, crowd)
-        return path.at(_chosen(path, strength, person))
-    if strength != "auto" or not wanting.any():
-        return blend
-    if wanting.ndim != 1:
-        path = path_of(person, crowd)
-        return path.at(_chosen(path, strength, person))
-    # Only those whom the crowd's scatter does not cover need all strengths.
-    which = np.flatnonzero(wanting)
-    path = path_of(*_some(person, crowd, which))
-    wider = path.at(_chosen(path, strength, person))
-    for whole, part in zip(blend[:4], wider[:4], strict=True):
-        whole[which] = part  # type: ignore[index]
-    return blend
-
-
-def posterior_rule(newcomer: Newcomer, law: Law, *, strength: str | float = "auto") -> Rule:
-    """Rule of the posterior blend."""
     if not newcomer.shows_all:
         return rule_of_crowd(newcomer, law)
-    person = newcomer.direction(law)
-    blend = posterior(person, crowd_of(law), strength)
-    used = np.asarray(blend.strength)
-    return rule_along(
-        newcomer, law, person, blend.omega, alpha=blend.alpha, dof=blend.dof, strength=used
-    )
+    person, crowd = newcomer.direction(law), crowd_of(law)
+    omega, dof, used = posterior_direction(person, crowd, strength)
+    alpha = np.clip(dof / crowd.n_features, 0.0, 1.0)
+    return rule_along(newcomer, law, person, omega, alpha=alpha, dof=dof, strength=used)
 
 
-def check_strength(strength: object) -> float:
-    """Strength as a number, 1 for the words; refuses what is neither."""
-    if isinstance(strength, str) and strength in ("auto", "risk"):
-        return 1.0
-    number = check_number("strength", strength, 0.0, or_words="'auto', 'risk'")
-    # Beyond these it is none, or all there can be, and products with it would be no numbers.
-    return min(number, _STRONGEST) if number > 1.0 / _STRONGEST else 0.0
+def posterior_direction(
+    person: Direction, crowd: Crowd, strength: str | float
+) -> tuple[Array, Array, Array]:
+    """Posterior mean (..., d) of the direction (equation 21), its trace, and the strength."""
+    if strength == np.inf:
+        return person.omega, person.rank, np.full(person.length.shape, np.inf)
+    if not isinstance(strength, str):
+        # Beyond these it is none, or all there can be, and products with it would be no numbers.
+        strength = min(strength, _STRONGEST) if strength > 1.0 / _STRONGEST else 0.0
+    given = 1.0 if isinstance(strength, str) else strength
+    if strength == "risk" or crowd.isotropic or given > _DIRECT or 0.0 < given < 1.0 / _DIRECT:
+        return _along_path(person, crowd, strength)
+    try:
+        omega, dof, wanting = _direct(person, crowd, given)
+    except np.linalg.LinAlgError:
+        # Singular but for rounding: the eigenvectors know which directions are left.
+        return _along_path(person, crowd, strength)
+    used = np.full(person.noise.shape, given)
+    if strength != "auto" or not wanting.any():
+        return omega, dof, used
+    if wanting.ndim != 1:
+        return _along_path(person, crowd, strength)
+    # Only those whom the crowd's scatter does not cover need all strengths.
+    which = np.flatnonzero(wanting)
+    few = _along_path(*_some(person, crowd, which), strength)
+    for whole, part in zip((omega, dof, used), few, strict=True):
+        whole[which] = part
+    return omega, dof, used
+
+
+def _along_path(
+    person: Direction, crowd: Crowd, strength: str | float
+) -> tuple[Array, Array, Array]:
+    """The same by way of the blends of all strengths."""
+    path = path_of(person, crowd)
+    used = _chosen(path, strength, person)
+    return *path.at(used), used
 
 
 def path_of(person: Direction, crowd: Crowd) -> Path:
@@ -165,7 +127,9 @@ def path_of(person: Direction, crowd: Crowd) -> Path:
     )
 
 
-def _direct(person: Direction, crowd: Crowd, strength: float) -> tuple[Blend, NDArray[np.bool_]]:
+def _direct(
+    person: Direction, crowd: Crowd, strength: float
+) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Blend of one strength (equation 21), and whether the evidence wants a larger one.
 
     G is ``diag(level) + crossed' diag(above) crossed``: with fewer rows than columns in `crossed`
@@ -176,7 +140,7 @@ def _direct(person: Direction, crowd: Crowd, strength: float) -> tuple[Blend, ND
     if strength == 0.0:
         none = np.zeros(person.noise.shape)
         omega = np.broadcast_to(mean, person.omega.shape)
-        return Blend(omega, none, none, none), none > 0.0
+        return omega, none, none > 0.0
     variances = crowd.variances
     crossed = sigma.basis.mT @ root
     n_rows = crossed.shape[-2]
@@ -204,8 +168,7 @@ def _direct(person: Direction, crowd: Crowd, strength: float) -> tuple[Blend, ND
     omega = mean + np.matvec(root, pulled)
     # Slope of the log evidence in the strength, at this strength.
     wanting = np.vecdot(pulled, pulled) > dof
-    alpha = np.clip(dof / n_features, 0.0, 1.0)
-    return Blend(omega, dof, alpha, np.full(noise.shape, strength)), wanting
+    return omega, dof, wanting
 
 
 def _some(person: Direction, crowd: Crowd, which: NDArray[np.intp]) -> tuple[Direction, Crowd]:
@@ -239,13 +202,13 @@ class Path(NamedTuple):
         """Variances; for a huge strength without what rounding alone can have made."""
         return truncate(self.values, 1) if strength.max(initial=0.0) > _DIRECT else self.values
 
-    def at(self, strength: Array) -> Blend:
-        """Blend of one strength for each person."""
+    def at(self, strength: Array) -> tuple[Array, Array]:
+        """Direction of one strength for each person, and its trace."""
         weights = self.weights(strength)
         omega = self.mean + np.matvec(self.back, weights * self.own)
         pull = strength * self.rest
         dof = weights.sum(-1) + self.n_rest * pull / (pull + self.noise)
-        return Blend(omega, dof, np.minimum(dof / omega.shape[-1], 1.0), strength)
+        return omega, np.asarray(dof)
 
     def evidence(self, strengths: Array) -> Array:
         """Log density of the target's direction at each strength (equation 23), but a constant."""
@@ -303,121 +266,3 @@ def _peak(grid: Array, heights: Array) -> Array:
     refined = grid[inside[..., 0]] * np.exp(np.clip(shift, -0.5, 0.5) * step)
     peak: Array = np.where(place == inside[..., 0], refined, grid[place])
     return peak
-
-
-class PosteriorBlendClassifier(BlendClassifier):
-    r"""Beyond the paper: the crowd as a distribution, and a matrix instead of alpha.
-
-    .. math:: \omega = m + T (T + \Sigma_\omega)^{-1} (\hat\omega - m)
-
-    Directions on which the crowd agrees come from the crowd, directions on which people differ come
-    from the person.
-
-    Parameters
-    ----------
-    prior : TaskPrior or None, default=None
-        What the crowd knows; None is plain shrinkage-Fisher with ``alpha_ == 1.0``.
-    strength : {"auto", "risk"} or float, default="auto"
-        How far the crowd's scatter is widened: 0 leaves the crowd alone, 1 takes the prior at its
-        word, infinity leaves the person alone. "auto" is 1, or more where the target lies
-        further from the crowd than scatter and noise allow; "risk" has the least mean risk.
-    shrinkage : "oas", float or None, default="oas"
-        Shrinkage of the target's covariance, see :class:`FisherDiscriminant`.
-    on_missing_class : {"auto", "error", "prior"}, default="auto"
-        What to do if not every class has a labelled sample: "error" refuses, "prior" uses the
-        crowd's direction and means, and "auto" does so where the prior has them.
-    classes : pair of labels or None, default=None
-        The target's labels in the order of the prior's classes, if they have other names.
-    class_prior : pair of floats or None, default=None
-        Probabilities of the two classes among new samples, in the order of `classes_`; None is
-        equal. Others move the threshold and the forecast.
-    in_a_row : bool, default=True
-        Whether the labelled samples of a class follow each other in time, as in a calibration;
-        False for samples from all over a session.
-
-    Attributes
-    ----------
-    alpha_ : float
-        Effective weight of the target: the average eigenvalue of the matrix.
-    strength_ : float
-        The strength that was used.
-    projection_, target_projection_, source_projection_ : ndarray of shape (n_features,)
-        Unit directions of the blend, of the target alone and of the crowd, in scaled units.
-    class_prior_ : ndarray of shape (2,)
-        Probabilities of the classes.
-    midpoint_ : ndarray of shape (n_features,)
-        Middle between the classes, where the threshold lies if these are equally likely, in the
-        user's units.
-    expected_accuracy_, expected_accuracy_error_ : float
-        Forecast for new samples, and its standard error. Priors replay blends at their defaults;
-        with other settings the forecast is theory's alone.
-    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        The rule in the user's units.
-    classes_ : ndarray of shape (2,)
-        Labels, sorted; the second is positive.
-    prior_ : TaskPrior or None
-        The prior that was used, sources of `sample_domain` included.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if `X` had any.
-
-    See Also
-    --------
-    ConvexBlendClassifier : The paper's blend, with a number instead of the matrix.
-    forecast_labels : What more labelled samples would bring.
-
-    References
-    ----------
-    Lindley and Smith (1972), Bayes estimates for the linear model. Journal of the Royal Statistical
-    Society B 34(1).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from crossfade import PosteriorBlendClassifier, TaskPrior
-    >>> rng = np.random.default_rng(0)
-    >>> prior = TaskPrior.from_projections(rng.normal([3, 0, 0], 1, (30, 3)), normalize=True)
-    >>> X = rng.normal(size=(8, 3)) + np.repeat([[-1, 0, 0], [1, 0, 0]], 4, axis=0)
-    >>> blend = PosteriorBlendClassifier(prior).fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
-    >>> blend.predict([[2.0, 0.0, 0.0]])
-    array([1])
-    """
-
-    def __init__(
-        self,
-        prior: TaskPrior | None = None,
-        *,
-        strength: str | float = "auto",
-        shrinkage: str | float | None = "oas",
-        on_missing_class: str = "auto",
-        classes: Any = None,
-        class_prior: ArrayLike | None = None,
-        in_a_row: bool = True,
-    ) -> None:
-        self.prior = prior
-        self.strength = strength
-        self.shrinkage = shrinkage
-        self.on_missing_class = on_missing_class
-        self.classes = classes
-        self.class_prior = class_prior
-        self.in_a_row = in_a_row
-
-    def _check_own_parameters(self, prior: TaskPrior | None) -> None:
-        if not (isinstance(self.strength, str) and self.strength == "auto"):
-            check_strength(self.strength)
-
-    def _played(self, prior: TaskPrior | None) -> str | None:
-        return "posterior" if (self.strength, self.shrinkage) == ("auto", "oas") else None
-
-    def _blend(self, person: Direction, prior: TaskPrior) -> Blend:
-        return self._blend_with(person, prior.crowd)
-
-    def _blend_with(self, person: Direction, crowd: Crowd) -> Blend:
-        return posterior(person, crowd, self.strength)
-
-    def _set_blend(self, blend: Blend) -> None:
-        if blend.strength is None:
-            self.strength_ = np.inf if self.alpha_ == 1.0 else 0.0
-        else:
-            self.strength_ = float(blend.strength)

@@ -7,20 +7,18 @@ units. Two runs of windows for each player, nested: the run of each rung starts 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from crossfade._typing import Array
-from crossfade.blend._convex import convex
-from crossfade.blend._hierarchical import hierarchical
-from crossfade.blend._posterior import posterior
+from crossfade.blend._fit_rule import fit_rule
+from crossfade.blend._rule import places_of
 from crossfade.exceptions import PriorMismatchError
-from crossfade.fisher import Block, ClassMoments, TaskMoments, learn_direction
-from crossfade.prior import LADDER, SPARE, ClassMeans, Crowd, Population, Replay
-from crossfade.risk import forecast
+from crossfade.fisher import Block, ClassMoments, TaskMoments
+from crossfade.prior import LADDER, SPARE, ClassMeans, Crowd, Law, Replay
 
 #: Runs of each player, most players, and numbers that one array may hold.
 N_RUNS, MOST, _CHUNK = 2, 300, 4_000_000
@@ -32,8 +30,7 @@ class Players:
 
     rows: tuple[Array, ...]  # (n, N, d): windows of each class
     draws: Array  # (n, N_RUNS, K): where runs start
-    crowd: Crowd | None
-    population: Population | None
+    law: Law
 
 
 def replay(
@@ -58,7 +55,7 @@ def replay(
         for players in _players(block, playing, draws, prior, directions, shares):
             for verb in list(found):
                 try:
-                    found[verb].append(_play(players, prior, _RULES[verb]))
+                    found[verb].append(_play(players, verb))
                 except PriorMismatchError:
                     # Somebody is so far from the others that these can tell nothing.
                     del found[verb]
@@ -76,9 +73,10 @@ def replay_means(moments: TaskMoments, prior: Any) -> dict[str, Replay]:
             rows = tuple(part[few] for part in block.rows)
             one = _of_each(block.whole[few], rows, prior)
             population = (prior.class_means - one).population
-            players = Players(rows, draws[block.places[few]], None, population)
+            law = Law(n_classes, prior.feature_scale, class_means=population)
+            players = Players(rows, draws[block.places[few]], law)
             try:
-                parts.append(_play(players, prior, _by_means))
+                parts.append(_play(players, "hierarchical"))
             except PriorMismatchError:
                 return {}
     return {"hierarchical": _record(parts)}
@@ -140,38 +138,52 @@ def _players(
         if prior.class_means is not None:
             one = _of_each(block.whole[few], rows, prior, float(shares[places[0]]))
             population = (prior.class_means - one).population
-        yield Players(rows, draws[places], crowd, population)
+        law = Law(
+            len(block.sizes),
+            prior.feature_scale,
+            crowd,
+            population,
+            prior.within_spectrum,
+            prior.neighbour_correlation,
+        )
+        yield Players(rows, draws[places], law)
 
 
-Rule = Callable[[ClassMoments | None, Players, Any], tuple[Array, Array, Array]]
-
-
-def _play(players: Players, prior: Any, rule: Rule) -> tuple[Array, Array]:
+def _play(players: Players, kind: str) -> tuple[Array, Array]:
     """Raw forecasts and accuracies (n, N_RUNS, n_rungs); NaN where there are too few windows."""
     sizes = [part.shape[1] for part in players.rows]
     n, n_classes = len(players.draws), len(sizes)
-    windows = np.concatenate(players.rows, 1) / prior.feature_scale
+    windows = np.concatenate(players.rows, 1)
     truth = np.repeat(np.arange(n_classes), sizes)
     forecasts, outcomes = (np.full((n, N_RUNS, LADDER.size), np.nan) for _ in range(2))
     for place, size in enumerate(LADDER.tolist()):
-        if min(sizes) < size + SPARE or (size == 0 and players.population is None):
+        if min(sizes) < size + SPARE or (size == 0 and players.law.class_means is None):
             continue
-        moments, test = None, np.ones((n, N_RUNS, sum(sizes)), bool)
-        if size:
-            moments, test = _labelled(players, sizes, size)
         # Without a label both runs are the same.
-        coef, offset, expected = rule(moments, players, prior)
         n_runs = N_RUNS if size else 1
-        coef = coef.reshape(n, n_runs, n_classes, -1)
+        moments, test = _labelled(players, sizes, size) if size else _unlabelled(players)
+        law = players.law.of(np.repeat(np.arange(n), n_runs))
+        rule = fit_rule(moments, law, kind, rehearsal=True)
+        coef = rule.coef.reshape(n, n_runs, *rule.coef.shape[1:])
         scores = np.einsum("nwd,nrkd->nrwk", windows, coef, optimize=True)
-        right = (scores + offset.reshape(n, n_runs, 1, n_classes)).argmax(-1) == truth
+        scores = scores + rule.intercept.reshape(n, n_runs, 1, -1)
+        right = places_of(scores) == truth
         shares = [
             (right & test)[..., truth == name].sum(-1) / test[..., truth == name].sum(-1)
             for name in range(n_classes)
         ]
         outcomes[..., place] = np.mean(shares, axis=0)
-        forecasts[..., place] = expected.reshape(n, n_runs) if size else 0.5
+        forecasts[..., place] = rule.raw_forecast.reshape(n, n_runs) if size else 0.5
     return forecasts, outcomes
+
+
+def _unlabelled(players: Players) -> tuple[ClassMoments, Any]:
+    """Moments of no window, and all windows for testing."""
+    (n, _, n_classes), d = players.draws.shape, players.rows[0].shape[-1]
+    nothing = np.zeros((n, n_classes, d))
+    n_windows = sum(part.shape[1] for part in players.rows)
+    moments = ClassMoments(np.zeros(n_classes), nothing, np.zeros((d, d)), False, np.zeros(d))
+    return moments, np.ones((n, 1, n_windows), bool)
 
 
 def _labelled(players: Players, sizes: list[int], size: int) -> tuple[ClassMoments, Any]:
@@ -187,61 +199,3 @@ def _labelled(players: Players, sizes: list[int], size: int) -> tuple[ClassMomen
     X = np.concatenate(parts, 2).reshape(n * N_RUNS, len(sizes) * size, -1)
     label = np.repeat(np.arange(len(sizes)), size)
     return ClassMoments.of(X, label, n_classes=len(sizes)), np.concatenate(test, -1)
-
-
-# -- the rules, each for a batch of runs: coefficients, offsets and raw forecast -------------------
-
-
-def _by_directions(verb: Callable[..., Any]) -> Rule:
-    """Rule of a blend of directions."""
-
-    def rule(
-        moments: ClassMoments | None, players: Players, prior: Any
-    ) -> tuple[Array, Array, Array]:
-        crowd: Any = players.crowd
-        if moments is None:
-            population: Any = players.population
-            middle = np.matvec(population.unwhiten, population.mean[..., 0, :])
-            return _two(crowd.mean_direction, middle, np.full(len(middle), 0.5))
-        person = learn_direction(
-            moments,
-            "oas",
-            prior.feature_scale,
-            fallback=prior.within_spectrum,
-            correlation=prior.neighbour_correlation,
-        )
-        blend = verb(person, crowd.of(np.repeat(np.arange(len(players.draws)), N_RUNS)))
-        promise = forecast(person, blend.omega, blend.dof)
-        return _two(blend.omega, person.midpoint / prior.feature_scale, promise.accuracy)
-
-    return rule
-
-
-def _two(omega: Array, middle: Array, expected: Array) -> tuple[Array, Array, Array]:
-    """Coefficients and offsets of two classes, for a direction and a middle (n, d)."""
-    offset = -np.vecdot(omega, middle)
-    nothing = np.zeros_like(omega)
-    return np.stack([nothing, omega], 1), np.stack([0.0 * offset, offset], 1), expected
-
-
-def _by_means(
-    moments: ClassMoments | None, players: Players, prior: Any
-) -> tuple[Array, Array, Array]:
-    """Rule of the hierarchical blend."""
-    population: Any = players.population
-    n, _, n_classes = players.draws.shape
-    if moments is None:
-        d = population.whiten.shape[-2]
-        nothing = np.zeros((n, n_classes, d))
-        moments = ClassMoments(np.zeros(n_classes), nothing, np.zeros((d, d)), False, np.zeros(d))
-    else:
-        population = population.of(np.repeat(np.arange(n), N_RUNS))
-    found = hierarchical(moments, population, prior.feature_scale)
-    return found.coef, found.offset, found.accuracy()
-
-
-_RULES: Mapping[str, Rule] = {
-    "convex": _by_directions(convex),
-    "posterior": _by_directions(posterior),
-    "hierarchical": _by_means,
-}

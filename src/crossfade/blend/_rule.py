@@ -13,6 +13,7 @@ from scipy.special import expit, softmax
 
 from crossfade._typing import Array
 from crossfade._validate import check_number
+from crossfade.blend._about import About, called, card_of
 from crossfade.blend._newcomer import Newcomer
 from crossfade.blend._theory import Slope, Theory
 from crossfade.fisher import scores_of
@@ -49,14 +50,24 @@ class Rule:
         How far the proportions move the threshold.
     alpha : ndarray of shape (...)
         Weight of the person: 1 is the person alone, 0 the crowd alone.
-    means : ndarray of shape (..., n_classes, n_features) or None
-        Class means as the rule has them.
     n_labelled : ndarray of shape (..., n_classes)
         Labelled windows of each class.
+    theory : Theory
+        What theory says of the rule.
+    feature_scale : ndarray of shape (n_features,) or None
+        What features were divided by; None in a rule from a file, as the next.
+    means : ndarray of shape (..., n_classes, n_features) or None
+        Class means as the rule has them.
+    contradicts : ndarray of shape (...)
+        Whether the labelled windows lie the other way round along the rule.
+    record : Replay or None
+        How accurate forecasts of such rules turned out for earlier people.
+    has_unlabelled : bool
+        Whether unlabelled windows were seen.
     details : mapping of str to ndarray
         What only this kind of blend knows, such as the strength of a posterior blend.
-    about : mapping
-        For whom the rule is and what it was made from, as its file and its card say.
+    about : About
+        For whom the rule is and what it was made from.
     """
 
     classes: NDArray[Any]
@@ -65,21 +76,21 @@ class Rule:
     class_prior: Array
     shift: Array
     alpha: Array
-    means: Array | None
     n_labelled: Array
-    theory: Theory | None
+    theory: Theory
+    feature_scale: Array | None = None
+    means: Array | None = None
     contradicts: Array = field(default_factory=lambda: np.asarray(False))
     record: Replay | None = None
     has_unlabelled: bool = False
     details: Mapping[str, Array] = field(default_factory=dict)
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: About = field(default_factory=About)
 
     # -- how accurate it will be ------------------------------------------------------------
 
     @property
     def raw_forecast(self) -> Array:
         """Accuracy that theory alone promises, which rehearsals compare with what came, (...)."""
-        assert self.theory is not None
         return self.theory.raw
 
     @property
@@ -94,8 +105,6 @@ class Rule:
     @cached_property
     def outlook(self) -> Outlook | None:
         """Law of the accuracy for this person; None for a rule without a forecast."""
-        if self.theory is None:
-            return None
         if self.record is None:
             return self.theory.outlook
         law = Outlook(*self.record.calibrate(self.raw_forecast, self.label_count))
@@ -176,7 +185,12 @@ class Rule:
 
     def scores(self, rows: Array) -> Array:
         """Scores (..., n_windows, n_scores) of rows (n_windows, d) or (..., n_windows, d)."""
-        return scores_of(rows, self.coef.mT, self.intercept[..., None, :])
+        if rows.ndim > 2 or self.coef.ndim == 2:
+            return scores_of(rows, self.coef.mT, self.intercept[..., None, :])
+        # One large product is much faster than many small ones.
+        flat = self.coef.reshape(-1, rows.shape[-1])
+        scores = scores_of(rows, flat.T, self.intercept.reshape(-1))
+        return np.moveaxis(scores.reshape(len(rows), *self.coef.shape[:-1]), 0, -2)
 
     def probabilities(self, scores: Array) -> Array:
         """Probabilities (..., n_windows, n_classes) of scores (..., n_windows, n_scores)."""
@@ -191,8 +205,7 @@ class Rule:
     @cached_property
     def slope(self) -> Slope:
         """Slope and bend of the log odds in the scores, of shape (...) each."""
-        assert self.theory is not None
-        return self.theory.slope(self._known)
+        return self.theory.slope(self.outlook)
 
     # -- the same rule, otherwise -----------------------------------------------------------
 
@@ -213,6 +226,24 @@ class Rule:
             n_labelled=self.n_labelled[..., order],
         )
 
+    # -- for people -------------------------------------------------------------------------
+
+    def card(self) -> str:
+        """Model card: for whom, on what, how good, how sure, under which privacy.
+
+        Returns
+        -------
+        str
+            Markdown.
+        """
+        return card_of(self)
+
+    def __repr__(self) -> str:
+        if self.coef.ndim > 2:
+            return f"Rule(batch of {self.coef.shape[:-2]})"
+        size = f"n_features={self.coef.shape[-1]}, n_labelled={self.n_labelled.tolist()}"
+        return f"Rule(classes {' and '.join(called(self))}, {size}, alpha={self.alpha:.3f})"
+
     @property
     def _second(self) -> float:
         """Probability of the second of two classes; more are equally likely."""
@@ -227,9 +258,9 @@ class Rule:
     def _rows(self, X: ArrayLike) -> Array:
         """Windows as an array, compared with the features of the rule."""
         rows = np.asarray(X, np.float64)
-        names, known = getattr(X, "columns", None), self.about.get("feature_names")
+        names, known = getattr(X, "columns", None), self.about.feature_names
         if names is not None and known is not None and [str(one) for one in names] != list(known):
-            raise ValueError(f"The features of X must be {list(known)[:5]}, in this order.")
+            raise ValueError(f"The columns of X must be {list(known)}, in this order.")
         if rows.ndim != 2 or rows.shape[1] != self.coef.shape[-1]:
             raise ValueError(
                 f"X must have {self.coef.shape[-1]} features for each window; got {rows.shape}."
@@ -253,7 +284,9 @@ def rule_of_two(
     d = omega.shape[-1]
     unit = np.broadcast_to(omega / np.where(length > 0.0, length, 1.0) / scale, (*batch, d))
     intercept = -np.vecdot(unit, midpoint)[..., None]
-    rule = made(newcomer, coef=unit[..., None, :], intercept=intercept, **fields)
+    rule = made(
+        newcomer, coef=unit[..., None, :], intercept=intercept, feature_scale=scale, **fields
+    )
     if newcomer.second == 0.5:
         return rule
     # The threshold lies where the probabilities are even (equation 20).

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -43,10 +43,10 @@ class Theory(Protocol):
         """Raw forecast of the accuracy, of shape (...)."""
 
     @property
-    def outlook(self) -> Outlook:
+    def outlook(self) -> Outlook | None:
         """Law of the accuracy where nobody has rehearsed the rule."""
 
-    def slope(self, outlook: Outlook) -> Slope:
+    def slope(self, outlook: Any) -> Slope:
         """Slope of the log odds under a law of the accuracy."""
 
 
@@ -204,11 +204,15 @@ class ManyTheory:
 class Stated:
     """What a file states of a rule."""
 
-    raw: Array
-    outlook: Outlook
+    outlook: Outlook | None
     stated: Slope
 
-    def slope(self, outlook: Outlook) -> Slope:
+    @property
+    def raw(self) -> Array:
+        """Files do not state the raw forecast."""
+        return np.asarray(np.nan)
+
+    def slope(self, outlook: Outlook | None) -> Slope:
         """Slope of the log odds."""
         return self.stated
 

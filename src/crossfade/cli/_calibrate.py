@@ -74,7 +74,11 @@ def calibrate(
       crossfade calibrate --prior prior.npz few.csv -o model.json --class-prior 0.9 0.1 --scattered
       crossfade calibrate --prior prior.npz today.csv -o model.json --earlier yesterday.csv
     """
-    from crossfade.blend import HierarchicalBlendClassifier, PosteriorBlendClassifier, save_model
+    from crossfade.classifiers import (
+        HierarchicalBlendClassifier,
+        PosteriorBlendClassifier,
+        save_model,
+    )
     from crossfade.prior import TaskPrior
 
     with plain_messages():
@@ -89,7 +93,7 @@ def calibrate(
             )
         if earlier is not None:
             crowd = crowd.for_person(read_sessions(earlier, label, crowd))
-        rule = kind(crowd, class_prior=class_prior, in_a_row=not scattered)
+        rule = kind(crowd, class_prior=class_prior, consecutive=not scattered)
         counts, n_unlabelled = _learn(rule, crowd, few, label)
         more = _more_labels(rule, tuple(counts.values()))
         save_model(rule, out)
@@ -144,7 +148,7 @@ def _forecast(rule: Any) -> str:
 
 def _more_labels(rule: Any, now: tuple[int, ...]) -> Table | str:
     """Forecasts for more labelled windows than there are, or why there are none."""
-    from crossfade.blend import forecast_labels
+    from crossfade.classifiers import forecast_labels
 
     # The windows of the other class stay: after 24+2 come 24+4 and 24+8.
     more = [tuple(max(have, count) for have in now) for count in _COUNTS if count > min(now)]

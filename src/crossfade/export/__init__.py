@@ -1,8 +1,8 @@
 """A model onto a device: C99 without dependencies, ONNX, or a JSON Schema of the model file.
 
-All three compute what :class:`crossfade.SavedRule` computes: linear scores, log odds of them
-(equation 61), and one of four couplings to probabilities. ``docs/live.md`` has the formulas in
-words, and what a device must compute before: the recipe of the features.
+All three compute what :class:`crossfade.Rule` computes: linear scores, their log odds (equation
+61), and probabilities. ``docs/live.md`` has the formulas in words, and what a device must compute
+before: the recipe of the features.
 """
 
 from crossfade.export._export import export_model

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 
 from crossfade._typing import Array
 from crossfade._validate import check_number, refuse_size
-from crossfade.blend import HierarchicalBlendClassifier, Rule, advise
+from crossfade.blend import Rule, advise
+from crossfade.classifiers import HierarchicalBlendClassifier
 from crossfade.exceptions import PriorMismatchError
 from crossfade.live._evidence import Evidence, misfit_of
 from crossfade.live._folder import begin, check_prior, check_recipe, names_of, read
@@ -247,7 +248,6 @@ class LiveCalibration:
         if self.prior.feature_names is not None:
             # As after a fit to a data frame: a card and a device name them, in their order.
             rule.feature_names_in_ = np.array(self.prior.feature_names, dtype=object)
-            rule.__dict__.pop("_fresh", None)
         fitted: HierarchicalBlendClassifier = rule
         return fitted
 

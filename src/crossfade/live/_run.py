@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from crossfade._files import write_whole
-from crossfade.blend import save_model
+from crossfade.classifiers import save_model
 from crossfade.datasets import load_live_demo
 from crossfade.live._calibration import LiveCalibration
 from crossfade.live._folder import SESSION, names_of

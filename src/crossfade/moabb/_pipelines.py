@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 from sklearn.pipeline import make_pipeline as sklearn_pipeline
 
-from crossfade.blend import (
+from crossfade.classifiers import (
     ConvexBlendClassifier,
     HierarchicalBlendClassifier,
     PosteriorBlendClassifier,

@@ -61,6 +61,7 @@ from crossfade.prior._replay import SPARE as SPARE
 from crossfade.prior._replay import Replay as Replay
 from crossfade.prior._replay import rung_of as rung_of
 from crossfade.prior._replay import usable as usable
+from crossfade.prior._replay import usable_records as usable_records
 from crossfade.prior._task_prior import TaskPrior
 from crossfade.prior._units import unit_misfits as unit_misfits
 from crossfade.prior._units import warn_of_units as warn_of_units

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from crossfade.blend import BlendClassifier, MulticlassBlend
+from crossfade.classifiers import BlendClassifier
 from crossfade.study._batch import LEVELS, Array, Batch, Predictions
 from crossfade.study._sources import Sources
 
@@ -155,16 +155,12 @@ def _about_itself(estimator: Any) -> tuple[float, float, Array]:
     """
     alpha = expected = np.nan
     interval = np.full(2 * len(LEVELS), np.nan)
-    # Of classes that are set against the rest there is no forecast.
     if hasattr(estimator, "expected_accuracy_interval") and hasattr(
         estimator, "expected_accuracy_"
     ):
         ends = [estimator.expected_accuracy_interval(level) for level in LEVELS]
         interval = np.ravel(ends).astype(np.float64)
-    if isinstance(estimator, MulticlassBlend):
-        alpha = float(np.mean([rule.alpha_ for rule in estimator.rules_.values()]))
-        expected = getattr(estimator, "expected_accuracy_", np.nan)
-    elif isinstance(estimator, BlendClassifier) or np.isfinite(interval).any():
+    if isinstance(estimator, BlendClassifier) or np.isfinite(interval).any():
         alpha, expected = getattr(estimator, "alpha_", np.nan), estimator.expected_accuracy_
     return alpha, expected, interval
 

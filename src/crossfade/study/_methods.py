@@ -174,7 +174,7 @@ _RECORDS = (
     Method(
         name="convex",
         label="Convex blend",
-        run=blends.run_convex,
+        run=blends.BlendOf("convex"),
         family="ours",
         sees=_SUMS,
         colour="#56b4e9",
@@ -187,7 +187,7 @@ _RECORDS = (
     Method(
         name="posterior",
         label="Posterior blend",
-        run=blends.run_posterior,
+        run=blends.BlendOf("posterior"),
         family="ours",
         sees=_SUMS,
         colour="#000000",
@@ -201,7 +201,7 @@ _RECORDS = (
     Method(
         name="hierarchical",
         label="Hierarchical blend",
-        run=blends.run_hierarchical,
+        run=blends.BlendOf("hierarchical"),
         family="ours",
         sees=_SUMS,
         colour="#117733",
@@ -229,7 +229,7 @@ _RECORDS = (
     Method(
         name="hierarchical-unlabelled",
         label="Hierarchical blend (unlabelled)",
-        run=blends.run_hierarchical_unlabelled,
+        run=blends.BlendOf("hierarchical", unlabelled=True),
         family="ours",
         sees=_SUMS | Sees.UNLABELLED,
         colour="#44aa99",
@@ -242,7 +242,7 @@ _RECORDS = (
     Method(
         name="posterior-unlabelled",
         label="Posterior blend (unlabelled)",
-        run=blends.run_unlabelled,
+        run=blends.BlendOf("posterior", unlabelled=True),
         family="ours",
         sees=_SUMS | Sees.UNLABELLED,
         colour="#332288",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.blend import convex
 from crossfade.fisher import Direction
 from crossfade.risk import BlendLaw, least_risk
 from crossfade.study._batch import Array, Batch, Predictions
@@ -31,7 +30,7 @@ def run_paper(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     # As the estimator draws, but in those directions alone in which anything varies.
     law = BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors")).within_reach()
     alpha = least_risk(law, GRID, "monte_carlo", _N_DRAWS, rng).alpha
-    return _printed(batch, convex(own, prior.crowd, alpha=alpha).omega, alpha)
+    return _printed(batch, _blend(own, prior.mean_direction, alpha), alpha)
 
 
 def run_oracle(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
@@ -57,7 +56,7 @@ def run_oracle_honest(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
 def _scores_on_grid(sources: Sources, batch: Batch) -> Array:
     """Scores (n_splits, n_alphas, n_test) of the paper's blend with each alpha of its grid."""
     own, crowd = as_printed(batch), sources.paper_prior.crowd
-    blends = np.stack([convex(own, crowd, alpha=alpha).omega for alpha in GRID.tolist()], 1)
+    blends = np.stack([_blend(own, crowd.mean_direction, alpha) for alpha in GRID.tolist()], 1)
     return batch.scores(blends, batch.midpoint())
 
 
@@ -81,3 +80,10 @@ def as_printed(batch: Batch) -> Direction:
 def _printed(batch: Batch, omega: Array, alpha: Array | float) -> Predictions:
     """Those of directions in raw units; the paper has neither probabilities nor forecasts."""
     return Predictions.of_two(batch.scores(omega, batch.midpoint()), alpha=alpha)
+
+
+def _blend(own: Direction, mu: Array, alpha: Array | float) -> Array:
+    """Convex combinations (n_splits, d) of the person's directions and the crowd's."""
+    weight = np.asarray(alpha)[..., None]
+    blend: Array = weight * own.omega + (1.0 - weight) * mu
+    return blend

@@ -1,0 +1,37 @@
+"""The estimators: scikit-learn's interface to `fit_rule`, and nothing of its mathematics.
+
+A blend checks its input, asks the room `blend` for a `Rule`, and shows what it found. Source data
+may come in the same call of `fit`, by the conventions of skada, scikit-learn and MOABB.
+
+============================== ===================================================================
+`HierarchicalBlendClassifier`  a crowd that knows class means: from no label on, for K >= 2 classes
+`PosteriorBlendClassifier`     a crowd of directions, and a matrix for alpha
+`ConvexBlendClassifier`        the paper's blend, and its Algorithm 1
+`save_model`                   a fitted classifier as a file, for `load_model`
+`forecast_labels`              what more labels would bring
+============================== ===================================================================
+"""
+
+from crossfade.classifiers._base import MOST_UNLABELLED as MOST_UNLABELLED
+from crossfade.classifiers._base import BlendClassifier as BlendClassifier
+from crossfade.classifiers._convex import ConvexBlendClassifier
+from crossfade.classifiers._forecast_labels import LabelForecast, forecast_labels
+from crossfade.classifiers._hierarchical import HierarchicalBlendClassifier
+from crossfade.classifiers._model import Model as Model
+from crossfade.classifiers._model import about_of as about_of
+from crossfade.classifiers._model import content_of_model as content_of_model
+from crossfade.classifiers._model import rule_of as rule_of
+from crossfade.classifiers._model import save_model
+from crossfade.classifiers._posterior import PosteriorBlendClassifier
+
+__all__ = [
+    "ConvexBlendClassifier",
+    "HierarchicalBlendClassifier",
+    "LabelForecast",
+    "PosteriorBlendClassifier",
+    "forecast_labels",
+    "save_model",
+]
+
+for _name in __all__:
+    globals()[_name].__module__ = __name__

@@ -1,0 +1,121 @@
+"""What more labelled samples of the same person would bring (equation 60)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from crossfade._typing import Array
+from crossfade._validate import HEAVIEST, check_number
+from crossfade.classifiers._base import BlendClassifier
+from crossfade.prior import rung_of
+from crossfade.risk import Outlook
+
+
+class LabelForecast(NamedTuple):
+    """Accuracy to expect with so many labelled samples.
+
+    Attributes
+    ----------
+    n_per_class : ndarray of shape (n_budgets,)
+        Labelled samples of each class; of unequal numbers their harmonic mean.
+    accuracy, error : ndarray of shape (n_budgets,)
+        Expected accuracy of this person, and its standard error.
+    lower, upper : ndarray of shape (n_budgets,)
+        Interval that holds the accuracy as often as `level` says.
+    budgets : tuple
+        The numbers as they were given.
+    """
+
+    n_per_class: Array
+    accuracy: Array
+    error: Array
+    lower: Array
+    upper: Array
+    budgets: tuple[Any, ...] = ()
+
+
+def forecast_labels(
+    blend: BlendClassifier, n_per_class: ArrayLike | Sequence[Any], *, level: float = 0.9
+) -> LabelForecast:
+    """What other numbers of labelled samples of the same target would bring (equation 60).
+
+    The rehearsals of earlier people tell: how accurate the rules of those became who looked like
+    this person with as many samples.
+
+    Parameters
+    ----------
+    blend : BlendClassifier
+        A fitted blend whose prior rehearsed, as those of :meth:`TaskPrior.from_tasks` do.
+    n_per_class : array-like of shape (n_budgets,), or sequence of int and of tuples of int
+        Labelled samples of each class; a tuple has those of the first class, of the second, and
+        so on. Fewer than there are already bring a warning.
+    level : float, default=0.9
+        Probability of the intervals.
+
+    Returns
+    -------
+    LabelForecast
+        Expected accuracies with their errors and intervals, for classes as frequent as
+        ``blend.class_prior_``; with as many samples as there are it is
+        ``blend.expected_accuracy_``.
+
+    Examples
+    --------
+    >>> from crossfade import HierarchicalBlendClassifier, TaskPrior, forecast_labels
+    >>> from crossfade import load_mental_math
+    >>> people = load_mental_math()
+    >>> blend = HierarchicalBlendClassifier(TaskPrior.from_tasks(people[1:])).start()
+    >>> now, more = forecast_labels(blend, [0, 20]).accuracy
+    >>> bool(more > now)
+    True
+    """
+    if not isinstance(blend, BlendClassifier):
+        raise TypeError(f"blend must be one of Crossfade's; got {type(blend).__name__}.")
+    level = check_number("level", level, 0.0, 1.0)
+    check_is_fitted(blend, "coef_", msg=blend._not_fitted())
+    rule = blend.rule_
+    if rule.record is None:
+        raise ValueError(
+            "What more labels would bring is known from rehearsals only, and the prior holds none "
+            "for this blend. Build it with TaskPrior.from_tasks, and use the blend's defaults."
+        )
+    given, budgets = _budgets(n_per_class, rule.n_labelled)
+    later = np.asarray(rung_of(budgets), np.float64)
+    raw, now = (np.broadcast_to(one, later.shape) for one in (rule.raw_forecast, rule.label_count))
+    law = Outlook(*rule.record.calibrate(raw, now, later))
+    law = law.not_below_chance(rule.contradicts, len(rule.classes))
+    second = float(rule.class_prior[1]) if len(rule.classes) == 2 else 0.5
+    lower, upper = law.interval(level, second)
+    return LabelForecast(later, law.accuracy(second), law.error(second), lower, upper, given)
+
+
+def _budgets(n_per_class: Any, counts: Array) -> tuple[tuple[Any, ...], Array]:
+    """Budgets as given, and samples of each class (n_budgets, n_classes)."""
+    n_classes = len(counts)
+    try:
+        given = tuple(
+            np.asarray(n_per_class).tolist() if np.ndim(n_per_class) == 1 else n_per_class
+        )
+        each = np.stack([np.broadcast_to(np.asarray(one, float), (n_classes,)) for one in given])
+    except (TypeError, ValueError) as reason:
+        raise ValueError(
+            "n_per_class must be numbers of samples of each class, or tuples with one for each of "
+            f"{n_classes} classes; got {n_per_class!r}."
+        ) from reason
+    part = (each > 0.0) & (each < 1.0)
+    if not (np.isfinite(each).all() and each.min() >= 0.0 and each.max() <= HEAVIEST) or part.any():
+        raise ValueError(f"n_per_class must be numbers of samples; got {n_per_class!r}.")
+    if (each < counts - 1e-9).any():
+        warnings.warn(
+            f"The blend has {counts.tolist()} labelled samples of its classes, and n_per_class "
+            "asks for fewer. Ask a blend that start() has begun.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return given, each
