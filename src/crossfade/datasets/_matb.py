@@ -6,17 +6,17 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crossfade._typing import RandomState
 from crossfade._validate import as_generator, check_choice, check_integer
 from crossfade.signals import BANDS, BandPower, Collected, cut_windows, load_mat, process_files
 from crossfade.tasks import Task, TaskSet, with_names
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    import pandas as pd
 
 CLASS_NAMES = {0: "medium or high workload", 1: "no or low workload"}
 SFREQ = 500.0
@@ -33,15 +33,6 @@ FEATURES = tuple(f"{name}_{band}" for name in FRONTAL for band in BANDS)
 #: Bands of the paper's own run, in Hz; the text has those of :data:`BANDS`.
 _BANDS_AS_RUN = {"theta": (4.0, 7.0), "alpha": (8.0, 12.0), "beta": (13.0, 20.0)}
 _FOLDERS = re.compile(r"(sub\d+)_preprocessed/segmented_(session\d+)$")
-
-
-class _Segment(NamedTuple):
-    """Features (n_windows, 24) of a file, and the starts of its windows within it."""
-
-    features: Array
-    start: Array
-    label: int
-    seconds: float
 
 
 def read_matb(
@@ -107,21 +98,24 @@ def collect_matb(
     frames: list[pd.DataFrame] = []
     failures: dict[str, str] = {}
 
-    def read_session(path: Path) -> tuple[list[_Segment], dict[str, str]]:
-        segments, bad = [], {}
+    def read_session(path: Path) -> tuple[list[pd.DataFrame], dict[str, str]]:
+        parts, bad, begun = [], {}, 0.0
         for file in sorted(path.glob("[!.]*.mat"), key=None if as_run else _by_number):
             try:
-                segments.append(_read_segment(file, rows, len(ch_names), as_run))
+                part, seconds = _read_segment(file, rows, len(ch_names), as_run)
             except Exception as reason:  # SciPy raises whatever the damage of a file leads to
                 bad[str(file)] = str(reason).strip() or type(reason).__name__
-        return segments, bad
+                continue
+            part["start"] += begun
+            begun += seconds
+            parts.append(part)
+        return parts, bad
 
-    for path, outcome in process_files(list(sessions), read_session, n_jobs, on_progress):
-        participant, session = sessions[path]
-        segments, bad = outcome
+    for path, (parts, bad) in process_files(list(sessions), read_session, n_jobs, on_progress):
         failures |= bad
-        frame = _table(segments)
-        if np.isfinite(frame[list(FEATURES)]).all(axis=1).any():
+        if any(part.notna().all(axis=1).any() for part in parts):
+            frame = pd.concat(parts, ignore_index=True)
+            participant, session = sessions[path]
             frame.insert(0, "group", participant)
             frame.insert(0, "task", f"{participant}-{session}")
             frames.append(frame)
@@ -150,8 +144,12 @@ def _by_number(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def _read_segment(path: Path, rows: list[int], n_channels: int, as_run: bool) -> _Segment:
-    """Windows of one file."""
+def _read_segment(
+    path: Path, rows: list[int], n_channels: int, as_run: bool
+) -> tuple[pd.DataFrame, float]:
+    """Windows of one file, and how many seconds it lasts."""
+    import pandas as pd
+
     wanted = ("EEGData", "difficulty")
     content = load_mat(path, variable_names=wanted)
     if not {*wanted} <= {*content}:
@@ -168,23 +166,10 @@ def _read_segment(path: Path, rows: list[int], n_channels: int, as_run: bool) ->
     windows, start = cut_windows(data[rows].astype(np.float64), SFREQ, length=length)
     windows[~np.isfinite(windows)] = np.nan
     features = BandPower(SFREQ, _BANDS_AS_RUN if as_run else None).fit_transform(windows)
-    return _Segment(features, start, int(difficulty[0] < 2), seconds)
-
-
-def _table(segments: list[_Segment]) -> Any:
-    """Rows of a session."""
-    import pandas as pd
-
-    parts = []
-    begun = 0.0
-    for segment in segments:
-        part = pd.DataFrame(segment.features, columns=list(FEATURES))
-        part.insert(0, "start", begun + segment.start)
-        part.insert(0, "label", segment.label)
-        parts.append(part)
-        begun += segment.seconds
-    empty = pd.DataFrame(columns=["label", "start", *FEATURES], dtype=np.float64)
-    return pd.concat(parts, ignore_index=True) if parts else empty
+    frame = pd.DataFrame(features, columns=list(FEATURES))
+    frame.insert(0, "start", start)
+    frame.insert(0, "label", int(difficulty[0] < 2))
+    return frame, seconds
 
 
 def make_matb_like(

@@ -58,71 +58,41 @@ class _Peaks(NamedTuple):
 
     at: Indices
     height: Array
-    steepness: Array
-    noise: Array
-    level: Array
-    top: Indices
-    bottom: Indices
-    above: Array
-    below: Array
-
-
-class _Block(NamedTuple):
-    """Peaks of a part of the signal; `quiet` and `loud` have one entry for each second."""
-
-    at: Indices
-    height: Array
-    rise: Array
+    rise: Array  # the steepest slopes of the signal near the peak
     fall: Array
-    top: Indices
+    top: Indices  # where the signal is largest and smallest near the peak
     bottom: Indices
-    above: Array
+    above: Array  # and how large, upwards and downwards
     below: Array
-    quiet: Array
-    loud: Array
 
 
-class _Kernels(NamedTuple):
-    slope: Array
-    shape: Array
-
-
-def _find_peaks(signal: Array, rate: float) -> _Peaks:
-    """Candidate peaks of an ECG of a second or more."""
+def _find_peaks(signal: Array, rate: float) -> tuple[_Peaks, Array, Array]:
+    """Candidate peaks of an ECG of a second or more, and the levels of noise and beats at each."""
     kernels = _make_kernels(rate)
     step = BLOCK * round(rate)
     blocks = [
         _peaks_of_block(signal, start, min(start + step, signal.size), rate, kernels)
         for start in range(0, signal.size, step)
     ]
-    found = _Block(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
-    steepness = np.maximum(found.rise, found.fall)
-    keep = np.minimum(found.rise, found.fall) >= ONE_SIDED * steepness
+    every = zip(*(peaks for peaks, _, _ in blocks), strict=True)
+    peaks = _Peaks._make(np.concatenate(column) for column in every)
+    quiet, loud = (np.concatenate([block[place] for block in blocks]) for place in (1, 2))
+    steepness = np.maximum(peaks.rise, peaks.fall)
+    keep = np.minimum(peaks.rise, peaks.fall) >= ONE_SIDED * steepness
     # Rounding leaves peaks where the signal is flat, and equal heights leave two for one.
-    keep &= found.height > 1e-6 * found.height.max(initial=0.0)
-    keep &= np.diff(found.at, prepend=-signal.size) > REFRACTORY * rate
-    noise = NOISE_PEAK * running_median(found.quiet, N_KEPT // 2, N_KEPT // 2)
-    ahead = running_median(found.loud, 0, N_KEPT - 1)
-    level = np.maximum(ahead, FAINTEST * np.median(found.loud))
-    second = np.minimum(found.at // round(rate), noise.size - 1)
-    return _Peaks(
-        at=found.at[keep],
-        height=found.height[keep],
-        steepness=steepness[keep],
-        noise=noise[second[keep]],
-        level=level[second[keep]],
-        top=found.top[keep],
-        bottom=found.bottom[keep],
-        above=found.above[keep],
-        below=found.below[keep],
-    )
+    keep &= peaks.height > 1e-6 * peaks.height.max(initial=0.0)
+    keep &= np.diff(peaks.at, prepend=-signal.size) > REFRACTORY * rate
+    noise = NOISE_PEAK * running_median(quiet, N_KEPT // 2, N_KEPT // 2)
+    level = np.maximum(running_median(loud, 0, N_KEPT - 1), FAINTEST * np.median(loud))
+    second = np.minimum(peaks.at // round(rate), noise.size - 1)[keep]
+    return _Peaks._make(column[keep] for column in peaks), noise[second], level[second]
 
 
 def running_median(values: Array, before: int, after: int) -> Array:
     """Median of each value with so many before and after it; the ends are mirrored.
 
-    Of an even number it is the upper of the two in the middle. ``scipy.ndimage.median_filter``
-    says 0 where values are fewer than it looks at, or ends the process (scipy 1.15 and 1.16.0).
+    The median of an even number is the upper of the two in the middle. This is not
+    ``scipy.ndimage.median_filter``, which fails for few values, and crashes in scipy 1.15.
     """
     mirrored = np.pad(values, (before, after), mode="symmetric")
     around = np.lib.stride_tricks.sliding_window_view(mirrored, before + 1 + after)
@@ -131,32 +101,36 @@ def running_median(values: Array, before: int, after: int) -> Array:
     return medians
 
 
-def _make_kernels(rate: float) -> _Kernels:
-    # Short, so that a beat does not ring into the next: the band is passed with gentle edges.
+def _make_kernels(rate: float) -> tuple[Array, Array]:
+    """Filters for the slope of the QRS complex, and for the signal without hum and baseline."""
     from scipy.signal import firwin
 
+    # Short, so that a beat does not ring into the next.
     band = firwin(2 * round(0.1 * rate) + 1, BAND, pass_zero=False, fs=rate)
     slope = np.convolve(band, [0.5 * rate, 0.0, -0.5 * rate])
     half = round(0.3 * rate)
     time = np.arange(-half, half + 1) / rate
-    # A bell of 6 ms keeps the peak and takes mains hum to a sixth; the wide one is the baseline.
+    # A bell of 6 ms keeps the peak and reduces mains hum to a sixth; the wide one is the baseline.
     narrow = np.exp(-0.5 * (time / 0.006) ** 2)
     wide = 1.0 + np.cos(np.pi * time / time[-1])
-    return _Kernels(slope, narrow / narrow.sum() - wide / wide.sum())
+    return slope, narrow / narrow.sum() - wide / wide.sum()
 
 
-def _peaks_of_block(signal: Array, start: int, stop: int, rate: float, kernels: _Kernels) -> _Block:
+def _peaks_of_block(
+    signal: Array, start: int, stop: int, rate: float, kernels: tuple[Array, Array]
+) -> tuple[_Peaks, Array, Array]:
+    """Peaks of a part of the signal, and a quiet and a loud level for each second."""
+    from scipy.ndimage import maximum_filter1d, uniform_filter1d
+    from scipy.signal import oaconvolve
+
     margin = second = round(rate)
     low, high = max(start - margin, 0), min(stop + margin, signal.size)
     outside = (low - start + margin, stop + margin - high)
     chunk = signal[low:high] - np.median(signal[low:high])
     chunk = np.pad(chunk, outside, mode="edge")
-    from scipy.ndimage import maximum_filter1d, uniform_filter1d
-    from scipy.signal import oaconvolve
-
-    slope = np.abs(oaconvolve(chunk, kernels.slope, "same"))
+    slope = np.abs(oaconvolve(chunk, kernels[0], "same"))
     energy = uniform_filter1d(slope, 2 * round(0.04 * rate) + 1)
-    shape = oaconvolve(chunk, kernels.shape, "same")
+    shape = oaconvolve(chunk, kernels[1], "same")
 
     largest = maximum_filter1d(energy, 2 * round(REFRACTORY * rate) + 1)
     inside = slice(margin, margin + stop - start)
@@ -167,7 +141,7 @@ def _peaks_of_block(signal: Array, start: int, stop: int, rate: float, kernels: 
     to_signal = at + start - margin
     n_seconds = (stop - start) // second
     seconds = energy[margin : margin + n_seconds * second].reshape(n_seconds, second)
-    return _Block(
+    peaks = _Peaks(
         at=to_signal,
         height=energy[at],
         rise=steep.max(1),
@@ -176,21 +150,22 @@ def _peaks_of_block(signal: Array, start: int, stop: int, rate: float, kernels: 
         bottom=np.clip(to_signal + around[form.argmin(1)], 0, signal.size - 1),
         above=form.max(1),
         below=-form.min(1),
-        quiet=np.percentile(seconds, QUIET_PERCENT, axis=1),
-        loud=seconds.max(1),
     )
+    return peaks, np.percentile(seconds, QUIET_PERCENT, axis=1), seconds.max(1)
 
 
-def _choose_beats(peaks: _Peaks, rate: float, n_samples: int) -> Indices:
+def _choose_beats(
+    peaks: _Peaks, noise_at: Array, level_at: Array, rate: float, n_samples: int
+) -> Indices:
     """Indices of the peaks that are beats, by the rules 3 to 5 of `hamilton`."""
     if not peaks.at.size:
         return np.empty(0, np.int64)
     # The end of the signal comes as a last peak without height, so that the search back reaches it.
     time = [*(peaks.at / rate).tolist(), n_samples / rate]
     height = [*peaks.height.tolist(), 0.0]
-    steepness, noise, level = peaks.steepness.tolist(), peaks.noise.tolist(), peaks.level.tolist()
-    noise.append(0.0)
-    level.append(level[-1])
+    steepness = np.maximum(peaks.rise, peaks.fall).tolist()
+    noise = [*noise_at.tolist(), 0.0]
+    level = [*level_at.tolist(), level_at[-1].item()]
 
     beats: list[int] = []
     beat_level: float = level[0]
@@ -250,12 +225,6 @@ def _choose_beats(peaks: _Peaks, rate: float, n_samples: int) -> Indices:
     return chosen if whole.any() else chosen[:0]
 
 
-def _stand_out(peaks: _Peaks, chosen: Indices) -> bool:
-    """Whether beats are larger than what these rules find in mere noise."""
-    excess = peaks.height[chosen] - STANDS_OUT * peaks.noise[chosen]
-    return not chosen.size or bool(np.median(excess) > 0.0)
-
-
 def _locate_beats(peaks: _Peaks, chosen: Indices) -> Indices:
     """Samples of the R peaks, or of the largest deflections downwards where those are the rule."""
     if not chosen.size:
@@ -277,6 +246,8 @@ class Beats(NamedTuple):
 
 def find_beats(signal: Array, rate: float) -> Beats:
     """Beats of a signal without gaps."""
-    peaks = _find_peaks(signal, rate)
-    chosen = _choose_beats(peaks, rate, signal.size)
-    return Beats(_locate_beats(peaks, chosen), _stand_out(peaks, chosen))
+    peaks, noise, level = _find_peaks(signal, rate)
+    chosen = _choose_beats(peaks, noise, level, rate, signal.size)
+    excess = peaks.height[chosen] - STANDS_OUT * noise[chosen]
+    stand_out = not chosen.size or bool(np.median(excess) > 0.0)
+    return Beats(_locate_beats(peaks, chosen), stand_out)

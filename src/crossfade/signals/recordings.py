@@ -170,14 +170,12 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
         What the file holds.
     """
     where = Path(path)
-    if not where.is_file():
-        raise FileNotFoundError(f"There is no file {where}.")
     read = {".mat": _open_matlab, ".xdf": _open_xdf}.get(where.suffix.lower(), _open_mne)
     with _in_words(where):
         recording = read(where)
         check_rate(recording.sfreq)
-    if not recording.ch_names or recording.n_samples == 0:
-        raise ValueError("The file holds no samples.")
+        if not recording.ch_names or recording.n_samples == 0:
+            raise ValueError("it holds no samples")
     return recording
 
 
@@ -186,7 +184,7 @@ def _in_words(path: Path) -> Iterator[None]:
     """Turn whatever a library raises for a damaged file into one sentence."""
     try:
         yield
-    except ImportError:
+    except (ImportError, FileNotFoundError):
         raise
     except Exception as reason:
         why = str(reason).strip().rstrip(".") or type(reason).__name__
