@@ -750,42 +750,6 @@ def test_a_full_disk_leaves_what_was_there(step, tmp_path, monkeypatch):
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"before"]
 
 
-# -- standard output ------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def table(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    tasks = draw_tasks()
-    tasks.write("t.csv")
-    few = tasks.to_frame().head(24).drop(columns=["task", "group", "start"])
-    few.to_csv("few.csv", index=False)
-    TaskPrior.from_tasks(tasks[1:]).save("one.npz")
-    TaskPrior.from_tasks(tasks[:1], feature_scale=TaskPrior.load("one.npz").feature_scale).save(
-        "two.npz"
-    )
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "prior build t.csv --made-by me",
-        "prior merge one.npz two.npz",
-    ],
-)
-def test_a_file_on_standard_output(words, table):
-    to_file = CliRunner().invoke(main, [*words.split(), "-o", "file"])
-    assert to_file.exit_code == 0, to_file.output
-    to_stdout = CliRunner().invoke(main, [*words.split(), "-o", "-"])
-    assert to_stdout.exit_code == 0
-    assert to_stdout.stdout_bytes == Path("file").read_bytes()
-    # What is said is the same, on standard error.
-    assert to_stdout.stderr == to_file.stderr + to_file.stdout.replace(
-        "Written: file", "Written to standard output"
-    )
-    assert not Path("-").exists()
-
-
 if __name__ == "__main__":
     warnings.simplefilter("error")
     total = Counter()

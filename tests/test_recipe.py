@@ -241,10 +241,6 @@ def test_commands_refuse_windows_of_another_recipe(tasks, tmp_path):
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 1
     assert sentence in result.stderr
-    result = CliRunner().invoke(main, ["prior", "check", str(prior), str(few)])
-    assert result.exit_code == 1
-    assert sentence in result.output
-
     unlabelled = changed(tasks[:1], overlap=1.0, sfreq=250).to_frame().drop(columns="label")
     pd.DataFrame.to_parquet(unlabelled, few)
     result = CliRunner().invoke(main, words)

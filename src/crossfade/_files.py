@@ -93,14 +93,17 @@ def replacing(path: str | os.PathLike[str], *, unless_same: bool = False) -> Ite
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse a name that could not be written to, before the work that makes the content."""
-    with temporary(_target_of(path).parent):
-        pass
+    target = _target_of(path)
+    try:
+        with temporary(target.parent):
+            pass
+    except OSError as reason:
+        why = reason.strerror or str(reason)
+        raise OSError(f"{os.fspath(path)} cannot be written: {why}.") from reason
 
 
 def refuse_same_file(out: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> None:
     """Refuse to write to a file that a command reads, before anything is done."""
-    if os.fspath(out) == "-":
-        return
     for one in inputs:
         same = os.path.realpath(out) == os.path.realpath(one)
         if same or (os.path.exists(out) and os.path.exists(one) and os.path.samefile(out, one)):

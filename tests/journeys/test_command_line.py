@@ -1,14 +1,12 @@
 """Commands as a newcomer types them: tables on the screen, files in the folder."""
 
-import io
 import subprocess
 import sys
-import threading
+import time
 
 import click
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 
 from crossfade.cli import main
 from crossfade.cli._output import progress
@@ -74,42 +72,11 @@ def test_the_command_starts_without_loading_the_studies(words):
     assert loaded & {"numpy", "pandas", "sklearn", "scipy", "matplotlib", "rich.console"} == set()
 
 
-def test_progress_in_a_log_is_a_line_now_and_then():
-    log = io.StringIO()
-    times = iter([0.0, 1.0, 9.0, 11.0, 12.0, 20.0, 22.0, 23.0])
-    with progress("Study", Console(file=log), lambda: next(times)) as on_progress:
-        for finished in range(1, 8):
-            on_progress(finished, 7)
-    assert log.getvalue().splitlines() == [
-        "Study: 3 of 7 (43%) after 11 s",
-        "Study: 6 of 7 (86%) after 22 s",
-        "Study: 7 of 7 (100%) after 23 s",
-    ]
-
-
-@pytest.mark.parametrize(("told", "said"), [((), "at work"), ((2, 7), "2 of 7 (29%)")])
-def test_long_work_says_in_a_log_that_it_goes_on(monkeypatch, told, said):
-    """Nothing is finished for half a minute, and there is a line all the same."""
-    now = [0.0]
-    written = threading.Event()
-
-    class Log(io.StringIO):
-        def write(self, text):
-            written.set()
-            return super().write(text)
-
-    log = Log()
-    monkeypatch.setattr("crossfade.cli._output._LOOK_EVERY", 0.001)
-    with progress("Study", Console(file=log), lambda: now[0]) as on_progress:
-        if told:
-            on_progress(*told)
-        now[0] = 30.0
-        assert written.wait(30.0)
-    assert log.getvalue().splitlines()[0] == f"Study: {said} after 30 s"
-
-
-def test_short_work_writes_no_progress_to_a_log():
-    log = io.StringIO()
-    with progress("Study", Console(file=log), lambda: 0.0) as on_progress:
+def test_long_work_says_in_a_log_that_it_goes_on(capsys):
+    with progress("Study", every=0.05) as on_progress:
+        on_progress(2, 7)
+        time.sleep(0.5)
+    assert "Study: 2 of 7 (29%) after 0 s" in capsys.readouterr().err
+    with progress("Study") as on_progress:
         on_progress(7, 7)
-    assert log.getvalue() == ""
+    assert capsys.readouterr().err == ""

@@ -161,9 +161,9 @@ def test_demo_shows_what_the_crowd_is_worth_from_zero_labels_on(run, tmp_path, n
 
 
 def test_tasks_show_says_whether_the_tasks_agree(run, table):
-    assert "A prior can help" in " ".join(run("tasks", "show", "tasks.csv").stdout.split())
+    assert "Yes, a prior can help" in " ".join(run("tasks", "show", "tasks.csv").stdout.split())
     frame = pd.read_csv(table)
     other = frame["task"].isin(["p0", "p1", "p2"])
     frame.loc[other, "label"] = 1 - frame.loc[other, "label"]
     frame.to_csv(table, index=False)
-    assert "A prior cannot help" in " ".join(run("tasks", "show", "tasks.csv").stdout.split())
+    assert "No, a prior cannot help" in " ".join(run("tasks", "show", "tasks.csv").stdout.split())

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfade.cli._options import FILE, OUT, jobs_option, option, together
-from crossfade.cli._output import is_stdout, progress, say, write_out
+from crossfade.cli._options import FILE, OUT, jobs_option, listed, option, together
+from crossfade.cli._output import plain_messages, progress
 
 if TYPE_CHECKING:
     from crossfade.signals import Collected
@@ -23,20 +23,10 @@ _FOLDER = click.argument("folder", type=click.Path(exists=True, file_okay=False,
 _SECONDS = click.FloatRange(0.0, min_open=True)
 
 _out = click.option(
-    "-o",
-    "--out",
-    type=OUT,
-    required=True,
-    help="Table to write: .parquet, .csv, or - for CSV on standard output.",
+    "-o", "--out", type=OUT, required=True, help="Table to write, .parquet or .csv."
 )
 # A file that is being read may take 100 MB.
 _jobs = jobs_option("Number of files to read at the same time.")
-_recipe = option(
-    "--recipe",
-    click.Choice(["printed", "authors"]),
-    "printed",
-    "Features by the paper's text, or as its authors computed them.",
-)
 _kind = option(
     "--features",
     click.Choice(["shares", "powers", "log-powers", "clr", "tangent"]),
@@ -131,46 +121,40 @@ def eegmat(folder: Path, out: Path, features: str, causal: bool, jobs: int) -> N
 
 @features.command(short_help="Wearable Stress and Affect Detection: ECG of the chest.")
 @_FOLDER
-@_recipe
 @_out
 @_jobs
-def wesad(folder: Path, recipe: str, out: Path, jobs: int) -> None:
+def wesad(folder: Path, out: Path, jobs: int) -> None:
     """Read Wearable Stress and Affect Detection (WESAD).
 
     FOLDER holds S2/S2.pkl and so on. Label 0 is baseline, 1 is stress. The table has three features
-    of heart-rate variability in windows of 15 s: by the paper's text, or as its authors computed
-    them. No code in the pickles is run.
+    of heart-rate variability in windows of 15 s. No code in the pickles is run.
 
     \b
-    Examples:
+    Example:
       crossfade features wesad WESAD/ -o tasks.parquet
-      crossfade features wesad WESAD/ --recipe authors -o as-run.parquet
     """
     from crossfade.datasets import collect_wesad
 
-    _run(out, lambda bar: collect_wesad(folder, n_jobs=jobs, on_progress=bar, recipe=recipe))
+    _run(out, lambda bar: collect_wesad(folder, n_jobs=jobs, on_progress=bar))
 
 
 @features.command(short_help="MATB-II: EEG under mental workload.")
 @_FOLDER
-@_recipe
 @_out
 @_jobs
-def matb(folder: Path, recipe: str, out: Path, jobs: int) -> None:
+def matb(folder: Path, out: Path, jobs: int) -> None:
     """Read MATB-II, EEG under mental workload.
 
     FOLDER holds sub01_preprocessed/segmented_session1/*.mat and so on. Label 1 is no or low
-    workload, 0 is medium or high. The table has 24 relative band powers in windows of 10 s: by the
-    paper's text, or as its authors computed them.
+    workload, 0 is medium or high. The table has 24 relative band powers in windows of 10 s.
 
     \b
-    Examples:
+    Example:
       crossfade features matb matb/ -o tasks.parquet
-      crossfade features matb matb/ --recipe authors -o as-run.parquet
     """
     from crossfade.datasets import collect_matb
 
-    _run(out, lambda bar: collect_matb(folder, n_jobs=jobs, on_progress=bar, recipe=recipe))
+    _run(out, lambda bar: collect_matb(folder, n_jobs=jobs, on_progress=bar))
 
 
 @features.command(short_help="EEG recordings of your own: EDF, BDF, XDF, MATLAB and others.")
@@ -211,8 +195,8 @@ def eeg(
     recipe_for = partial(
         eeg_recipe,
         kind=features,
-        channels=[name.strip() for name in channels.split(",")] if channels else None,
-        bands=_checked(lambda: _bands(bands)),
+        channels=listed(channels) if channels else None,
+        bands=_bands(bands),
         window=window,
         causal=causal,
     )
@@ -255,17 +239,18 @@ def ecg(
     """
     from crossfade.signals import ecg_recipe
 
-    names = [name.strip() for name in chosen.split(",")]
-    recipe_for = partial(ecg_recipe, features=names, channel=channel, window=window)
+    recipe_for = partial(ecg_recipe, features=listed(chosen), channel=channel, window=window)
     _collect(files, out, recipe_for, labelled, jobs)
 
 
 def _collect(
     files: tuple[Path, ...], out: Path, recipe_for: Any, labelled: dict[str, Any], jobs: int
 ) -> None:
+    """Read recordings of a user's own, and write their table."""
     from crossfade.signals import collect
 
-    label = _checked(lambda: _label(**labelled))
+    with plain_messages():
+        label = _label(**labelled)
     merge = labelled["label_from"] == "csv"
     _run(
         out,
@@ -276,93 +261,60 @@ def _collect(
 def _label(
     label_from: str, pattern: str | None, labels: Path | None, classes: tuple[str, ...]
 ) -> Any:
+    """Where the labels of recordings come from."""
     from crossfade.signals import label_by_annotations, label_by_filename, label_by_table
 
     pairs = [text.partition("=") for text in classes]
     counted = {found: name or found for found, _, name in pairs} or None
     if label_from == "annotations":
         return label_by_annotations(counted, pattern)
-    if label_from == "filename":
-        if pattern is None:
-            raise ValueError(
-                r"--label-from filename needs --pattern '(?P<task>Subject\d+)_(?P<label>\d)'."
-            )
-        return label_by_filename(pattern, counted)
-    if labels is None:
-        raise ValueError("--label-from csv needs --labels FILE.")
-    return label_by_table(labels, counted)
+    if label_from == "filename" and pattern is not None:
+        try:
+            return label_by_filename(pattern, counted)
+        except re.error as reason:
+            raise ValueError(f"--pattern is no regular expression: {reason}.") from reason
+    if label_from == "csv" and labels is not None:
+        return label_by_table(labels, counted)
+    needed = {"filename": r"--pattern '(?P<task>p\d+)_(?P<label>\d)'", "csv": "--labels FILE"}
+    raise ValueError(f"--label-from {label_from} needs {needed[label_from]}.")
 
 
 def _bands(text: str | None) -> dict[str, tuple[float, float]] | None:
+    """Frequency bands as they are typed: theta=4-8,alpha=8-12."""
     if text is None:
         return None
-    bands = {}
-    for part in text.split(","):
-        name, _, ends = part.partition("=")
-        low, _, high = ends.partition("-")
-        if name.strip() in bands:
-            raise ValueError(f"--bands has {name.strip()!r} twice.")
-        try:
-            bands[name.strip()] = (float(low), float(high))
-        except ValueError:
-            raise ValueError(
-                f"--bands must look like theta=4-8,alpha=8-12; got {part!r}."
-            ) from None
+    found = [re.fullmatch(r"(\w+)=([\d.]+)-([\d.]+)", part) for part in listed(text)]
+    bands = {one[1]: (float(one[2]), float(one[3])) for one in found if one}
+    if len(bands) < len(found):
+        raise click.UsageError(f"--bands must look like theta=4-8,alpha=8-12; got {text}.")
     return bands
-
-
-def _checked(make: Callable[[], Any]) -> Any:
-    try:
-        return make()
-    except (ValueError, OSError, ImportError, re.error) as reason:
-        raise click.UsageError(str(reason)) from reason
 
 
 def _run(out: Path, work: Callable[[Callable[[int, int], None]], Collected]) -> None:
     """Show progress, write the table, say what was found, and exit with 1 if a file failed."""
-    from rich.console import Console
+    from crossfade._files import check_writable
+    from crossfade.tasks import check_format, write_frame
 
-    from crossfade.tasks import write_frame
-
-    if not is_stdout(out):
-        _check_out(out)
-    try:
+    with plain_messages():
+        # Reading may take hours: a table that cannot be written is refused before.
+        check_format(out)
+        check_writable(out)
         with progress("Files") as bar:
             found = work(bar)
-        if len(found.frame) and is_stdout(out):
-            write_out(out, found.frame.to_csv(index=False).encode())
-        elif len(found.frame):
+        if len(found.frame):
             write_frame(out, found.frame)
-    except (ValueError, OSError, ImportError) as reason:
-        raise click.ClickException(str(reason)) from reason
-    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     for line in _grouped(found.notes):
-        errors.print(f"{line}.")
+        click.echo(f"{line}.", err=True)
     if len(found.frame):
-        say(out, _summary(found, out))
+        click.echo(_summary(found, out))
     else:
-        errors.print("Nothing was written: no file could be used.")
+        click.echo("Nothing was written: no file could be used.", err=True)
     if found.failures:
-        errors.print(f"Could not be used ({len(found.failures)}):")
+        click.echo(f"Could not be used ({len(found.failures)}):", err=True)
         for line in _grouped(found.failures.items()):
-            errors.print(f"  {line}")
+            click.echo(f"  {line}", err=True)
     if found.failures or not len(found.frame):
         raise click.exceptions.Exit(1)
-
-
-def _check_out(out: Path) -> None:
-    """Refuse a table that could not be written, before hours of work."""
-    from crossfade._files import check_writable
-    from crossfade.tasks import check_format
-
-    _checked(lambda: check_format(out))
-    if not out.parent.is_dir():
-        raise click.UsageError(f"There is no folder {out.parent} to write {out.name} to.")
-    try:
-        check_writable(out)
-    except OSError as reason:
-        said = f"{out} cannot be written: {reason.strerror}." if reason.strerror else str(reason)
-        raise click.UsageError(said) from reason
 
 
 def _grouped(said: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -376,6 +328,7 @@ def _grouped(said: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _summary(found: Collected, out: Path) -> str:
+    """What was written, and how many windows lack a feature."""
     from crossfade.tasks import RESERVED, names_of
 
     frame, called = found.frame, names_of(found.frame)
@@ -384,15 +337,10 @@ def _summary(found: Collected, out: Path) -> str:
         f"{n} of {called.get(label, label)}"
         for label, n in frame["label"].value_counts().sort_index().items()
     )
-    absent = frame[names].isna()
-    text = (
+    lacking = int(frame[names].isna().any(axis=1).sum())
+    return (
         f"Written: {out}, {frame['task'].nunique()} tasks, {len(frame)} windows ({counts}), "
         f"{len(names)} features: {', '.join(names[:6])}{' ...' if len(names) > 6 else '.'}"
+        + f"\n{lacking} windows lack a feature; what reads the table leaves them out."
+        * bool(lacking)
     )
-    if absent.to_numpy().any():
-        by_name = ", ".join(f"{name} {n}" for name, n in absent.sum().items() if n)
-        text += (
-            f"\n{absent.any(axis=1).sum()} windows lack a feature ({by_name}); readers of the "
-            "table drop them unless told otherwise."
-        )
-    return text

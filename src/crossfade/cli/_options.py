@@ -70,8 +70,6 @@ def jobs_option(text: str = "Number of processes; the result does not depend on 
 
 
 seed_option = option("--seed", click.IntRange(0), 0, "Seed of the random numbers.")
-#: Formats of figures.
-FORMATS = ("png", "pdf", "svg")
 
 
 def together(*options: Decorator) -> Decorator:
@@ -83,19 +81,3 @@ def together(*options: Decorator) -> Decorator:
         return command
 
     return decorate
-
-
-def out_options(default: Path, text: str, *, many_formats: bool = False) -> Decorator:
-    """Options ``--out`` and ``--format`` of a command that writes tables and figures."""
-    more = {"multiple": True, "default": ("png",)} if many_formats else {"default": "png"}
-    return together(
-        click.option("-o", "--out", type=FOLDER, default=default, show_default=True, help=text),
-        click.option(
-            "--format",
-            "formats" if many_formats else "image_format",
-            type=click.Choice(FORMATS),
-            show_default=True,
-            help="Format of the figure.",
-            **more,
-        ),
-    )

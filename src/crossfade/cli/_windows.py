@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,14 +92,3 @@ def _as_classes(labels: pd.Series[Any], classes: Sequence[Any] | None) -> pd.Ser
             meant[f"{one}.0"] = one
     values = [None if one != one else meant.get(str(one), one) for one in labels.tolist()]
     return pd.Series(values, labels.index, dtype=object)
-
-
-def read_lone_tasks(path: Path, mapping: Mapping[str, Any]) -> TaskSet:
-    """Labelled windows; a table without a column `task` is one task, named after its file."""
-    from crossfade.tasks import Columns, TaskSet, open_table, tasks_of
-
-    columns = Columns(**mapping)
-    table = open_table(path, columns)
-    if columns.task == "task" and "task" not in table.frame:
-        table.frame.insert(0, "task", path.stem)
-    return TaskSet(tasks_of(table, "drop", columns))
