@@ -102,7 +102,7 @@ def test_the_advice_is_to_stop_where_the_wanted_accuracy_is_certain(prior, peopl
     model = labelled(LiveCalibration(prior), people[0], 0, 1, n=2).model()
     assert not state.advice.stop
     # Nine in ten lie beyond the lower end of an 80 % interval.
-    lower, _ = model.expected_accuracy_interval(0.8)
+    lower, _ = model.interval(0.8)
     for want, stop in ((lower - 0.001, True), (lower + 0.001, False)):
         live = labelled(LiveCalibration(prior, want=want), people[0], 0, 1, n=2)
         assert live.state().advice.stop == stop

@@ -110,7 +110,7 @@ print(f"{np.mean(inside):.0%} of what was found lies within the band")
 print("not yet" if stop is None else f"after {stop} windows: {states[stop].advice.reason}")
 
 # %%
-# Then take the model: a scikit-learn estimator, fitted to all windows so far.
+# Then take the model: the rule that follows from all windows so far.
 
 model = live.model()
 cf.save_model(model, folder / "model.json")

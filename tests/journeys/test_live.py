@@ -380,9 +380,9 @@ def test_a_real_stream_drives_it_until_sigterm(prior, prior_file, tmp_path):
         assert stamp == pytest.approx(at - 4.0, abs=0.1)
         assert str(folder / "model.json") in end(process)
     model = load_model(folder / "model.json")
-    assert tuple(model.feature_names_in_) == prior.feature_names
+    assert model.about.feature_names == prior.feature_names
     offline = OnlineFeatures(RECIPE).push(signal_of("rest", 20.0, seed=50))
-    rows = pd.DataFrame([one.features for one in offline], columns=model.feature_names_in_)
+    rows = pd.DataFrame([one.features for one in offline], columns=prior.feature_names)
     assert (model.predict(rows) == 0).mean() > 0.8
     assert "session report" in (folder / "report.html").read_text()
     with closing(LiveCalibration.load(folder)) as live:

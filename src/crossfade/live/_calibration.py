@@ -7,11 +7,10 @@ window costs the same however many came before.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,17 +18,15 @@ from numpy.typing import ArrayLike
 from crossfade._typing import Array
 from crossfade._validate import check_number, refuse_size
 from crossfade.blend import Rule, advise
-from crossfade.classifiers import HierarchicalBlendClassifier
+from crossfade.classifiers import about_of
 from crossfade.exceptions import PriorMismatchError
 from crossfade.live._evidence import Evidence, misfit_of
 from crossfade.live._folder import begin, check_prior, check_recipe, names_of, read
 from crossfade.live._journal import Journal
 from crossfade.live._records import LiveState, LiveWindow, Prediction, fields_of, window_of
 from crossfade.prior import MulticlassPrior, TaskPrior
+from crossfade.signals import RawWindows
 from crossfade.tasks import Recipe, Task
-
-if TYPE_CHECKING:
-    from crossfade.signals import RawWindows
 
 #: Probability of the interval of a state.
 _LEVEL = 0.9
@@ -228,28 +225,16 @@ class LiveCalibration:
         if rule.contradicts:
             yield _CONTRADICTS
 
-    def model(self) -> HierarchicalBlendClassifier:
-        """The rule for this person, as an estimator of its own.
-
-        It has the names of the prior's features and expects windows as a data frame with these
-        columns.
+    def model(self) -> Rule:
+        """The rule for this person, made from all windows that count.
 
         Returns
         -------
-        HierarchicalBlendClassifier
-            Fitted to all windows that count.
+        Rule
+            It predicts, forecasts, and can be saved and exported.
         """
-        rule: Any = HierarchicalBlendClassifier(self.prior)
-        evidence = self._evidence
-        seen = evidence.unlabelled if len(self.classes) == 2 else None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            rule._from_moments(evidence.moments, seen)
-        if self.prior.feature_names is not None:
-            # As after a fit to a data frame: a card and a device name them, in their order.
-            rule.feature_names_in_ = np.array(self.prior.feature_names, dtype=object)
-        fitted: HierarchicalBlendClassifier = rule
-        return fitted
+        about = about_of(self.prior, self._rule.classes, made_by=type(self).__name__)
+        return replace(self._rule, about=about)
 
     def predict(self, window: ArrayLike) -> Prediction:
         """Class of a window, which is not added.
@@ -411,9 +396,6 @@ class LiveCalibration:
         if found.ndim == 2:
             if self.recipe is None:
                 raise ValueError("A raw window needs a recipe. Pass one, or a list of features.")
-            # Signals load when they are used.
-            from crossfade.signals import RawWindows
-
             stream, found = (stream or RawWindows(self.recipe)).then(found, start)
         if found.shape != (self.prior.n_features,):
             raise PriorMismatchError(
