@@ -85,7 +85,7 @@ def test_the_model_is_that_of_python(crowd, person):
 
 def test_windows_from_all_over_a_session(crowd, person):
     said = well("calibrate", "--prior", crowd[1], "few.csv", "-o", "m.json", "--scattered")
-    rule = HierarchicalBlendClassifier(crowd[0], in_a_row=False).fit(*split(person[0]))
+    rule = HierarchicalBlendClassifier(crowd[0], consecutive=False).fit(*split(person[0]))
     assert f"{rule.alpha_:.3f}" in said
 
 
@@ -130,7 +130,7 @@ def test_windows_without_a_label_count(crowd, person):
     assert "4 of 0, 4 of 1; 20 unlabelled" in said
     rule = HierarchicalBlendClassifier(crowd[0]).fit(*split(few))
     rule.partial_fit(some.drop(columns="label"), None)
-    assert load_model("m.json").intercept_ == pytest.approx(rule.intercept_)
+    assert load_model("m.json").intercept[0] == pytest.approx(rule.intercept_)
     some.drop(columns="label").to_csv("bare.csv", index=False)
     result = run("calibrate", "--prior", crowd[1], "bare.csv", "-o", "m.json")
     assert "20 unlabelled" in result.stdout
@@ -164,7 +164,7 @@ def test_features_go_by_name_and_other_columns_stay(crowd, person):
     new.to_csv("later.csv", index=False)
     well("calibrate", "--prior", crowd[1], "few.csv", "-o", "one.json")
     well("calibrate", "--prior", crowd[1], "wide.csv", "-o", "two.json")
-    np.testing.assert_allclose(load_model("two.json").coef_, load_model("one.json").coef_)
+    np.testing.assert_allclose(load_model("two.json").coef, load_model("one.json").coef)
     result = run("predict", "two.json", "later.csv")
     lines = result.stdout.splitlines()
     assert lines[0] == "trial,label,predicted,probability_0,probability_1"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
+    from crossfade.blend import Rule
     from crossfade.prior import TaskPrior
 
 #: Labelled windows of each class for which `calibrate` forecasts the accuracy.
@@ -77,6 +78,7 @@ def calibrate(
     from crossfade.classifiers import (
         HierarchicalBlendClassifier,
         PosteriorBlendClassifier,
+        rule_of,
         save_model,
     )
     from crossfade.prior import TaskPrior
@@ -93,76 +95,74 @@ def calibrate(
             )
         if earlier is not None:
             crowd = crowd.for_person(read_sessions(earlier, label, crowd))
-        rule = kind(crowd, class_prior=class_prior, consecutive=not scattered)
-        counts, n_unlabelled = _learn(rule, crowd, few, label)
-        more = _more_labels(rule, tuple(counts.values()))
-        save_model(rule, out)
-    labelled = ", ".join(f"{count} of {name}" for name, count in counts.items())
+        blend = kind(crowd, class_prior=class_prior, consecutive=not scattered)
+        n_unlabelled = _learn(blend, crowd, few, label)
+        rule = rule_of(blend)
+        more = _more_labels(blend, rule)
+        save_model(blend, out)
+    counts = zip(rule.n_labelled, _class_names(rule), strict=True)
+    labelled = ", ".join(f"{count:g} of {name}" for count, name in counts)
     click.echo(f"Prior     {crowd.n_tasks} tasks")
     click.echo(f"Labelled  {labelled}" + f"; {n_unlabelled} unlabelled" * bool(n_unlabelled))
-    click.echo(f"alpha     {rule.alpha_:.3f}  (1: this person alone, 0: the crowd alone)")
+    click.echo(f"alpha     {rule.alpha:.3f}  (1: this person alone, 0: the crowd alone)")
     click.echo(f"Forecast  {_forecast(rule)}")
     terminal().print(more)
     click.echo(f"Written: {out}")
 
 
-def _learn(rule: Any, crowd: TaskPrior, few: Path | None, label: str) -> tuple[dict[str, int], int]:
-    """Fit a rule to a table; returns the windows of each class, by name, and those unlabelled."""
-    y: list[Any] = []
+def _learn(blend: Any, crowd: TaskPrior, few: Path | None, label: str) -> int:
+    """Fit a blend to a table; returns how many of its windows are unlabelled."""
     if few is None:
-        rule.start()
-    else:
-        X, labels, _ = read_person(few, label, crowd)
-        y = [None] * len(X) if labels is None else labels.tolist()
-        if labels is None:
-            note = f"Note: {few} has no column {label!r}: all windows are unlabelled."
-            click.echo(note, err=True)
-        known = [one is not None for one in y]
-        if any(known):
-            rule.fit(X[known], [one for one in y if one is not None])
-        if not all(known) and crowd.class_means is not None:
-            rule.partial_fit(X[[not one for one in known]], None)
-    names = _class_names(rule)
-    counts = [y.count(one) for one in rule.classes_.tolist()]
-    return dict(zip(names, counts, strict=True)), len(y) - sum(counts)
+        blend.start()
+        return 0
+    X, y, _ = read_person(few, label, crowd)
+    if y is None:
+        note = f"Note: {few} has no column {label!r}: all windows are unlabelled."
+        click.echo(note, err=True)
+    known = X.iloc[:, 0].isna() if y is None else y.notna()
+    if y is not None and known.any():
+        blend.fit(X[known], y[known].tolist())
+    if not known.all() and crowd.class_means is not None:
+        blend.partial_fit(X[~known], None)
+    return int((~known).sum())
 
 
-def _class_names(rule: Any) -> list[str]:
+def _class_names(rule: Rule) -> list[str]:
     """Classes of a rule as people call them."""
-    names = getattr(rule, "class_names_", getattr(rule.prior_, "class_names", None))
-    return [str(name) for name in names or rule.classes_]
+    return [str(name) for name in rule.about.class_names or rule.classes]
 
 
-def _forecast(rule: Any) -> str:
+def _forecast(rule: Rule) -> str:
     """Forecast of a rule with its interval, and with the proportions of the classes if unequal."""
-    if rule.expected_accuracy_ is None:
+    if rule.outlook is None:
         return "unknown"
-    low, high = rule.expected_accuracy_interval(_LEVEL)
-    text = f"{rule.expected_accuracy_:.3f}  (90 % interval {low:.2f} to {high:.2f})"
-    shares = rule.class_prior_.tolist()
+    low, high = rule.interval(_LEVEL)
+    text = f"{rule.expected_accuracy:.3f}  (90 % interval {low:.2f} to {high:.2f})"
+    shares = rule.class_prior.tolist()
     if len(set(shares)) == 1:
         return text
     pairs = zip(shares, _class_names(rule), strict=True)
     return f"{text}, with {', '.join(f'{100.0 * share:.3g} % {name}' for share, name in pairs)}"
 
 
-def _more_labels(rule: Any, now: tuple[int, ...]) -> Table | str:
+def _more_labels(blend: Any, rule: Rule) -> Table | str:
     """Forecasts for more labelled windows than there are, or why there are none."""
     from crossfade.classifiers import forecast_labels
 
+    now = tuple(int(count) for count in rule.n_labelled)
     # The windows of the other class stay: after 24+2 come 24+4 and 24+8.
     more = [tuple(max(have, count) for have in now) for count in _COUNTS if count > min(now)]
     if not more:
         return ""
     try:
-        found = forecast_labels(rule, more, level=_LEVEL)
+        found = forecast_labels(blend, more, level=_LEVEL)
     except ValueError as reason:
-        return f"What more labels would bring is unknown: {reason}"
+        return str(reason)
     view = narrow_table("What more labels would bring")
     for head in ("windows of each class", "forecast", "90 % interval", "gain"):
         view.add_column(head, justify="right")
-    low, high = rule.expected_accuracy_interval(_LEVEL)
-    accuracy = rule.expected_accuracy_
+    low, high = rule.interval(_LEVEL)
+    accuracy = float(rule.expected_accuracy)
     view.add_row(f"now, {_count(now)}", f"{accuracy:.3f}", f"{low:.2f} to {high:.2f}", "")
     lines = zip(more, found.accuracy, found.lower, found.upper, strict=True)
     for count, forecast, low, high in lines:
@@ -204,9 +204,8 @@ def predict(model: Path, new: Path, label: str, out: Path | None) -> None:
 
     with plain_messages():
         rule = load_model(model)
-        names = getattr(rule, "feature_names_in_", None)
-        known = None if names is None else names.tolist()
-        windows = read_windows(new, label, known, rule.classes_.tolist(), rule.recipe_)
+        about = rule.about
+        windows = read_windows(new, label, about.feature_names, rule.classes.tolist(), about.recipe)
         table = _predicted(rule, windows.X, windows.others)
         if out is not None:
             write_frame(out, table)
@@ -219,7 +218,7 @@ def predict(model: Path, new: Path, label: str, out: Path | None) -> None:
         click.echo(f"Written: {out}")
 
 
-def _predicted(rule: Any, X: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+def _predicted(rule: Rule, X: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
     """Labels and probabilities beside the other columns; blank where a feature is missing."""
     import pandas as pd
 
@@ -228,23 +227,23 @@ def _predicted(rule: Any, X: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame
         click.echo(f"Note: {(~whole).sum()} windows lack a feature and get no label.", err=True)
     table = others.copy()
     table["predicted"] = None
-    columns = [f"probability_{name}" for name in rule.classes_.tolist()]
+    columns = [f"probability_{name}" for name in rule.classes.tolist()]
     table[columns] = float("nan")
     if whole.any():
-        rows = X[whole] if hasattr(rule, "feature_names_in_") else X[whole].to_numpy()
+        rows = X[whole].to_numpy()
         table.loc[whole, "predicted"] = pd.Series(rule.predict(rows).tolist(), X.index[whole])
         table.loc[whole, columns] = rule.predict_proba(rows)
     return table
 
 
-def _accuracy(rule: Any, labels: pd.Series[Any], predicted: pd.Series[Any]) -> str:
+def _accuracy(rule: Rule, labels: pd.Series[Any], predicted: pd.Series[Any]) -> str:
     """Accuracy on labelled windows of all classes, each weighted as in the forecast."""
-    classes = rule.classes_.tolist()
+    classes = rule.classes.tolist()
     known = labels.isin(classes) & predicted.notna()
     recall = (labels == predicted)[known].groupby(labels[known]).mean()
     if len(recall) < len(classes):
         return ""
-    shares = rule.class_prior_.tolist()
+    shares = rule.class_prior.tolist()
     accuracy = sum(share * recall[one] for share, one in zip(shares, classes, strict=True))
     kind = "Balanced accuracy" if len(set(shares)) == 1 else "Accuracy"
     return (
