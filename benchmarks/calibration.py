@@ -1,6 +1,5 @@
-"""A calibration study: what a split costs by method, what 10,000 sources cost, what Dask adds."""
+"""A calibration study: what a split costs by method, and what Dask adds."""
 
-import pickle
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -8,27 +7,21 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Progress, Row, at_most, medians
 from benchmarks.rivals import Coral
 from crossfade import load_mental_math
-from crossfade.study import CalibrationStudy
-from crossfade.study._methods import METHODS
-from crossfade.study._rivals import centred_rule
-from crossfade.study._sources import Participant, Sources
+from crossfade.study import METHODS, CalibrationStudy
 
 #: Methods that take longer are given fewer splits.
 _N_SPLITS = {"lda": 20, "paper": 50, "coral": 1}
-_N_SOURCES = 10_000
 _ROUNDS = 5
 
 
 def run(progress: Progress) -> Iterator[Row]:
     """Rows of the table."""
-    yield from _methods(lambda done: progress(0.3 * done))
-    yield from _many_sources(lambda done: progress(0.3 + 0.2 * done))
-    yield from _runners(lambda done: progress(0.5 + 0.5 * done))
+    yield from _methods(lambda done: progress(0.4 * done))
+    yield from _runners(lambda done: progress(0.4 + 0.6 * done))
 
 
 def _methods(progress: Progress) -> Iterator[Row]:
@@ -41,30 +34,6 @@ def _methods(progress: Progress) -> Iterator[Row]:
         n_rows = len(study.run().rows)
         yield _cost(f"Mental Math, one split: {name}", perf_counter() - start, n_rows)
         progress((place + 1) / len(methods))
-
-
-def _many_sources(progress: Progress) -> Iterator[Row]:
-    rng = np.random.default_rng(0)
-    known = load_mental_math()
-    people = []
-    for place in range(_N_SOURCES):
-        task = known[place % len(known)]
-        X = np.asarray(task.X) + 1e-3 * rng.standard_normal(np.shape(task.X))
-        people.append(Participant(str(place), str(place), X, np.asarray(task.y, dtype=np.intp)))
-    with threadpool_limits(1):
-        start = perf_counter()
-        sources = Sources.of(people, np.array([0, 1]), 0, keep_windows=True)
-        yield _cost(f"{_N_SOURCES:,} sources: summed up, once", perf_counter() - start, 1)
-        progress(0.5)
-        for what, use in (
-            ("the paper's prior", lambda crowd: crowd.paper_prior),
-            ("the prior of convex and posterior", lambda crowd: crowd.prior),
-            ("the rule of lda-pooled", lambda crowd: crowd.once(centred_rule)),
-        ):
-            seconds = medians([lambda use=use: use(sources.without("0"))], 3, lambda _: None)[0]
-            yield _cost(f"{_N_SOURCES:,} sources, one target: {what}", seconds, 1)
-    megabytes = len(pickle.dumps(sources)) / 1e6
-    yield Row(f"{_N_SOURCES:,} sources: size, once a process", f"{megabytes:.0f} MB", "", True, 0.0)
 
 
 def _runners(progress: Progress) -> Iterator[Row]:

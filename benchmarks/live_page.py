@@ -34,7 +34,7 @@ def _signal(label: int, seconds: float, seed: int) -> np.ndarray:
 def _prior(window: float, overlap: float, n_channels: int) -> Any:
     """Prior of ten people, log powers in three bands of the first channels."""
     from crossfade import Task, TaskPrior, TaskSet
-    from crossfade.signals._online import OnlineFeatures
+    from crossfade.signals import OnlineFeatures
     from crossfade.tasks import Recipe
 
     names = tuple(f"C{place}" for place in range(_CHANNELS))
@@ -137,8 +137,8 @@ def _hour(folder: Path, progress: Progress) -> Iterator[Row]:
     """1,500 windows with d = 24, a folder, and a page that gets all messages."""
     from crossfade import LiveCalibration
     from crossfade.live import Replay, Session
-    from crossfade.signals._online import OnlineFeatures
-    from crossfade.signals.recordings import Annotation
+    from crossfade.signals import OnlineFeatures
+    from crossfade.signals import Annotation
 
     prior = _prior(2.4, 0.0, 8)
     seconds = 2.4 * _N_WINDOWS
