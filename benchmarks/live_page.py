@@ -137,8 +137,7 @@ def _hour(folder: Path, progress: Progress) -> Iterator[Row]:
     """1,500 windows with d = 24, a folder, and a page that gets all messages."""
     from crossfade import LiveCalibration
     from crossfade.live import Replay, Session
-    from crossfade.signals import OnlineFeatures
-    from crossfade.signals import Annotation
+    from crossfade.signals import Annotation, OnlineFeatures
 
     prior = _prior(2.4, 0.0, 8)
     seconds = 2.4 * _N_WINDOWS
