@@ -1,17 +1,13 @@
-"""Files, read and written whole: what every file of ours promises, whatever is in it.
+"""Files are written whole or not at all, and read only if they are files of a sensible size.
 
-Written to regular files only, whole or not at all; what a killed run leaves behind is removed by
-the next. Read from regular files of a sensible size, and JSON of a sensible depth. The digests
-themselves are with their formats: a prior's in its archive, a model's and a plan's in their JSON,
-and a table's in Parquet's metadata.
+What a killed run leaves behind is removed by the next. Digests belong to the formats: a prior's to
+its archive, a model's and a plan's to their JSON, a table's to Parquet's metadata.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import re
 import secrets
 import stat
 import sys
@@ -20,14 +16,12 @@ from contextlib import contextmanager, suppress
 from filecmp import cmp
 from functools import cache
 from hashlib import sha256
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 if sys.platform != "win32":
     import fcntl
 
-#: What a name may belong to that is no regular file.
 _OTHER_KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFCHR: "a device",
@@ -35,44 +29,23 @@ _OTHER_KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
 }
-#: Names of what a process has open, which may be a regular file behind its back.
-_STREAM = re.compile(r"/dev/(stdin|stdout|stderr|fd/\d+)|/proc/[^/]+/fd/\d+")
 _TEMPORARY = ".crossfade-"
-#: Brackets within brackets in JSON; ours have six at most, an estimator within others a few more.
-_DEEPEST = 100
-#: All in JSON that is no bracket: strings, the last of which may never end, and the rest.
-_NO_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[^][{}"]+', re.DOTALL)
+
+
+# -- writing ---------------------------------------------------------------------------------------
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file whole or not at all.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where to; a file that is there is replaced, a folder, device, pipe or socket is not.
-    content : bytes
-        What to write.
-    """
+    """Write a file whole or not at all; replaces a file, but no folder, device or pipe."""
     with replacing(path) as new:
         new.write_bytes(content)
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, unless_same: bool = False) -> Iterator[Path]:
-    """Name of a new file, which takes its place if all goes well; the only way to replace a file.
+    """Name of a new file, which takes the place of `path` if all goes well; links are followed.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Where to; links are followed, and what is no regular file is refused.
-    unless_same : bool
-        Whether a file with the same content stays as it is.
-
-    Yields
-    ------
-    Path
-        The file to write.
+    With `unless_same` a file of the same content stays as it is.
     """
     target = _target_of(path)
     sweep(target.parent)
@@ -85,79 +58,104 @@ def replacing(path: str | os.PathLike[str], *, unless_same: bool = False) -> Ite
                 os.replace(new, target)
     except OSError as reason:
         named = reason.filename is None or Path(reason.filename).name.startswith(_TEMPORARY)
-        if reason.errno is not None and named:
-            # Of a full disk the system names no file, and else the temporary one.
-            raise type(reason)(reason.errno, reason.strerror, os.fspath(path)) from reason
-        raise
+        if reason.errno is None or not named:
+            raise
+        # The system names the temporary file, or none if the disk is full.
+        raise type(reason)(reason.errno, reason.strerror, os.fspath(path)) from reason
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a name that could not be written to, before the work that makes the content."""
+    """Refuse a name that cannot be written to, before the work that makes the content."""
     target = _target_of(path)
     try:
         with temporary(target.parent):
             pass
     except OSError as reason:
-        why = reason.strerror or str(reason)
-        raise OSError(f"{os.fspath(path)} cannot be written: {why}.") from reason
+        raise OSError(f"{os.fspath(path)} cannot be written: {reason.strerror}.") from reason
 
 
 def refuse_same_file(out: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> None:
     """Refuse to write to a file that a command reads, before anything is done."""
-    for one in inputs:
-        same = os.path.realpath(out) == os.path.realpath(one)
-        if same or (os.path.exists(out) and os.path.exists(one) and os.path.samefile(out, one)):
-            raise ValueError(
-                f"{os.fspath(out)} would replace {os.fspath(one)}, which this command needs. Give "
-                "another name to write to."
-            )
+    if os.path.realpath(out) in map(os.path.realpath, inputs):
+        raise ValueError(f"{os.fspath(out)} is also read. Give another name to write to.")
+
+
+def _target_of(path: str | os.PathLike[str]) -> Path:
+    """Name of the file itself, links followed."""
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {target.parent} to write {target.name} to.")
+    if target.exists() and not target.is_file():
+        raise FileExistsError(f"{target} is {kind_of(target)}. Give another name to write to.")
+    return target
+
+
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """What a name belongs to if that is not a regular file."""
+    mode = os.stat(path).st_mode
+    return None if stat.S_ISREG(mode) else _OTHER_KINDS.get(stat.S_IFMT(mode), "not a file")
+
+
+@contextmanager
+def temporary(folder: Path) -> Iterator[Path]:
+    """Name of a new file, which is gone afterwards; its lock shows that somebody works on it."""
+    path = folder / f"{_TEMPORARY}{secrets.token_hex(8)}"
+    with open(path, "xb") as lock:
+        try:
+            if sys.platform == "win32":
+                # There an open file can be neither removed nor renamed.
+                lock.close()
+            else:
+                with suppress(OSError):
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+
+@cache
+def sweep(folder: Path) -> None:
+    """Remove temporary files of runs that were killed; a process does it once for each folder.
+
+    The system gives up the lock of a process that ends, so that a file without one is nobody's.
+    """
+    for path in folder.glob(f"{_TEMPORARY}*"):
+        with suppress(OSError):
+            if path.is_symlink() or not path.is_file():
+                continue
+            if sys.platform == "win32":
+                path.unlink()
+            else:
+                with open(path, "rb+") as stream:
+                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink()
+
+
+# -- reading ---------------------------------------------------------------------------------------
 
 
 def read_whole(path: str | os.PathLike[str], most: int, *, pipes: bool = False) -> bytes:
-    """Read a regular file of at most so many bytes.
-
-    Parameters
-    ----------
-    path : str or path-like
-        What to read.
-    most : int
-        Bytes beyond which it is refused, before or while it is read.
-    pipes : bool
-        Whether a pipe will do, too, as of ``<(command)``; a device, which may never end, never
-        does.
-
-    Returns
-    -------
-    bytes
-        The content.
-    """
-    kind, size = kind_of(path), os.stat(path).st_size
+    """Read a regular file of at most `most` bytes; with `pipes` a pipe will do, too."""
+    kind = kind_of(path)
     if kind is not None and not (pipes and kind in ("a pipe", "a socket")):
-        raise ValueError(f"{path} is {kind}, and no file to read. Give the name of a file.")
-    if size > most:
-        raise _too_large(path, f"{size}", most)
-    try:
-        with open(path, "rb") as stream:
-            if kind is None:
-                return stream.read()
-            content = bytearray()
-            while part := stream.read(1 << 20):
-                content += part
-                if len(content) > most:
-                    raise _too_large(path, f"more than {most}", most)
-            return bytes(content)
-    except MemoryError as reason:
-        raise ValueError(f"{path} does not fit into the memory of this machine.") from reason
+        raise ValueError(f"{path} is {kind}. Give the name of a file.")
+    content = bytearray()
+    with open(path, "rb") as stream:
+        if kind is None and os.fstat(stream.fileno()).st_size <= most:
+            return stream.read()
+        while kind is not None and len(content) <= most and (part := stream.read(1 << 20)):
+            content += part
+    if kind is None or len(content) > most:
+        raise ValueError(f"{path} has more than {most} bytes, the most for a file of its kind.")
+    return bytes(content)
 
 
 def json_of(content: bytes) -> Any:
-    """What JSON says; refuses what is none, a key twice, and brackets nested without end."""
-    text = content.decode()
-    depths = accumulate(1 if one in "[{" else -1 for one in _NO_BRACKET.sub("", text))
-    deepest = max(depths, default=0)
-    if deepest > _DEEPEST:
-        raise ValueError(f"its brackets are nested {deepest} deep, and {_DEEPEST} are allowed")
-    return json.loads(text, object_pairs_hook=_object)
+    """What JSON says; refuses what is not valid, a key twice, and brackets nested without end."""
+    try:
+        return json.loads(content.decode(), object_pairs_hook=_object)
+    except RecursionError as reason:
+        raise ValueError("its brackets are nested too deep") from reason
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -180,80 +178,3 @@ def is_intact(fields: object, checksum: object, *, in_order: bool = False) -> bo
     except ValueError:
         # A number that JSON has no word for, and that was never written.
         return False
-
-
-def _too_large(path: object, size: str, most: int) -> ValueError:
-    return ValueError(
-        f"{path} has {size} bytes, and a file of its kind at most {most}; nothing in it was read."
-    )
-
-
-def _target_of(path: str | os.PathLike[str]) -> Path:
-    """Name of the file itself, links followed; refuses what no file takes the place of."""
-    if _STREAM.fullmatch(os.path.abspath(path)):
-        raise _TakenError(
-            errno.EEXIST,
-            f"{os.fspath(path)} is a stream of a process, and is not replaced by a file. Give "
-            "another name to write to; commands write to standard output where it is -",
-        )
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"There is no folder {target.parent}, so that {target.name} cannot be written there."
-        )
-    if target.exists() and not target.is_file():
-        raise _TakenError(
-            errno.EEXIST,
-            f"{target} is {kind_of(target)}, and is not replaced by a file. Give another name to "
-            "write to",
-        )
-    return target
-
-
-class _TakenError(FileExistsError):
-    """A name that belongs to something else than a file; a sentence without a number."""
-
-    def __str__(self) -> str:
-        return f"{self.strerror}."
-
-
-def kind_of(path: str | os.PathLike[str]) -> str | None:
-    """What a name belongs to if that is no regular file."""
-    mode = os.stat(path).st_mode
-    return None if stat.S_ISREG(mode) else _OTHER_KINDS.get(stat.S_IFMT(mode), "no regular file")
-
-
-@contextmanager
-def temporary(folder: Path) -> Iterator[Path]:
-    """Name of a new file, which is gone afterwards; its lock shows that somebody works on it."""
-    path = folder / f"{_TEMPORARY}{secrets.token_hex(8)}"
-    with open(path, "xb") as lock:
-        try:
-            if sys.platform == "win32":
-                # There an open file cannot be removed, nor be renamed.
-                lock.close()
-            else:
-                with suppress(OSError):
-                    fcntl.flock(lock, fcntl.LOCK_EX)
-            yield path
-        finally:
-            path.unlink(missing_ok=True)
-
-
-@cache
-def sweep(folder: Path) -> None:
-    """Remove temporary files of runs that were killed; a process does it once for each folder.
-
-    The system gives up the lock of a process that ends in whatever way, so that a file without one
-    is nobody's. Where there are no locks, nothing is removed.
-    """
-    for path in folder.glob(f"{_TEMPORARY}*"):
-        with suppress(OSError):
-            if path.is_symlink() or not path.is_file():
-                continue
-            if sys.platform == "win32":
-                path.unlink()
-            else:
-                with open(path, "rb+") as stream:
-                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    path.unlink()

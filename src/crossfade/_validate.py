@@ -1,8 +1,9 @@
-"""Checks of arguments: every refusal says what was wrong, what was found and what to do."""
+"""Checks of arguments, where they enter: what was wrong, what was found and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,29 +28,24 @@ def check_number(
     name: str, value: object, low: float, high: float = np.inf, *, or_words: str = ""
 ) -> float:
     """Return `value` as a float if it lies in [low, high]."""
-    also = f", or one of {or_words}" if or_words else ""
-    bounds = f"from {low:g} to {high:g}" if np.isfinite(high) else f"of at least {low:g}"
-    is_number = isinstance(value, (int, float, np.integer, np.floating))
-    if isinstance(value, (bool, np.bool_)) or not is_number:
-        raise ValueError(f"{name} must be a number {bounds}{also}; got {value!r}.")
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except OverflowError:
-        number = np.nan
+    number = np.nan
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        with suppress(OverflowError):
+            number = float(value)
     if not low <= number <= high:
+        bounds = f"from {low:g} to {high:g}" if np.isfinite(high) else f"of at least {low:g}"
+        also = f", or one of {or_words}" if or_words else ""
         raise ValueError(f"{name} must be a number {bounds}{also}; got {value!r}.")
     return number
 
 
-def check_integer(name: str, value: object, low: int, high: int | None = None) -> int:
-    """Return `value` as an int if it is a whole number of at least `low`, and at most `high`."""
+def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return `value` as an int if it is a whole number from `low` to `high`."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or int(value) < low:  # type: ignore[call-overload]
-        raise ValueError(f"{name} must be a whole number of at least {low}; got {value!r}.")
-    if high is not None and int(value) > high:  # type: ignore[call-overload]
-        raise ValueError(f"{name} must be a whole number of at most {high}; got a larger one.")
-    number: int = int(value)  # type: ignore[call-overload]
-    return number
+    if not whole or not low <= value <= (np.inf if high is None else high):
+        bounds = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name} must be a whole number {bounds}; got {value!r}.")
+    return int(value)
 
 
 def check_finite(
@@ -60,54 +56,46 @@ def check_finite(
     largest: float = 1e100,
 ) -> Array:
     """Return `values` as finite floats with at least `ndim` axes, the last of length n_features."""
-    if type(values) is np.ndarray and values.dtype == np.float64:
-        array = values
-    else:
-        array = _as_floats(name, values)
+    plain = type(values) is np.ndarray and values.dtype == np.float64
+    array = np.asarray(values) if plain else _as_floats(name, values)
     if array.ndim < ndim:
-        wanted = "one axis or more" if ndim == 1 else f"at least {ndim} axes"
-        raise ValueError(f"{name} must have {wanted}; got shape {array.shape}.")
+        raise ValueError(f"{name} must have at least {ndim} axes; got shape {array.shape}.")
     if n_features is not None and array.shape[-1] != n_features:
         raise ValueError(
             f"{name} must have {n_features} features on the last axis; got shape {array.shape}."
         )
     size = np.abs(array).max(initial=0.0)
-    if size <= largest and size < np.inf:
-        return array
     if not np.isfinite(size):
         raise ValueError(f"{name} must be finite; found NaN or infinity. Drop or fill those rows.")
-    raise ValueError(f"{name} is too large to be squared: {size:.3g}. Rescale it.")
+    if size > largest:
+        raise ValueError(f"{name} is too large to be squared: {size:.3g}. Rescale it.")
+    return array
 
 
 def refuse_masked(name: str, values: object) -> None:
     """Refuse a masked array in which anything is masked."""
-    if not isinstance(values, np.ma.MaskedArray):
-        return
-    mask = np.ma.getmaskarray(values)
-    if mask.any():
-        places = np.argwhere(mask)
-        where = ", ".join(str(tuple(one)) for one in places[:3].tolist())
-        more = ", ..." if len(places) > 3 else ""
+    n_masked = int(np.ma.getmaskarray(values).sum()) if np.ma.isMaskedArray(values) else 0
+    if n_masked:
         raise ValueError(
-            f"{name} has {len(places)} of {mask.size} values masked, at {where}{more}: masked "
-            "values are missing. Fill them, or drop those rows."
+            f"{name} has {n_masked} values masked, and masked values are missing. Fill them, or "
+            "drop those rows."
         )
 
 
 def _as_floats(name: str, values: ArrayLike) -> Array:
+    """Values as floats; text, times and complex numbers are refused."""
     refuse_masked(name, values)
     try:
         given = np.asarray(values)
-        kind = given.dtype.kind
-        if kind == "O" and any(isinstance(one, (str, bytes)) for one in given.flat):
-            kind = "U"
-        if kind not in "cUSMm":
-            return given.astype(np.float64)
+        is_object = given.dtype.kind == "O"
+        is_text = is_object and any(isinstance(one, (str, bytes)) for one in given.flat)
+        if is_text or given.dtype.kind in "cUSMm":
+            raise TypeError(f"found {'text' if is_text else given.dtype}")
+        return given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as reason:
-        raise ValueError(f"{name} must be numbers, in rows of equal length: {reason}.") from reason
-    if kind == "c":
-        raise ValueError(f"{name} must be real numbers; got complex ones.")
-    raise ValueError(f"{name} must be numbers; got {'text' if kind in 'US' else 'times'}.")
+        raise ValueError(
+            f"{name} must be real numbers, in rows of equal length: {reason}."
+        ) from reason
 
 
 def check_covariance(
@@ -141,33 +129,24 @@ def check_directions(
 ) -> Array:
     """Return finite unit rows, scaled to unit length on request."""
     directions = check_finite("projections", projections, 2, n_features, np.inf)
-    if directions.ndim != 2 or directions.shape[0] == 0 or directions.shape[1] == 0:
+    if directions.ndim != 2 or not directions.size:
         raise ValueError(
-            "projections must be of shape (n_tasks, n_features) with at least one row; got "
-            f"{directions.shape}."
+            f"projections must have shape (n_tasks, n_features); got {directions.shape}."
         )
     if normalize:
         # First by the largest entry, whose square a number may not hold.
         largest = np.abs(directions).max(1, keepdims=True)
         directions = directions / np.where(largest > 0.0, largest, 1.0)
     lengths = np.sqrt(np.einsum("ij,ij->i", directions, directions))
-    zero = lengths == 0.0
-    if zero.any():
+    bad = lengths == 0.0 if normalize else np.abs(lengths - 1.0) > 1e-6
+    if bad.any():
+        row = int(bad.argmax())
         raise ValueError(
-            f"projections must not be zero; row {int(zero.argmax())} is. A task whose classes do "
-            "not differ has no direction: leave it out."
+            f"projections must be unit vectors; row {row} has length {lengths[row]:.6g}. Pass "
+            "normalize=True, and leave out tasks whose direction is zero."
         )
-    if normalize:
-        scaled: Array = directions / lengths[:, None]
-        return scaled
-    far = np.abs(lengths - 1.0) > 1e-6
-    if far.any():
-        row = int(far.argmax())
-        raise ValueError(
-            f"projections must be unit vectors; row {row} has length {lengths[row]:.6g}. Divide "
-            "each row by its norm, or pass normalize=True."
-        )
-    return directions
+    scaled: Array = directions / lengths[:, None] if normalize else directions
+    return scaled
 
 
 def check_scale(feature_scale: ArrayLike | None, n_features: int) -> Array:
@@ -188,10 +167,11 @@ def check_classes(classes: Sequence[Any] | None) -> tuple[Any, Any] | None:
     if classes is None:
         return None
     values = np.asarray(classes)
-    if values.shape != (2,) or not values[0] < values[1]:
-        raise ValueError(f"classes must be two different labels in sorted order; got {classes!r}.")
-    if values.dtype.kind == "c" or (values.dtype.kind == "f" and not np.isfinite(values).all()):
-        raise ValueError(f"classes must be labels that are numbers, or text; got {classes!r}.")
+    odd = values.dtype.kind == "c" or (values.dtype.kind == "f" and not np.isfinite(values).all())
+    if values.shape != (2,) or odd or not values[0] < values[1]:
+        raise ValueError(
+            f"classes must be two different numbers or texts in sorted order; got {classes!r}."
+        )
     low, high = values.tolist()
     return low, high
 
@@ -215,31 +195,14 @@ def unit(name: str, vectors: Array) -> Array:
 
 
 def check_alphas(alphas: ArrayLike, name: str = "alphas") -> Array:
-    """Return weights as floats, all from 0 to 1."""
+    """Return weights (n_alphas,) as floats, all from 0 to 1."""
     array = check_finite(name, alphas, 1)
-    if array.ndim > 1:
-        raise ValueError(f"{name} must have one axis; got shape {array.shape}.")
-    if array.size == 0 or array.min() < 0.0 or array.max() > 1.0:
+    if array.ndim > 1 or array.size == 0 or array.min() < 0.0 or array.max() > 1.0:
         raise ValueError(
-            f"{name} must lie from 0 (the crowd alone) to 1 (the target alone); got {array}."
+            f"{name} must be a list of weights from 0 (the crowd alone) to 1 (the target alone); "
+            f"got {alphas!r:.80}."
         )
     return array
-
-
-def check_counts(n_samples: ArrayLike) -> Array:
-    """Return samples per class; one number counts both classes and is taken as balanced."""
-    counts = check_finite("n_samples", n_samples, 0)
-    if counts.ndim == 0:
-        counts = np.full(2, check_number("n_samples", counts.item(), 2.0) / 2.0)
-    if counts.shape != (2,) or not np.isfinite(counts).all() or counts.min() <= 0.0:
-        raise ValueError(
-            f"n_samples must be one number or a pair of positive numbers; got {n_samples!r}."
-        )
-    if counts.min() < 1.0 / HEAVIEST or counts.max() > HEAVIEST:
-        raise ValueError(
-            f"n_samples must be numbers from {1.0 / HEAVIEST:g} to {HEAVIEST:g}; got {n_samples!r}."
-        )
-    return counts
 
 
 def as_generator(random_state: RandomState) -> np.random.Generator:
@@ -255,18 +218,6 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
         ) from reason
 
 
-def grid_of(step: object) -> Array:
-    """Return the alphas 0, step, ..., 1; refuse a step that does not divide one."""
-    size = check_number("step", step, 1e-4, 1.0)
-    n_steps = round(1.0 / size)
-    if abs(n_steps * size - 1.0) > 1e-9:
-        raise ValueError(
-            f"step must divide 1, as 0.1, 0.05 and 0.25 do; got {step!r}. The nearest that does is "
-            f"{1.0 / n_steps:.6g}."
-        )
-    return np.linspace(0.0, 1.0, n_steps + 1)
-
-
 #: Largest feature whose fourth power, summed over samples and features, is still a number; and the
 #: smallest.
 LARGEST, SMALLEST = 1e60, 1e-60
@@ -274,31 +225,21 @@ LARGEST, SMALLEST = 1e60, 1e-60
 
 def refuse_size(largest: Array, whose: str = "X") -> None:
     """Refuse features whose powers are no numbers, by the largest absolute value (d,) of each."""
-    most = float(largest.max(initial=0.0))
-    if most > LARGEST or 0.0 < most < SMALLEST:
+    bad = (largest > LARGEST) | ((largest > 0.0) & (largest < SMALLEST))
+    if bad.any():
+        place = int(bad.argmax())
         raise ValueError(
-            f"The features of {whose} are of size {most:.3g}, and their squares are beyond what a "
-            "number can hold. Rescale them."
-        )
-    small = np.flatnonzero((largest > 0.0) & (largest < SMALLEST))
-    if small.size:
-        raise ValueError(
-            f"Feature {small[0]} of {whose} is of size {largest[small[0]]:.3g}, and its square is "
-            "beyond what a number can hold. Rescale it, or leave it out."
+            f"Feature {place} of {whose} is of size {largest[place]:.3g}, and its square is beyond "
+            "what a number can hold. Rescale it, or leave it out."
         )
 
 
 def as_labels(labels: Any) -> NDArray[Any]:
-    """Labels as an array; refuses what is none."""
+    """Labels as an array."""
     try:
-        array = np.asarray(labels)
+        return np.asarray(labels)
     except ValueError as reason:
-        raise ValueError(
-            f"Labels must be one number, text or boolean for each sample: {reason}"
-        ) from reason
-    if array.dtype.kind == "c":
-        raise ValueError("Labels must be numbers, text or booleans; got complex numbers.")
-    return array
+        raise ValueError(f"Labels must be one for each sample: {reason}.") from reason
 
 
 def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
@@ -323,15 +264,11 @@ def is_missing(label: Any) -> bool:
 
 
 def refuse_nameless(called: str, names: Any) -> None:
-    """Refuse people of whom some have no name: nobody could say whose these rows are."""
+    """Refuse missing names of people."""
     refuse_masked(called, names)
-    every = as_labels(names).ravel().tolist()
-    n_missing = sum(map(is_missing, every))
+    n_missing = sum(map(is_missing, as_labels(names).ravel().tolist()))
     if n_missing:
-        raise ValueError(
-            f"{n_missing} of {len(every)} values of {called} are missing. Say whose each row is, "
-            "or leave these rows out."
-        )
+        raise ValueError(f"{n_missing} values of {called} are missing. Leave these rows out.")
 
 
 def check_extra(package: str, extra: str, what: str) -> None:
