@@ -335,7 +335,7 @@ def test_refuses_people_that_do_not_fit(world, blend):
         with pytest.raises(ValueError, match=f"{name} must be one name for each of the 76 samples"):
             blend().fit(X, y, **{name: domain[1:]})
         nameless = np.where(np.arange(len(y)) < 2, np.nan, domain)
-        with pytest.raises(ValueError, match=f"2 of 76 values of {name} are missing. Say whose"):
+        with pytest.raises(ValueError, match=f"2 of 76 values of {name} are missing"):
             blend().fit(X, y, **{name: nameless})
     with pytest.raises(ValueError, match="subjects, which says whose the samples of X are, did no"):
         blend().fit(X, y, X_target_labeled=X, y_target_labeled=y)

@@ -43,7 +43,7 @@ def test_alpha_never_exceeds_one(make_prior, make_target, n_each, strength):
 
 
 def test_a_covariance_that_cannot_be_inverted_is_refused(make_prior):
-    words = "covariance is too small to be inverted: its largest eigenvalue is 1e-320. Rescale"
+    words = "covariance is too small to be inverted"
     with pytest.raises(ValueError, match=words):
         choose_alpha(make_prior(), half_gap=np.ones(4), covariance=1e-320 * np.eye(4), n_samples=10)
 

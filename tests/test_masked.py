@@ -38,7 +38,7 @@ RULES = [
 def test_estimators_refuse_masked_samples(rule, make_target):
     X, y = make_target()
     hidden = masked(X, (2, 1), (5, 0), (5, 3), (7, 2))
-    with pytest.raises(ValueError, match=rf"X has 4 of 64 values masked, at \(2, 1\), .*: {FILL}"):
+    with pytest.raises(ValueError, match=rf"X has 4 of 64 .*{FILL}"):
         rule.fit(hidden, y)
     rule.fit(X, y)
     for name in ("predict", "predict_proba"):
@@ -86,7 +86,7 @@ def test_a_masked_label_is_no_label(make_tasks):
 
 def test_tasks_and_priors_refuse_them(make_target):
     X, y = make_target()
-    with pytest.raises(ValueError, match=rf"X of task 'p1' has 1 of 64 values masked, .*{FILL}"):
+    with pytest.raises(ValueError, match=rf"X of task 'p1' has 1 of 64 values masked: {FILL}"):
         Task(masked(X, (3, 2)), y, name="p1")
     with pytest.raises(ValueError, match="y of task 'p1' has 1 of 16 values masked"):
         Task(X, masked(y, 3), name="p1")

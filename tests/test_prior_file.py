@@ -568,7 +568,7 @@ def test_fields_that_are_missing(make_kind, kind, field, tmp_path):
 def test_missing_file_and_folder(prior, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.npz"):
         TaskPrior.load(tmp_path / "none.npz")
-    with pytest.raises(FileNotFoundError, match=r"There is no folder .*no, so that folder\.npz"):
+    with pytest.raises(FileNotFoundError, match=r"There is no folder"):
         prior.save(tmp_path / "no" / "folder.npz")
 
 
@@ -624,7 +624,7 @@ def test_only_files_are_replaced(prior, kind, linked, tmp_path, monkeypatch):
     make_node(node, kind)
     before = node.stat()
     (tmp_path / "link").symlink_to(node)
-    message = rf"node is {kind}, and is not replaced by a file\. Give another name to write to\."
+    message = rf"node is {kind}, and is not replaced by a file\. Give another name"
     with pytest.raises(FileExistsError, match=message):
         prior.save("link" if linked else node)
     assert (node.stat().st_ino, node.stat().st_mode) == (before.st_ino, before.st_mode)

@@ -86,7 +86,9 @@ def _target_of(path: str | os.PathLike[str]) -> Path:
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {target.parent} to write {target.name} to.")
     if target.exists() and not target.is_file():
-        raise FileExistsError(f"{target} is {kind_of(target)}. Give another name to write to.")
+        raise FileExistsError(
+            f"{target} is {kind_of(target)}, and is not replaced by a file. Give another name."
+        )
     return target
 
 
@@ -138,7 +140,7 @@ def read_whole(path: str | os.PathLike[str], most: int, *, pipes: bool = False) 
     """Read a regular file of at most `most` bytes; with `pipes` a pipe will do, too."""
     kind = kind_of(path)
     if kind is not None and not (pipes and kind in ("a pipe", "a socket")):
-        raise ValueError(f"{path} is {kind}. Give the name of a file.")
+        raise ValueError(f"{path} is {kind}, and no file to read. Give the name of a file.")
     content = bytearray()
     with open(path, "rb") as stream:
         if kind is None and os.fstat(stream.fileno()).st_size <= most:

@@ -43,7 +43,7 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None) -> i
     """Return `value` as an int if it is a whole number from `low` to `high`."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or not low <= value <= (np.inf if high is None else high):
-        bounds = f"of at least {low}" if high is None else f"from {low} to {high}"
+        bounds = f"of at most {high}" if whole and value > low else f"of at least {low}"
         raise ValueError(f"{name} must be a whole number {bounds}; got {value!r}.")
     return int(value)
 
@@ -74,11 +74,11 @@ def check_finite(
 
 def refuse_masked(name: str, values: object) -> None:
     """Refuse a masked array in which anything is masked."""
-    n_masked = int(np.ma.getmaskarray(values).sum()) if np.ma.isMaskedArray(values) else 0
-    if n_masked:
+    mask = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else np.zeros(0)
+    if mask.any():
         raise ValueError(
-            f"{name} has {n_masked} values masked, and masked values are missing. Fill them, or "
-            "drop those rows."
+            f"{name} has {mask.sum()} of {mask.size} values masked: masked values are missing. "
+            "Fill them, or drop those rows."
         )
 
 
@@ -93,9 +93,7 @@ def _as_floats(name: str, values: ArrayLike) -> Array:
             raise TypeError(f"found {'text' if is_text else given.dtype}")
         return given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as reason:
-        raise ValueError(
-            f"{name} must be real numbers, in rows of equal length: {reason}."
-        ) from reason
+        raise ValueError(f"{name} must be numbers, in rows of equal length: {reason}.") from reason
 
 
 def check_covariance(
@@ -131,7 +129,8 @@ def check_directions(
     directions = check_finite("projections", projections, 2, n_features, np.inf)
     if directions.ndim != 2 or not directions.size:
         raise ValueError(
-            f"projections must have shape (n_tasks, n_features); got {directions.shape}."
+            "projections must be of shape (n_tasks, n_features) with at least one row; got "
+            f"{directions.shape}."
         )
     if normalize:
         # First by the largest entry, whose square a number may not hold.
@@ -142,8 +141,8 @@ def check_directions(
     if bad.any():
         row = int(bad.argmax())
         raise ValueError(
-            f"projections must be unit vectors; row {row} has length {lengths[row]:.6g}. Pass "
-            "normalize=True, and leave out tasks whose direction is zero."
+            f"projections must be unit vectors; row {row} has length {lengths[row]:.6g}. "
+            "Divide each row by its norm, or pass normalize=True; leave out rows of zeros."
         )
     scaled: Array = directions / lengths[:, None] if normalize else directions
     return scaled
@@ -169,9 +168,7 @@ def check_classes(classes: Sequence[Any] | None) -> tuple[Any, Any] | None:
     values = np.asarray(classes)
     odd = values.dtype.kind == "c" or (values.dtype.kind == "f" and not np.isfinite(values).all())
     if values.shape != (2,) or odd or not values[0] < values[1]:
-        raise ValueError(
-            f"classes must be two different numbers or texts in sorted order; got {classes!r}."
-        )
+        raise ValueError(f"classes must be two different labels in sorted order; got {classes!r}.")
     low, high = values.tolist()
     return low, high
 
@@ -181,7 +178,7 @@ def check_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]
     if names is None:
         return None
     if isinstance(names, str) or not np.ndim(names) or len(names) != n_features:
-        raise ValueError(f"feature_names must be a list of {n_features} names; got {names!r:.80}.")
+        raise ValueError(f"feature_names must be {n_features} names; got {np.size(names)}.")
     return tuple(str(name) for name in names)
 
 
@@ -237,9 +234,12 @@ def refuse_size(largest: Array, whose: str = "X") -> None:
 def as_labels(labels: Any) -> NDArray[Any]:
     """Labels as an array."""
     try:
-        return np.asarray(labels)
-    except ValueError as reason:
-        raise ValueError(f"Labels must be one for each sample: {reason}.") from reason
+        array = np.asarray(labels)
+        if array.dtype.kind == "c":
+            raise TypeError("found complex numbers")
+        return array
+    except (TypeError, ValueError) as reason:
+        raise ValueError(f"Labels must be numbers, text or booleans: {reason}.") from reason
 
 
 def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
@@ -266,9 +266,11 @@ def is_missing(label: Any) -> bool:
 def refuse_nameless(called: str, names: Any) -> None:
     """Refuse missing names of people."""
     refuse_masked(called, names)
-    n_missing = sum(map(is_missing, as_labels(names).ravel().tolist()))
-    if n_missing:
-        raise ValueError(f"{n_missing} values of {called} are missing. Leave these rows out.")
+    missing = [is_missing(one) for one in as_labels(names).ravel().tolist()]
+    if any(missing):
+        raise ValueError(
+            f"{sum(missing)} of {len(missing)} values of {called} are missing. Leave them out."
+        )
 
 
 def check_extra(package: str, extra: str, what: str) -> None:
