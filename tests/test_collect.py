@@ -15,8 +15,7 @@ from crossfade.signals import (
     collect,
     ecg_recipe,
     eeg_recipe,
-    label_by_annotations,
-    label_by_filename,
+    label_from,
 )
 from crossfade.signals.eeg import BandPower
 from crossfade.signals.recordings import open_recording
@@ -27,7 +26,7 @@ pytest.importorskip("mne")
 pytestmark = pytest.mark.filterwarnings("ignore:.*alone separate:crossfade.exceptions.TableWarning")
 
 NAMES = ["EEG Fz", "EEG Cz", "EEG Pz", "EEG Oz", "ECG ECG"]
-LABELS = label_by_filename(r"(?P<task>p\d+)_(?P<label>\d)")
+LABELS = label_from("filename", pattern=r"(?P<task>p\d+)_(?P<label>\d)")
 SHARES = partial(eeg_recipe, channels=("Fz", "Cz"))
 
 
@@ -129,7 +128,7 @@ def test_bad_files_are_named_and_the_others_are_there(folder, make_eeg, write_ed
 
 def test_what_all_files_share_is_said_once(folder):
     with pytest.raises(ValueError, match=r"None of the 6 files.*--label-from filename"):
-        run(folder, label=label_by_annotations())
+        run(folder, label=label_from("annotations"))
     with pytest.raises(ValueError, match="T7"):
         run(folder, partial(eeg_recipe, channels=("T7",)))
 
@@ -204,17 +203,22 @@ def test_channels_are_found_in_any_case(folder, make_eeg, write_edf):
 def test_annotations_label_parts_of_one_file(tmp_path, make_eeg, write_edf):
     notes = [(1.0, 6.0, "rest"), (8.0, None, "math"), (19.0, None, "rest")]
     write_edf(tmp_path / "s1.edf", make_eeg(seconds=20.0), NAMES, annotations=notes)
-    found = run(tmp_path, label=label_by_annotations())
+    found = run(tmp_path, label=label_from("annotations"))
     assert found.frame["label"].tolist() == ["rest"] * 3 + ["math"] * 5
     assert found.frame["start"].tolist() == [1.0, 3.5, 4.5, 8.0, 10.5, 13.0, 15.5, 16.5]
     assert len(found.notes) == 1
     # A marker lasts until the next one that counts.
-    found = run(tmp_path, label=label_by_annotations({"rest": "low"}))
+    found = run(tmp_path, label=label_from("annotations", classes={"rest": "low"}))
     assert set(found.frame["label"]) == {"low"}
 
 
 def test_files_of_other_labels_are_left_out_with_a_note(folder):
-    found = run(folder, label=label_by_filename(r"(?P<task>p\d+)_(?P<label>\d)", {"1": "math"}))
+    found = run(
+        folder,
+        label=label_from(
+            "filename", pattern=r"(?P<task>p\d+)_(?P<label>\d)", classes={"1": "math"}
+        ),
+    )
     assert [what for _, what in found.notes if "left out" in what and "0" in what][2:]
     assert found.failures == {}
     assert set(found.frame["label"]) == {"math"}
@@ -222,12 +226,14 @@ def test_files_of_other_labels_are_left_out_with_a_note(folder):
 
 def test_labels_that_are_no_plain_numbers_stay_text(folder):
     (folder / "p1_0.edf").rename(folder / "p1_01.edf")
-    labels = label_by_filename(r"(?P<task>p\d+)_(?P<label>\d+)")
+    labels = label_from("filename", pattern=r"(?P<task>p\d+)_(?P<label>\d+)")
     assert set(run(folder, label=labels).frame["label"]) == {"0", "01", "1"}
 
 
 def test_a_task_in_two_groups_is_left_out(folder):
-    found = run(folder, label=label_by_filename(r"(?P<task>p\d+)_(?P<group>(?P<label>\d))"))
+    found = run(
+        folder, label=label_from("filename", pattern=r"(?P<task>p\d+)_(?P<group>(?P<label>\d))")
+    )
     assert set(found.failures) == {"Task p0", "Task p1", "Task p2"}
     assert len(found.frame) == 0
 

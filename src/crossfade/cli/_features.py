@@ -247,36 +247,18 @@ def _collect(
     files: tuple[Path, ...], out: Path, recipe_for: Any, labelled: dict[str, Any], jobs: int
 ) -> None:
     """Read recordings of a user's own, and write their table."""
-    from crossfade.signals import collect
+    from crossfade.signals import collect, label_from
 
+    source, pattern, table = (labelled[name] for name in ("label_from", "pattern", "labels"))
+    pairs = [text.partition("=") for text in labelled["classes"]]
+    classes = {found: name or found for found, _, name in pairs} or None
     with plain_messages():
-        label = _label(**labelled)
-    merge = labelled["label_from"] == "csv"
+        label = label_from(source, pattern=pattern, table=table, classes=classes)
+    merge = source == "csv"
     _run(
         out,
         lambda bar: collect(files, recipe_for, label, merge=merge, n_jobs=jobs, on_progress=bar),
     )
-
-
-def _label(
-    label_from: str, pattern: str | None, labels: Path | None, classes: tuple[str, ...]
-) -> Any:
-    """Where the labels of recordings come from."""
-    from crossfade.signals import label_by_annotations, label_by_filename, label_by_table
-
-    pairs = [text.partition("=") for text in classes]
-    counted = {found: name or found for found, _, name in pairs} or None
-    if label_from == "annotations":
-        return label_by_annotations(counted, pattern)
-    if label_from == "filename" and pattern is not None:
-        try:
-            return label_by_filename(pattern, counted)
-        except re.error as reason:
-            raise ValueError(f"--pattern is no regular expression: {reason}.") from reason
-    if label_from == "csv" and labels is not None:
-        return label_by_table(labels, counted)
-    needed = {"filename": r"--pattern '(?P<task>p\d+)_(?P<label>\d)'", "csv": "--labels FILE"}
-    raise ValueError(f"--label-from {label_from} needs {needed[label_from]}.")
 
 
 def _bands(text: str | None) -> dict[str, tuple[float, float]] | None:

@@ -17,9 +17,6 @@ are not public. `_live_demo` has one person's filtered signal, and a prior of th
 WESAD are read by `_safe_pickle`, which runs nothing that they hold.
 """
 
-from crossfade.datasets._eegmat import CLASS_NAMES as EEGMAT_CLASS_NAMES
-from crossfade.datasets._eegmat import PATTERN as EEGMAT_PATTERN
-from crossfade.datasets._eegmat import RECIPE as RECIPE
 from crossfade.datasets._eegmat import collect_eegmat as collect_eegmat
 from crossfade.datasets._eegmat import load_mental_math, read_eegmat
 from crossfade.datasets._live_demo import load_live_demo as load_live_demo

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from crossfade._validate import check_choice
-from crossfade.signals import BANDS, Collected, collect, eeg_recipe, label_by_filename
+from crossfade.signals import BANDS, Collected, collect, eeg_recipe, label_from
 from crossfade.tasks import Recipe, TaskSet, read_tasks, with_names
 
 #: Files ``_1`` are rest, files ``_2`` mental arithmetic.
@@ -140,6 +140,6 @@ def collect_eegmat(
         raise ValueError(f"{folder} has no file such as Subject00_1.edf. Get eegmat 1.0.0.")
     channels = None if features == "tangent" else CHANNELS
     recipe_for = partial(eeg_recipe, kind=features, channels=channels, causal=causal)
-    label = label_by_filename(PATTERN, {"1": "0", "2": "1"})
+    label = label_from("filename", pattern=PATTERN, classes={"1": "0", "2": "1"})
     found = collect(paths, recipe_for, label, n_jobs=n_jobs, on_progress=on_progress)
     return found._replace(frame=with_names(found.frame, CLASS_NAMES))

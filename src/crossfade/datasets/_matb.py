@@ -12,7 +12,9 @@ import numpy as np
 
 from crossfade._typing import RandomState
 from crossfade._validate import as_generator, check_choice, check_integer
-from crossfade.signals import BANDS, BandPower, Collected, cut_windows, load_mat, process_files
+from crossfade.signals import BANDS, Collected, load_mat, process_files
+from crossfade.signals.eeg import BandPower
+from crossfade.signals.windows import cut_windows
 from crossfade.tasks import Task, TaskSet, with_names
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from crossfade._validate import check_choice
 from crossfade.datasets._safe_pickle import load_arrays
-from crossfade.signals import Collected, cut_windows, find_beats, heart_features, process_files
+from crossfade.signals import Collected, find_beats, heart_features, process_files
+from crossfade.signals.windows import cut_windows
 from crossfade.tasks import with_names
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from crossfade.live._publish import Lines, Publisher
 from crossfade.live._session import Session
 from crossfade.live._streams import Rehearsal, Replay, Stream
 from crossfade.prior import FEW_PEOPLE, MulticlassPrior, TaskPrior
-from crossfade.signals import OnlineFeatures, open_recording
+from crossfade.signals import OnlineFeatures
+from crossfade.signals.recordings import open_recording
 
 #: Where samples come from, and what makes windows of them; lines of features are windows already.
 Source = tuple[Any, Stream, OnlineFeatures | None]

@@ -13,9 +13,10 @@ import numpy as np
 from moabb.datasets.base import BaseDataset
 
 from crossfade._typing import Array
-from crossfade.datasets import EEGMAT_CLASS_NAMES as CLASS_NAMES
-from crossfade.datasets import EEGMAT_PATTERN, RECIPE
-from crossfade.signals import average_reference, band_pass, open_recording
+from crossfade.datasets import load_mental_math
+from crossfade.signals import clean
+from crossfade.signals.recordings import open_recording
+from crossfade.tasks import Recipe
 
 #: Seconds of a run, a whole number of windows.
 _RUN = 10.0
@@ -55,13 +56,16 @@ class EegMat(BaseDataset):
         self, folder: str | os.PathLike[str], subjects: Iterable[int] | None = None
     ) -> None:
         self._files = _pairs_of_files(Path(folder))
+        tasks = load_mental_math()
+        assert tasks.recipe is not None
+        self._names, self._recipe = tasks.class_names, tasks.recipe
         super().__init__(
             subjects=sorted(self._files),
             sessions_per_subject=1,
-            events={name: code + 1 for code, name in CLASS_NAMES.items()},
+            events={name: code + 1 for code, name in self._names.items()},
             code="EegMat",
             # The last sample of a window is not the first of the next.
-            interval=[0.0, RECIPE.window - 1.0 / RECIPE.sfreq],
+            interval=[0.0, self._recipe.window - 1.0 / self._recipe.sfreq],
             paradigm="imagery",
             doi="10.3390/data4010014",
             selected_subjects=subjects,
@@ -71,12 +75,12 @@ class EegMat(BaseDataset):
         """Runs of a subject's only session, sorted by their relative time."""
         parts: list[tuple[float, int, Any]] = []
         for label, path in sorted(self._files[subject].items()):
-            runs = _runs(path, CLASS_NAMES[label])
+            runs = _runs(path, self._names[label], self._recipe)
             parts += [((place + 0.5) / len(runs), label, run) for place, run in enumerate(runs)]
         parts.sort(key=lambda part: part[:2])
         return {
             "0": {
-                f"{place}{CLASS_NAMES[label]}": run for place, (_, label, run) in enumerate(parts)
+                f"{place}{self._names[label]}": run for place, (_, label, run) in enumerate(parts)
             }
         }
 
@@ -109,9 +113,8 @@ def _pairs_of_files(folder: Path) -> dict[int, dict[int, Path]]:
     """Files of rest (0) and arithmetic (1) of everybody who has both."""
     files: dict[int, dict[int, Path]] = {}
     for path in sorted(folder.rglob("*.edf")):
-        if match := re.search(EEGMAT_PATTERN, path.name):
-            number = int(match["task"].removeprefix("Subject"))
-            files.setdefault(number, {})[int(match["label"]) - 1] = path
+        if match := re.search(r"Subject(\d+)_([12])\.edf$", path.name):
+            files.setdefault(int(match[1]), {})[int(match[2]) - 1] = path
     pairs = {number: both for number, both in files.items() if len(both) == 2}
     if not pairs:
         raise ValueError(
@@ -121,17 +124,15 @@ def _pairs_of_files(folder: Path) -> dict[int, dict[int, Path]]:
     return pairs
 
 
-def _runs(path: Path, name: str) -> list[Any]:
+def _runs(path: Path, name: str, recipe: Recipe) -> list[Any]:
     """Runs of a recording, referenced and filtered as a whole; each window is an annotation."""
     recording = open_recording(path)
     channels = recording.scalp()
-    data = average_reference(recording.read(channels))
-    assert RECIPE.band is not None
-    data = 1e-6 * band_pass(data, recording.sfreq, *RECIPE.band)
+    data = 1e-6 * clean(recording.read(channels), recipe)
     info = mne.create_info(list(channels), recording.sfreq, "eeg")
     n_samples = round(_RUN * recording.sfreq)
-    starts = np.arange(0.0, _RUN, RECIPE.window)
-    notes = mne.Annotations(starts, RECIPE.window, [name] * starts.size)
+    starts = np.arange(0.0, _RUN, recipe.window)
+    notes = mne.Annotations(starts, recipe.window, [name] * starts.size)
 
     def run(samples: Array) -> Any:
         return mne.io.RawArray(samples, info, verbose="error").set_annotations(notes)

@@ -12,7 +12,7 @@ from crossfade.classifiers import (
     HierarchicalBlendClassifier,
     PosteriorBlendClassifier,
 )
-from crossfade.signals import BandPower
+from crossfade.signals.eeg import BandPower
 
 
 def make_pipeline(*steps: Any) -> Pipeline:

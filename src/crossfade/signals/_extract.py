@@ -115,7 +115,7 @@ def extract(
     own, sfreq = slice(len(recipe.channels)), recipe.sfreq
     raw = recording.read(recipe.averaged or recipe.channels)
     raw[~np.isfinite(raw)] = np.nan
-    clean = _clean(raw, recipe)[own]
+    cleaned = clean(raw, recipe)[own]
     raw = raw[own]
     notes = [
         f"{name} lacks {count} samples"
@@ -137,7 +137,7 @@ def extract(
             short[segment.label] += 1
             continue
         size = {"length": recipe.window, "overlap": recipe.overlap}
-        windows, start = cut_windows(clean[:, first:last], sfreq, **size)
+        windows, start = cut_windows(cleaned[:, first:last], sfreq, **size)
         before = cut_windows(raw[:, first:last], sfreq, **size).data
         if recipe.filter == "causal" and (last - first - n_window) % step:
             # A stream does not know its end, to which the last window is moved.
@@ -150,7 +150,7 @@ def extract(
     return rows, notes
 
 
-def _clean(raw: Array, recipe: Recipe) -> Array:
+def clean(raw: Array, recipe: Recipe) -> Array:
     """Referenced and filtered samples (n_channels, n_samples)."""
     if recipe.kind == "beats":
         return raw

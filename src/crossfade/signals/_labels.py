@@ -1,7 +1,7 @@
 """Labelled segments of a recording: by its file name, by its annotations or by a table.
 
-Each function returns a `Label`, which takes an open recording and returns its segments. `classes`
-maps the labels to keep to their names in the table of tasks; None keeps all labels as they are.
+A `Label` takes an open recording and returns its segments. `classes` maps the labels to keep to
+their names in the table of tasks; None keeps all labels as they are.
 """
 
 from __future__ import annotations
@@ -35,31 +35,49 @@ class OtherLabelsError(ValueError):
     """A recording has labels, but none of the chosen classes."""
 
 
-def label_by_filename(pattern: str, classes: Classes = None) -> Label:
+def label_from(
+    source: str,
+    *,
+    pattern: str | None = None,
+    table: Path | None = None,
+    classes: Classes = None,
+) -> Label:
+    """Labels from the "filename", from "annotations" or from a table ("csv")."""
+    try:
+        compiled = re.compile(pattern or "")
+    except re.error as reason:
+        raise ValueError(f"The pattern {pattern!r} is no regular expression: {reason}.") from reason
+    if source == "annotations":
+        return _by_annotations(compiled, classes)
+    if source == "filename" and "label" in compiled.groupindex:
+        return _by_filename(compiled, classes)
+    if source == "csv" and table is not None:
+        return _by_table(table, classes)
+    needed = {"filename": r"--pattern '(?P<task>p\d+)_(?P<label>\d)'", "csv": "--labels FILE"}
+    raise ValueError(f"--label-from {source} needs {needed[source]}.")
+
+
+def _by_filename(pattern: re.Pattern[str], classes: Classes) -> Label:
     """One segment for each file; `pattern` names its ``label``, and perhaps ``task``, ``group``.
 
     The pattern is searched in the name of the file, then in its path. The default task is the name
     of the file.
     """
-    compiled = re.compile(pattern)
-    if "label" not in compiled.groupindex:
-        raise ValueError(f"The pattern {pattern!r} must have a group (?P<label>...).")
 
     def label(recording: Recording) -> list[Segment]:
-        task, group, found = _named(compiled, recording.path)
+        task, group, found = _named(pattern, recording.path)
         if not found:
-            raise ValueError(f"The pattern {pattern!r} finds no label in its name.")
+            raise ValueError(f"The pattern {pattern.pattern!r} finds no label in its name.")
         return _chosen([Segment(task, found, group)], classes)
 
     return label
 
 
-def label_by_annotations(classes: Classes = None, pattern: str | None = None) -> Label:
+def _by_annotations(pattern: re.Pattern[str], classes: Classes) -> Label:
     """One segment for each annotation; `pattern` may name ``task`` and ``group`` in the file name.
 
     An annotation without a duration lasts until the next one of these classes, or to the end.
     """
-    compiled = re.compile(pattern or "")
 
     def label(recording: Recording) -> list[Segment]:
         if not recording.annotations:
@@ -67,7 +85,7 @@ def label_by_annotations(classes: Classes = None, pattern: str | None = None) ->
                 "It has no annotations. Take the labels from file names (--label-from filename) or "
                 "from a table (--label-from csv)."
             )
-        task, group, _ = _named(compiled, recording.path)
+        task, group, _ = _named(pattern, recording.path)
         every = recording.annotations
         kept = [one for one in every if classes is None or one.text in classes] or every
         ends = [
@@ -83,7 +101,7 @@ def label_by_annotations(classes: Classes = None, pattern: str | None = None) ->
     return label
 
 
-def label_by_table(path: Path, classes: Classes = None) -> Label:
+def _by_table(path: Path, classes: Classes) -> Label:
     """Segments from a CSV file with the columns file, label and perhaps task, group, start, stop.
 
     A file is found by its name, or by its path from the folder of the table.
