@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossfade import LiveCalibration, Recipe, Task, TaskPrior, load_mental_math
+from crossfade import Recipe, load_mental_math
 from crossfade.datasets import read_eegmat
 from crossfade.signals import (
     KINDS,
@@ -242,22 +242,6 @@ def test_a_window_without_beats_is_left_empty_live_and_offline():
     np.testing.assert_array_equal(features_of(found), wanted)
     np.testing.assert_array_equal(np.flatnonzero(np.isnan(wanted).all(1)), [2, 3, 4, 6])
     assert [one.quality["ECG"] for one in found].count("good") == 6
-
-
-def test_a_person_is_calibrated_from_their_ecg():
-    """Raw windows, in a session whose crowd's hearts race in one of the classes."""
-    _, recipe = heart_of(ecg())
-    people = []
-    for person in range(8):
-        both = [heart_offline(ecg(100.0, rate, seed=2 * person))[0] for rate in (60.0, 85.0)]
-        X, y = np.concatenate(both), np.repeat([0, 1], [len(one) for one in both])
-        people.append(Task(X, y, f"p{person}", feature_names=HEART, recipe=recipe))
-    live = LiveCalibration(TaskPrior.from_tasks(people, replay=False))
-    for seed, label, rate in ((100, 0, 62.0), (101, 1, 88.0), (102, 0, 60.0), (103, 1, 84.0)):
-        live.add(ecg(15.0, rate, seed), label)
-    assert live.state().counts == {"0": 2, "1": 2}
-    assert live.predict(ecg(15.0, 61.0, 104)).label == "0"
-    assert live.predict(ecg(15.0, 86.0, 105)).label == "1"
 
 
 # -- the past alone ---------------------------------------------------------------------------
