@@ -15,6 +15,7 @@ from crossfade.blend._hierarchical import hierarchical
 from crossfade.blend._newcomer import Newcomer
 from crossfade.blend._posterior import posterior
 from crossfade.blend._rule import Rule
+from crossfade.exceptions import NoDirectionError
 from crossfade.fisher import ClassMoments
 from crossfade.prior import Law
 
@@ -75,4 +76,10 @@ def fit_rule(
     record = None if law is None or rehearsal or options else law.records.get(kind)
     names = np.arange(moments.counts.shape[-1]) if classes is None else classes
     newcomer = Newcomer(moments, unlabelled, consecutive, class_prior, names, record)
-    return KINDS[kind](newcomer, law, **options)
+    rule = KINDS[kind](newcomer, law, **options)
+    if rule.coef.ndim == 2 and not rule.coef.any():
+        raise NoDirectionError(
+            "There is no direction between the classes: the windows do not differ, and the crowd "
+            "knows no difference or cancels theirs. Check the features, or give more windows."
+        )
+    return rule

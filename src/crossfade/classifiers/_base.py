@@ -26,7 +26,7 @@ from crossfade.classifiers._labels import (
 from crossfade.classifiers._skada import TakesDomains
 from crossfade.classifiers._sources import Rows, with_sources
 from crossfade.exceptions import ContradictionWarning
-from crossfade.fisher import ClassMoments, check_weight
+from crossfade.fisher import ClassMoments, check_both_classes, check_weight
 from crossfade.prior import MulticlassPrior, TaskPrior, warn_of_units
 
 #: Most unlabelled samples that are kept, the last ones.
@@ -39,6 +39,7 @@ class Seen(NamedTuple):
     names: NDArray[Any]  # (K,): labels in the order of the prior's classes
     moments: ClassMoments
     unlabelled: Array | None  # (m, d)
+    given: Any  # the parameter `prior` at that time
 
 
 class BlendClassifier(TakesDomains):
@@ -151,7 +152,9 @@ class BlendClassifier(TakesDomains):
         self
             The estimator.
         """
-        prior = self.prior if self._seen is None else self.prior_
+        # Source data of an earlier fit is kept, unless the parameter was changed since.
+        same = self._seen is not None and self._seen.given is self.prior
+        prior = self.prior_ if same else self.prior
         self._refuse_other_columns(X, prior)
         reset = self._seen is None or not self._seen.moments.largest.any()
         hidden = missing_labels(y)
@@ -244,7 +247,7 @@ class BlendClassifier(TakesDomains):
     def _from_moments(self, moments: ClassMoments, unlabelled: Array | None = None) -> Self:
         """Fit the rule to moments of the prior's classes, and to samples without a label (m, d)."""
         some = unlabelled if unlabelled is not None and len(unlabelled) else None
-        seen = Seen(np.array(self.prior.classes), moments, some)
+        seen = Seen(np.array(self.prior.classes), moments, some, self.prior)
         self.rule_ = self._rule_of(seen, self.prior.law)
         self._seen, self.prior_, self.classes_ = seen, self.prior, self.rule_.classes
         self.coef_, self.intercept_ = self.rule_.coef, self.rule_.intercept
@@ -304,6 +307,8 @@ class BlendClassifier(TakesDomains):
         answers = counts.all() or (law is not None and law.class_means is not None and stands_in)
         if not answers and not (may_wait and len(seen.names) > 1):
             refuse_missing_class(seen.names, counts, may_wait=may_wait)
+        if counts.all():
+            check_both_classes(counts, seen.names.tolist())
         rule = self._rule_of(seen, law) if answers else None
         self._seen, self.prior_ = seen._replace(moments=seen.moments.rotated()), prior
         if rule is None:
@@ -354,7 +359,7 @@ class BlendClassifier(TakesDomains):
         so_far = None if seen is None else seen.unlabelled
         parts = [one for one in (so_far, unlabelled) if one is not None and len(one)]
         kept = np.concatenate(parts)[-MOST_UNLABELLED:] if parts else None
-        return Seen(names, moments, kept)
+        return Seen(names, moments, kept, self.prior)
 
     def _names(
         self, seen: Seen | None, labels: NDArray[Any], prior: Any, named: ArrayLike | None

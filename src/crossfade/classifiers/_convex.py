@@ -105,7 +105,7 @@ class ConvexBlendClassifier(BlendClassifier):
         **BlendClassifier._parameter_constraints,
         "alpha": [Interval(Real, 0, 1, closed="both"), None],
         "recipe": [StrOptions({"exact", "authors", "printed"})],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state"],
     }
 
