@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -244,21 +245,6 @@ class BlendClassifier(TakesDomains):
         lower, upper = self.rule_.interval(level)
         return float(lower), float(upper)
 
-    def _from_moments(self, moments: ClassMoments, unlabelled: Array | None = None) -> Self:
-        """Fit the rule to moments of the prior's classes, and to samples without a label (m, d)."""
-        some = unlabelled if unlabelled is not None and len(unlabelled) else None
-        seen = Seen(np.array(self.prior.classes), moments, some, self.prior)
-        self.rule_ = self._rule_of(seen, self.prior.law)
-        self._seen, self.prior_, self.classes_ = seen, self.prior, self.rule_.classes
-        self.coef_, self.intercept_ = self.rule_.coef, self.rule_.intercept
-        self.n_features_in_ = self.prior.n_features
-        self._warn(seen)
-        return self
-
-    @property
-    def _fit(self) -> Rule:
-        return self.rule_
-
     # -- from samples to a rule -------------------------------------------------------------
 
     def _detail(self, name: str) -> Any:
@@ -319,7 +305,9 @@ class BlendClassifier(TakesDomains):
             return self
         self.rule_, self.classes_ = rule, rule.classes
         self.coef_, self.intercept_ = rule.coef, rule.intercept
-        self._warn(seen)
+        self._warn_of_units(seen)
+        for message, category in self._remarks():
+            warnings.warn(message, category, stacklevel=4)
         return self
 
     def _rule_of(self, seen: Seen, law: Any) -> Rule:
@@ -377,28 +365,29 @@ class BlendClassifier(TakesDomains):
         so_far = [] if seen is None else seen.names.tolist()
         return np.array(sorted({*so_far, *labels.tolist()}))
 
-    def _warn(self, seen: Seen) -> None:
-        """Warn of samples in other units than the prior's, and of such that contradict it."""
+    def _warn_of_units(self, seen: Seen) -> None:
+        """Warn of samples in other units than the prior's."""
         units = None if self.prior_ is None else self.prior_.units
-        if units is not None and (seen.moments.counts.any() or seen.unlabelled is not None):
-            moments = seen.moments
-            if seen.unlabelled is not None:
-                label = np.zeros(len(seen.unlabelled), np.intp)
-                moments = moments.beside(ClassMoments.of(seen.unlabelled, label, n_classes=1))
-            reasons = units.misfits(
-                moments,
-                self.prior_.feature_names,
-                in_a_row=bool(self.consecutive),
-                mixed=seen.unlabelled is not None,
-            )
-            if reasons:
-                warn_of_units(self.prior_, reasons, stacklevel=6)
+        mixed = seen.unlabelled is not None
+        if units is None or not (seen.moments.counts.any() or mixed):
+            return
+        moments = seen.moments
+        if seen.unlabelled is not None:
+            label = np.zeros(len(seen.unlabelled), np.intp)
+            moments = moments.beside(ClassMoments.of(seen.unlabelled, label, n_classes=1))
+        reasons = units.misfits(
+            moments, self.prior_.feature_names, in_a_row=bool(self.consecutive), mixed=mixed
+        )
+        if reasons:
+            warn_of_units(self.prior_, reasons, stacklevel=6)
+
+    def _remarks(self) -> Iterator[tuple[str, type[Warning]]]:
+        """What to warn of once the rule is known."""
         if self.rule_.contradicts and self.rule_.expected_accuracy < 0.5:
-            warnings.warn(
+            yield (
                 "The labelled samples contradict the crowd: their classes lie the other way round, "
                 "so that the forecast is below chance. Check that the labels mean the same.",
                 ContradictionWarning,
-                stacklevel=5,
             )
 
 

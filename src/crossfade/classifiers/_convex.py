@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from crossfade._typing import Array, RandomState
-from crossfade.classifiers._base import BlendClassifier, Seen
+from crossfade.classifiers._base import BlendClassifier
 from crossfade.exceptions import CancellingSourcesWarning
 from crossfade.prior import TaskPrior
 
@@ -170,16 +170,15 @@ class ConvexBlendClassifier(BlendClassifier):
             options["random_state"] = self.random_state
         return options
 
-    def _warn(self, seen: Seen) -> None:
-        super()._warn(seen)
+    def _remarks(self) -> Iterator[tuple[str, type[Warning]]]:
+        yield from super()._remarks()
         prior = self.prior_
-        if prior is not None and prior.cancels and self.alpha is None and self.recipe == "exact":
-            warnings.warn(
+        if prior is not None and prior.cancels and not self._options():
+            yield (
                 f"The directions of the prior's {prior.n_tasks} tasks cancel out, so that only the "
                 "target's own direction is used. Check that all sources order their classes alike, "
                 "or use PosteriorBlendClassifier.",
                 CancellingSourcesWarning,
-                stacklevel=5,
             )
 
     @property
