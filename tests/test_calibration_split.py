@@ -17,7 +17,6 @@ from crossfade import (
     TaskPrior,
 )
 from crossfade.study import CalibrationSplit, CalibrationStudy
-from crossfade.study._estimators import asks_for
 
 KINDS = ["consecutive", "chronological", "random"]
 
@@ -147,41 +146,83 @@ def test_groups_with_too_few_rows_are_never_the_target(table):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "word"),
     [
-        ({"budget": 0}, "CalibrationSplit needs a labelled row of the target.*; got budget 0"),
-        ({"budget": -1}, "A budget is a proportion between 0 and 1.*; got -1"),
-        ({"budget": (2, 1, 1)}, r"Budget \(2, 1, 1\) has numbers for 3 classes, and there are 2"),
-        ({"budget": 1.0}, r"A budget is .*; got 1\.0"),
-        ({"kind": "first"}, "kind must be one of 'consecutive', 'chronological', 'random'"),
-        ({"n_splits": 0}, "n_splits must be a whole number of at least 1"),
-        ({"random_state": -1}, "random_state must be a whole number of at least 0"),
-        ({"budget": 9}, "Budget 9 leaves no group a row of each class to test on"),
+        ({"budget": 0}, "budget"),
+        ({"budget": -1}, "budget"),
+        ({"budget": (2, 1, 1)}, "classes"),
+        ({"kind": "first"}, "kind"),
+        ({"n_splits": 0}, "n_splits"),
+        ({"random_state": -1}, "random_state"),
+        ({"budget": 9}, "smaller"),
     ],
 )
-def test_a_splitter_refuses(table, options, message):
-    with pytest.raises(ValueError, match=message):
-        list(CalibrationSplit(**options).split(*table))
-    with pytest.raises(ValueError, match=message):
+def test_a_splitter_refuses(table, options, word):
+    with pytest.raises(ValueError, match=word):
         CalibrationSplit(**options).get_n_splits(*table)
 
 
 def test_a_splitter_needs_classes_and_groups(table):
     X, y, groups = table
-    with pytest.raises(ValueError, match=r"needs y, .*; groups is missing\. Pass groups="):
-        cross_val_score(GaussianNB(), X, y, cv=CalibrationSplit())
-    with pytest.raises(ValueError, match="y is missing"):
-        CalibrationSplit().get_n_splits(X, None, groups)
-    with pytest.raises(
-        ValueError, match="needs two groups and two classes; got 1 of the one and 2"
-    ):
-        next(CalibrationSplit().split(X, y, np.zeros(100)))
-    with pytest.raises(ValueError, match="got 5 of the one and 1 of the other"):
-        next(CalibrationSplit().split(X, np.zeros(100), groups))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        next(CalibrationSplit().split(X, y, groups[:-1]))
-    with pytest.raises(ValueError, match="1 of 100 values of groups are missing"):
-        next(CalibrationSplit().split(X, y, [None, *groups[1:]]))
+    for labels, names in [
+        (y, None),
+        (None, groups),
+        (y, np.zeros(100)),
+        (np.zeros(100), groups),
+        (y, groups[:-1]),
+        (y, [None, *groups[1:]]),
+    ]:
+        with pytest.raises(ValueError, match=r"groups|inconsistent"):
+            next(CalibrationSplit().split(X, labels, names))
+
+
+# -- which rows are drawn -------------------------------------------------------------------------
+
+
+def labelled(kind, budget=3, n_splits=2000, n_each=(13, 7)):
+    """Labelled rows (n_splits, n) of one of two people, by place among theirs."""
+    y = np.tile(np.repeat([0, 1], n_each), 2)
+    groups = np.repeat(["a", "b"], sum(n_each))
+    split = CalibrationSplit(budget, kind, n_splits=n_splits, random_state=0)
+    found = [train for train, _ in split.split(np.zeros((y.size, 1)), y, groups)]
+    return np.array(
+        [train[sum(n_each) :] - sum(n_each) for train in found if train[0] < sum(n_each)]
+    )
+
+
+def assert_uniform(counts, expected):
+    assert (np.abs(counts - expected) < 4 * np.sqrt(expected)).all()
+
+
+def test_runs_start_anywhere_and_every_row_is_drawn_equally_often():
+    runs = labelled("consecutive") % 20
+    first, second = runs[:, 0], runs[:, 3] - 13
+    assert_uniform(np.bincount(first, minlength=11), 2000 / 11)
+    assert_uniform(np.bincount(second, minlength=5), 2000 / 5)
+    assert abs(np.corrcoef(first, second)[0, 1]) < 4 / np.sqrt(2000)
+    rows = labelled("random").ravel() % 20
+    assert_uniform(np.bincount(rows), np.repeat([2000 * 3 / 13, 2000 * 3 / 7], [13, 7]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_split_does_not_depend_on_those_after_it(kind):
+    few, many = labelled(kind, n_splits=3), labelled(kind, n_splits=30)
+    np.testing.assert_array_equal(few, many[: len(few)])
+
+
+@pytest.mark.parametrize(
+    ("budget", "n_each", "n"), [(0.05, (73, 25), 2), (0.2, (25, 73), 5), (0.07, (100, 100), 7)]
+)
+def test_proportions_are_of_the_smaller_class_and_rounded_up(budget, n_each, n):
+    assert labelled("consecutive", budget, 1, n_each).shape == (1, 2 * n)
+
+
+def test_a_run_of_each_class_depends_on_its_own_number_alone():
+    # A generator is seeded by the budget, so that only the numbers of each class are told apart.
+    unequal = labelled("random", (5, 2), 30)
+    assert (unequal[:, :5] % 20 < 13).all()
+    assert (unequal[:, 5:] % 20 >= 13).all()
+    assert unequal.shape == (30, 7)
 
 
 # -- blends, inside scikit-learn's own tools and in a study ---------------------------------------
@@ -333,6 +374,3 @@ def test_a_blend_with_a_prior_has_its_crowd_already(make_tasks):
     rows = study.run().rows
     [line] = rows[(rows.task == "p0") & (rows.split == 0)].itertuples()
     assert 0.0 <= line.balanced_accuracy <= 1.0
-    pipeline = make_pipeline(StandardScaler(), PosteriorBlendClassifier(prior))
-    assert asks_for(pipeline) is None
-    assert asks_for(make_pipeline(StandardScaler(), PosteriorBlendClassifier())) == "groups"

@@ -295,32 +295,6 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_a_shard_that_is_not_what_was_computed_is_computed_again(damage, tmp_path):
-    study = draw_study()
-    whole = study.run(folder=tmp_path)
-    path = min((tmp_path / "shards").iterdir())
-    DAMAGE[damage](path)
-    with pytest.warns(UserWarning, match="1 of 12 parts .* missing, 1 of them since they were alt"):
-        assert len(StudyResult.load(tmp_path).rows) == len(whole.rows) * 11 // 12
-    message = (
-        r"1 of 12 parts in .* are not what was written there .* computed again\. Task 'p\d', m"
-    )
-    if damage == "a folder":
-        kept = r"^Could not write .*: it is a folder\. Finished parts are kept; remove it and run"
-        with pytest.warns(UserWarning, match=message), pytest.raises(FileExistsError, match=kept):
-            study.run(folder=tmp_path)
-        return
-    seen = []
-    with pytest.warns(UserWarning, match=message):
-        mended = study.run(folder=tmp_path, on_progress=lambda *numbers: seen.append(numbers))
-    assert seen == [(11, 12), (12, 12)]
-    pd.testing.assert_frame_equal(
-        mended.rows.drop(columns="seconds"), whole.rows.drop(columns="seconds"), check_exact=True
-    )
-    pd.testing.assert_frame_equal(StudyResult.load(tmp_path).rows, mended.rows, check_exact=True)
-
-
 def test_shards_that_changed_places_are_both_computed_again(tmp_path):
     study = draw_study()
     whole = study.run(folder=tmp_path)
@@ -333,17 +307,6 @@ def test_shards_that_changed_places_are_both_computed_again(tmp_path):
     assert mended.rows["balanced_accuracy"].equals(whole.rows["balanced_accuracy"])
 
 
-def test_a_study_in_which_nothing_can_be_believed_is_not_loaded(tmp_path):
-    draw_study(4, ["target"]).run(folder=tmp_path)
-    for path in (tmp_path / "shards").iterdir():
-        by_pandas(path, perfect)
-    message = (
-        r"has no part that is what was computed there\. Task 'p0', method 'target': .* no seal"
-    )
-    with pytest.raises(ValueError, match=message):
-        StudyResult.load(tmp_path)
-
-
 def test_shards_are_tables_for_everybody(tmp_path):
     import pyarrow.dataset as ds
 
@@ -353,40 +316,6 @@ def test_shards_are_tables_for_everybody(tmp_path):
     assert sum(table["balanced_accuracy"].to_pylist()) == pytest.approx(
         rows["balanced_accuracy"].sum()
     )
-
-
-def turned(plan):
-    return plan | {"tasks": dict(reversed(plan["tasks"].items()))}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda plan: plan | {"random_state": 1},
-        lambda plan: plan | {"n_splits": 400},
-        lambda plan: plan | {"window_seconds": {}},
-        lambda plan: plan | {"mix": float("nan")},
-        turned,
-    ],
-)
-def test_a_plan_that_was_altered_is_refused(change, tmp_path):
-    path, _ = a_plan(tmp_path)
-    path.write_text(json.dumps(change(json.loads(path.read_text()))))
-    message = r"study\.json was altered after it was written: its checksum does not match\. Run the"
-    with pytest.raises(ValueError, match=message):
-        StudyResult.load(tmp_path)
-    with pytest.raises(ValueError, match=message):
-        draw_study().run(folder=tmp_path)
-
-
-def test_a_plan_of_an_older_crossfade_is_refused(tmp_path):
-    path, _ = a_plan(tmp_path)
-    plan = json.loads(path.read_text())
-    del plan["sha256"]
-    path.write_text(json.dumps(plan))
-    for go_on in (StudyResult.load, lambda folder: draw_study().run(folder=folder)):
-        with pytest.raises(ValueError, match=r"study\.json has no checksum: an older Crossfade"):
-            go_on(tmp_path)
 
 
 # -- models ---------------------------------------------------------------------------------------

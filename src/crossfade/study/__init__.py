@@ -30,6 +30,8 @@ from crossfade.study._budgets import Budget as Budget
 from crossfade.study._budgets import budget_of as budget_of
 from crossfade.study._budgets import budget_text as budget_text
 from crossfade.study._budgets import leaves_test_windows as leaves_test_windows
+from crossfade.study._budgets import number_of as number_of
+from crossfade.study._calibration_split import CalibrationSplit
 from crossfade.study._forecasts import forecast_errors, reliability
 from crossfade.study._methods import METHODS as METHODS
 from crossfade.study._needed import NEEDED as NEEDED
@@ -37,7 +39,6 @@ from crossfade.study._needed import windows_needed as windows_needed
 from crossfade.study._resampling import ROUNDING as ROUNDING
 from crossfade.study._resampling import cells as cells
 from crossfade.study._result import StudyResult
-from crossfade.study._splits import CalibrationSplit
 from crossfade.study._study import CalibrationStudy
 from crossfade.study._verdict import duration as duration
 from crossfade.study._verdict import rivals as rivals

@@ -1,9 +1,9 @@
 """What a person labels: nothing, windows of each class, unequal numbers of them, a proportion.
 
-Rows, tables and files hold a budget as one number, so that it can be sorted, grouped and written to
-any file: 0 for no label, a proportion below one, a whole number of windows of each class, and for
-unequal numbers their mean, rounded up, with the numbers themselves as decimals, each with as many
-digits as the last decimal says: (24, 2) is 13.24022, which stands after 13 and before 14.
+Rows, tables and files hold a budget as one number, so that it can be sorted and grouped: 0 for no
+label, a proportion below one, a whole number of windows of each class. Unequal numbers are their
+mean, rounded up, with the numbers themselves as decimals, each with as many digits as the last
+decimal says: (24, 2) is 13.24022, which stands after 13 and before 14.
 """
 
 from __future__ import annotations
@@ -21,47 +21,28 @@ _DIGITS = 15
 
 
 def check_budget(budget: object, n_classes: int | None = None) -> Budget:
-    """A budget in its plainest form: 0.0 is 0, and (2, 2) is 2.
-
-    `n_classes` is how many numbers a tuple must have, if that is known.
-    """
-    if isinstance(budget, (tuple, list)):
-        return _check_unequal(budget, n_classes)
-    if _is_whole(budget) and budget >= 0:  # type: ignore[operator]
+    """A budget in its plainest form: 0.0 is 0, and (2, 2) is 2."""
+    if isinstance(budget, (tuple, list)) and len(budget) > 1 and all(map(_is_count, budget)):
+        counts = tuple(int(one) for one in budget)
+        if n_classes not in (None, len(counts)):
+            raise ValueError(
+                f"Budget {counts!r} must have one number for each of {n_classes} classes."
+            )
+        if len(_text_of(counts)) > _DIGITS + 1:
+            raise ValueError(f"Budget {counts!r} has too many digits. Take fewer windows.")
+        return counts if len(set(counts)) > 1 else counts[0]
+    if _is_count(budget):
         return int(budget)  # type: ignore[call-overload, no-any-return]
     if isinstance(budget, (float, np.floating)) and 0.0 <= budget < 1.0:
         return float(budget) or 0
     raise ValueError(
-        "A budget is a proportion between 0 and 1, as 0.1 is, a whole number of windows of each "
-        "class, as 4 is, or a tuple with one number for each class, as (24, 2) is. No label is 0; "
-        f"got {budget!r}."
+        "A budget is 0, a proportion such as 0.1, a whole number of windows of each class such as "
+        f"4, or one for each class such as (24, 2); got {budget!r}."
     )
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _check_unequal(budget: Sequence[object], n_classes: int | None) -> Budget:
-    if len(budget) < 2 or not all(_is_whole(one) and one >= 0 for one in budget):  # type: ignore[operator]
-        raise ValueError(
-            "A budget of unequal numbers has a whole number of windows for each class, as (24, 2) "
-            f"has; got {budget!r}."
-        )
-    if n_classes is not None and len(budget) != n_classes:
-        raise ValueError(
-            f"Budget {tuple(budget)!r} has numbers for {len(budget)} classes, and there are "
-            f"{n_classes}. Give one for each class, in the order of the sorted classes."
-        )
-    counts: tuple[int, ...] = tuple(int(one) for one in budget)  # type: ignore[call-overload]
-    if len(set(counts)) == 1:
-        return counts[0]
-    if len(_text_of(counts)) > _DIGITS + 1:
-        raise ValueError(
-            f"Budget {counts!r} has too many numbers, or too large ones: together they may have "
-            f"{_DIGITS - 1} digits, less those of their mean. Take fewer windows."
-        )
-    return counts
+def _is_count(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 0
 
 
 def windows_of_each_class(budget: Budget, counts: Sequence[int]) -> tuple[int, ...]:
@@ -80,16 +61,9 @@ def leaves_test_windows(budget: Budget, counts: Sequence[int]) -> bool:
     return all(n < count for n, count in zip(n_each, counts, strict=True))
 
 
-def shows_all_classes(budget: Budget) -> bool:
-    """Whether each class has a labelled window; if not, few methods can predict."""
-    return all(budget) if isinstance(budget, tuple) else budget > 0
-
-
 def number_of(budget: Budget) -> float:
     """The number that stands for a budget in rows, tables and files."""
-    if not isinstance(budget, tuple):
-        return float(budget)
-    return float(_text_of(budget))
+    return float(_text_of(budget) if isinstance(budget, tuple) else budget)
 
 
 def _text_of(counts: tuple[int, ...]) -> str:
@@ -108,9 +82,13 @@ def budget_of(number: float) -> Budget:
     decimals = f"{number:.{_DIGITS}g}".partition(".")[2]
     digits, width = decimals[:-1], int(decimals[-1])
     if not width or len(digits) % width or len(digits) < 2 * width:
-        raise ValueError(f"{number!r} is no budget. Take those of a study's rows.")
-    places = range(0, len(digits), width)
-    return tuple(int(digits[place : place + width]) for place in places)
+        raise ValueError(f"{number!r} does not stand for a budget. Take those of a study's rows.")
+    return tuple(int(digits[place : place + width]) for place in range(0, len(digits), width))
+
+
+def is_unequal(number: float) -> bool:
+    """Whether a number stands for unequal numbers of windows, which belong to no curve."""
+    return isinstance(budget_of(number), tuple)
 
 
 def budget_text(number: float) -> str:

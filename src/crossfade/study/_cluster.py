@@ -1,27 +1,21 @@
-"""Shards of a study, computed by the workers of a Dask cluster.
-
-A worker that sees the study's folder writes its shards there itself, so that what is finished stays
-finished if the scheduler dies; any other hands its rows over.
-"""
+"""Shards of a study, computed by the workers of a Dask cluster."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
 from itertools import islice
 from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from crossfade._validate import check_extra
 from crossfade.study._evaluate import Outcome, Plan, Shard, run_target
-from crossfade.study._sources import Participant, Sources
+from crossfade.study._participants import Participant
+from crossfade.study._sources import Sources
 
 if TYPE_CHECKING:
     from distributed import Client
-
-    from crossfade.study._store import Shelf
 
 #: Targets that a cluster is given at a time: work for hundreds of workers, results for one memory.
 _AT_ONCE = 1000
@@ -29,153 +23,84 @@ _AT_ONCE = 1000
 _PATIENCE, _PATIENCE_FOR_WORKERS = 5, 60
 #: Seconds without a result after which the scheduler is asked whether it is there.
 _SILENCE = 10
-#: How often all workers may be lost without any result between.
-_ATTEMPTS = 3
 #: Warnings are caught, and threads limited, for all of a process.
 _ONE_AT_A_TIME = Lock()
 
-
-@dataclass(frozen=True)
-class Job:
-    """What all workers are told, once; the shelf is where they keep what they have finished."""
-
-    sources: Sources
-    plan: Plan
-    shelf: Shelf | None = None
+Work = Sequence[tuple[Participant, Sequence[Shard]]]
 
 
 def on_workers(
-    work: Sequence[tuple[Participant, Sequence[Shard]]],
-    job: Job,
-    dask: str | Client,
+    work: Work, sources: Sources, plan: Plan, dask: str | Client
 ) -> Iterator[tuple[Shard, Outcome]]:
-    """Outcomes of shards as they are finished; if a worker is lost, others do its targets again.
+    """Outcomes of shards as they are finished; other workers do what a lost worker had.
 
-    Outcomes that a worker has kept are without columns. The sources are sent to each worker once. A
-    client stays open.
+    The sources are sent to each worker once. A client stays open.
     """
-    try:
-        from distributed import Client
-    except ImportError as reason:
-        raise ImportError(
-            "A study on a cluster needs Dask. Install crossfade[dask], here and on the workers."
-        ) from reason
+    check_extra("distributed", "dask", "A study on a cluster")
+    from distributed import Client
+
     if isinstance(dask, Client):
-        yield from _results(work, job, dask)
-    elif isinstance(dask, str):
-        try:
-            _greet(dask)
-            client = Client(dask, timeout=_PATIENCE, set_as_default=False)
-        except Exception as reason:
-            # What is no scheduler may answer anything, which ends in errors of any kind.
-            why = str(reason) or f"nothing came in {_PATIENCE} s"
-            raise ConnectionError(
-                f"No Dask scheduler answers at {dask!r}: {why}. Start one (dask scheduler), and "
-                "give its address, as in 'tcp://127.0.0.1:8786'."
-            ) from reason
-        with client:
-            yield from _results(work, job, client)
-    else:
-        raise TypeError(f"dask must be the address of a scheduler or a client; got {dask!r}.")
-
-
-def _greet(address: str) -> None:
-    """Connect once; a client would wait forever for what listens and says nothing."""
-    from distributed.comm import connect
-    from distributed.security import Security
-
-    async def greet() -> None:
-        async with asyncio.timeout(_PATIENCE):
-            secrets = Security().get_connection_args("client")
-            comm = await connect(address, timeout=_PATIENCE, **secrets)
-            await comm.close()
-
-    # A thread of its own, since this one may have a loop already, as it has in a notebook.
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, greet()).result()
+        yield from _results(work, sources, plan, dask)
+        return
+    try:
+        client = Client(dask, timeout=_PATIENCE, set_as_default=False)
+    except Exception as reason:
+        # What listens but is no scheduler may answer anything.
+        raise ConnectionError(
+            f"No Dask scheduler answers at {dask!r} ({reason}). Start one (dask scheduler) and "
+            "give its address, such as 'tcp://127.0.0.1:8786'."
+        ) from reason
+    with client:
+        yield from _results(work, sources, plan, client)
 
 
 def _results(
-    work: Sequence[tuple[Participant, Sequence[Shard]]], job: Job, client: Client
+    work: Work, sources: Sources, plan: Plan, client: Client
 ) -> Iterator[tuple[Shard, Outcome]]:
-    left, in_vain = {target.name: (target, shards) for target, shards in work}, 0
-    while left:
-        before = len(left)
-        for name, outcomes in _results_while_sources_last(left.values(), job, client):
-            del left[name]
-            yield from outcomes
-        in_vain = in_vain + 1 if len(left) == before else 0
-        if in_vain == _ATTEMPTS:
-            raise ConnectionError(
-                f"All workers of the Dask scheduler at {client.scheduler.address} were lost "
-                f"{_ATTEMPTS} times before any could finish its part of the study. See what their "
-                "logs say; they may lack memory."
-            )
-
-
-def _results_while_sources_last(
-    work: Iterable[tuple[Participant, Sequence[Shard]]], job: Job, client: Client
-) -> Iterator[tuple[str, list[tuple[Shard, Outcome]]]]:
-    """Targets as they are finished; the rest is left when all workers that had the sources are."""
     try:
         client.wait_for_workers(1, timeout=_PATIENCE_FOR_WORKERS)
-        everywhere = client.scatter(job, broadcast=True, hash=False)
-    except KeyError:
-        # Dask looks for a worker that was lost while the sources were sent: another attempt.
-        return
-    except (OSError, TimeoutError) as reason:
-        raise ConnectionError(
-            f"The Dask scheduler at {client.scheduler.address} has no workers, or is gone "
-            f"({reason}). Start workers (dask worker ADDRESS), and run the study again."
-        ) from reason
-    waiting = iter(list(work))
-    names: dict[Any, str] = {}
+        everywhere = client.scatter((sources, plan), broadcast=True, hash=False)
+    except (OSError, TimeoutError, KeyError) as reason:
+        # A worker that is lost while the sources are sent is a KeyError.
+        raise _lost(client, reason) from reason
+    waiting = iter(work)
+    futures: set[Any] = set()
     finished: SimpleQueue[Any] = SimpleQueue()
 
     def submit(n_targets: int) -> None:
         for target, shards in islice(waiting, n_targets):
             future = client.submit(_alone, target, shards, everywhere, pure=False, retries=2)
-            names[future] = target.name
+            futures.add(future)
             future.add_done_callback(finished.put)
 
     try:
         submit(_AT_ONCE)
-        while names:
+        while futures:
             try:
                 future = finished.get(timeout=_SILENCE)
+                futures.remove(future)
+                yield from future.result()
             except Empty:
-                _check_alive(client)
+                # A scheduler that hangs never finishes anything.
+                client.sync(client.scheduler.identity, callback_timeout=_PATIENCE_FOR_WORKERS)
                 continue
-            name = names.pop(future)
-            try:
-                outcomes = future.result()
-            except CancelledError:
-                continue
-            yield name, outcomes
             submit(1)
+    except (OSError, TimeoutError, CancelledError) as reason:
+        raise _lost(client, reason) from reason
     finally:
-        client.cancel([everywhere, *names])
+        client.cancel([everywhere, *futures])
 
 
-def _check_alive(client: Client) -> None:
-    """Refuse to wait for a scheduler that does not answer."""
-    try:
-        client.sync(client.scheduler.identity, callback_timeout=_PATIENCE_FOR_WORKERS)
-    except (OSError, TimeoutError) as reason:
-        raise ConnectionError(
-            f"The Dask scheduler at {client.scheduler.address} does not answer any more "
-            f"({reason}). Start it again, and run the study again: in a folder, what is finished "
-            "is kept."
-        ) from reason
+def _lost(client: Client, reason: Exception) -> ConnectionError:
+    return ConnectionError(
+        f"The Dask scheduler at {client.scheduler.address} or all of its workers are gone "
+        f"({type(reason).__name__}: {reason}). Run the study again; in a folder, finished parts "
+        "are kept."
+    )
 
 
-def _alone(target: Participant, shards: Sequence[Shard], job: Job) -> list[tuple[Shard, Outcome]]:
-    found = []
+def _alone(
+    target: Participant, shards: Sequence[Shard], known: tuple[Sources, Plan]
+) -> list[tuple[Shard, Outcome]]:
     with _ONE_AT_A_TIME:
-        for shard, outcome in run_target(target, job.sources, job.plan, shards):
-            shelf = job.shelf
-            if shelf is not None and shelf.beacon is not None and shelf.beacon.exists():
-                shelf.write(shard, outcome)
-                outcome = outcome._replace(columns={})
-            found.append((shard, outcome))
-    return found
+        return list(run_target(target, *known, shards))

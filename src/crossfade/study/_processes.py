@@ -14,7 +14,8 @@ from joblib import effective_n_jobs
 from joblib.executor import get_memmapping_executor
 
 from crossfade.study._evaluate import Outcome, Plan, Shard, run_target
-from crossfade.study._sources import Participant, Sources
+from crossfade.study._participants import Participant
+from crossfade.study._sources import Sources
 
 _Future = Future[list[tuple[Shard, Outcome]]]
 

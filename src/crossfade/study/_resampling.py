@@ -6,16 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 
 from crossfade._typing import RandomState
 from crossfade._validate import as_generator
-from crossfade.study._evaluate import INTERVALS, NEW_COLUMNS
+from crossfade.study._evaluate import INTERVALS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from crossfade.study._result import StudyResult
 
 Array = NDArray[np.float64]
@@ -29,57 +28,25 @@ SCORES = [
 #: Accuracies that differ by less are the same: sums in another order make such differences.
 ROUNDING = 1e-12
 
-_N_RESAMPLES = 2000
+N_RESAMPLES = 2000
 #: With fewer participants no resampling covers what it should: 0.87 of 0.95 with four.
 _FEWEST = 5
-#: No accuracy, loss or number of windows is larger.
-_MOST = 1e15
 #: Numbers that one array of resampled participants may hold.
-_LARGEST = 2_000_000
+LARGEST = 2_000_000
 
 
 def check_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Columns that statistics need, names as strings and numbers as floats, in a new frame."""
-    import pandas as pd
-
-    if not isinstance(rows, pd.DataFrame):
-        raise TypeError(f"rows must be a data frame, as result.rows is; got {type(rows).__name__}.")
-    needed = [*KEYS, "n_labelled", *SCORES, *INTERVALS]
-    # Rows of older studies have no log loss and no intervals.
-    new = {name: np.nan for name in NEW_COLUMNS if name not in rows}
-    rows = rows.assign(**new) if new else rows
-    missing = [name for name in needed if name not in rows]
-    if missing:
+    """Columns that statistics use, names as strings and numbers as floats, in a new frame."""
+    missing = [name for name in (*KEYS, "n_labelled", "balanced_accuracy") if name not in rows]
+    if missing or not len(rows):
         raise ValueError(
-            f"rows must have the columns of a study; {', '.join(missing)} not found among "
-            f"{', '.join(map(str, rows.columns))}. Pass result.rows."
+            f"rows must be those of a study; missing: {', '.join(missing) or 'all of them'}. Pass "
+            "result.rows."
         )
-    if not len(rows):
-        raise ValueError("rows is empty: there is nothing to sum up.")
-    unnamed = rows[KEYS].isna().any()
-    if unnamed.any():
-        raise ValueError(f"Column {unnamed.idxmax()!r} of rows has gaps. Fill them.")
-    names, numbers = KEYS[:3], ["budget", "n_labelled", *SCORES, *INTERVALS]
-    try:
-        # Names that look like numbers may be such in the rows of one study and not of another.
-        rows = rows[needed].astype(dict.fromkeys(names, str) | dict.fromkeys(numbers, np.float64))
-    except (TypeError, ValueError) as reason:
-        raise ValueError(f"rows must have numbers where those of a study do: {reason}.") from reason
-    values = rows[numbers].to_numpy()
-    largest = float(np.abs(values[~np.isnan(values)]).max(initial=0.0))
-    if largest > _MOST:
-        raise ValueError(f"rows must have numbers of a study, or gaps; found one of {largest:g}.")
-    return rows
-
-
-def parts_of(rows: pd.DataFrame | StudyResult) -> Iterator[pd.DataFrame]:
-    """Rows as they are, or, of a result, a part at a time; parts without rows are left out."""
-    from crossfade.study._result import StudyResult
-
-    if isinstance(rows, StudyResult):
-        yield from (part for part in rows.parts() if len(part))
-    else:
-        yield rows
+    used = [*KEYS, "n_labelled", *SCORES, *INTERVALS]
+    # Names may be numbers in the rows of one study and text in those of another.
+    kinds = dict.fromkeys(used, np.float64) | dict.fromkeys(KEYS[:3], str)
+    return rows.reindex(columns=used).astype(kinds)
 
 
 def by_task(rows: pd.DataFrame | StudyResult) -> pd.DataFrame:
@@ -99,11 +66,9 @@ def by_task(rows: pd.DataFrame | StudyResult) -> pd.DataFrame:
         `accuracy`, `roc_auc`, `brier`, `log_loss`, `alpha` and `expected_accuracy`; NaN where there
         is none.
     """
-    from crossfade.study._result import StudyResult
-
-    if isinstance(rows, StudyResult):
+    if not isinstance(rows, pd.DataFrame):
         return rows.means.copy()
-    if {"n_splits", "n_failed"} <= set(getattr(rows, "columns", ())):
+    if {"n_splits", "n_failed"} <= set(rows.columns):
         return rows.copy()
     grouped = check_rows(rows).groupby(KEYS, sort=False, observed=True)
     table = grouped[["n_labelled", *SCORES]].mean()
@@ -129,9 +94,9 @@ def resampled_means(values: Array, groups: NDArray[Any], random_state: RandomSta
     sums = np.zeros((names.size, values.shape[1] + 1))
     np.add.at(sums, which, np.column_stack([values, np.ones(len(values))]))
     rng = as_generator(random_state)
-    means = np.empty((_N_RESAMPLES, values.shape[1]))
-    at_once = max(1, _LARGEST // names.size)
-    for first in range(0, _N_RESAMPLES, at_once):
+    means = np.empty((N_RESAMPLES, values.shape[1]))
+    at_once = max(1, LARGEST // names.size)
+    for first in range(0, N_RESAMPLES, at_once):
         part = means[first : first + at_once]
         shape = len(part), names.size
         drawn = rng.integers(names.size, size=shape) + names.size * np.arange(len(part))[:, None]
@@ -144,8 +109,8 @@ def resampled_means(values: Array, groups: NDArray[Any], random_state: RandomSta
 def limits(draws: Array, n_groups: int) -> tuple[Array, Array]:
     """Ends of the 95 % interval that resampled participants give.
 
-    Plain percentiles, with or without BCa's correction, are too narrow for few participants, since
-    resamples vary by n - 1 over n of what they should and normal quantiles are not Student's: with
+    Plain percentiles, with or without BCa's correction, are too narrow for few participants:
+    resamples vary by n - 1 over n of what they should, and normal quantiles are not Student's. With
     14 they cover 0.92. Here the percentiles are those at which a normal sample's interval would be
     Student's (Hesterberg, The American Statistician 69, 2015, "expanded percentile").
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from crossfade._typing import RandomState
 from crossfade.study._budgets import budget_of
-from crossfade.study._evaluate import COLUMNS, NEW_COLUMNS, Columns, Note, Shard, joined
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from crossfade.study._store import Record, Store
+from crossfade.study._evaluate import Note, Shard, joined
+from crossfade.study._needed import windows_needed
+from crossfade.study._record import Record
+from crossfade.study._resampling import by_task
+from crossfade.study._store import Store
 
 #: What tells one row of a study from all others.
 _CELL = ["task", "method", "budget", "split"]
@@ -27,14 +25,17 @@ _CELL = ["task", "method", "budget", "split"]
 _ROUNDING = 1e-6
 #: Rows of a study that are in memory even if they are in a folder: some 15 MB.
 _FEW = 100_000
-#: In the place of rows that are in a folder.
-_NOT_READ: Any = None
+
+
+class _Kept(NamedTuple):
+    """Rows in a folder."""
+
+    store: Store
+    shards: Sequence[Shard]
 
 
 def _failures_of(notes: Sequence[Note]) -> pd.DataFrame:
     """Table of what failed: `task`, `budget`, `method`, `n` and `message`."""
-    import pandas as pd
-
     lines = [
         (note.task, note.budget, note.method, note.times, note.message)
         for note in notes
@@ -44,19 +45,21 @@ def _failures_of(notes: Sequence[Note]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=list(kinds)).astype(kinds)
 
 
-def _columns_of(kept: Mapping[Shard, Columns], shards: Sequence[Shard]) -> Iterator[Columns]:
-    """Rows of shards that are in memory."""
-    yield joined([kept[shard] for shard in shards])
-
-
-def _complete(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with all columns, in order; those of an older study lack some, which are NaN."""
-    return rows.assign(**{name: np.nan for name in NEW_COLUMNS if name not in rows})
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class StudyResult:
     """What a study found; ``first + second`` puts two studies together.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        One row for each task, method, budget and split.
+    failures : DataFrame, optional
+        What failed.
+    drawn_from : mapping of str to str, optional
+        For each task a digest of what its splits were drawn from.
+    n_classes : int, optional
+        Number of classes.
+    window_seconds : mapping of str to float, optional
+        For each task the seconds from one window to the next, where they are known.
 
     Attributes
     ----------
@@ -65,102 +68,54 @@ class StudyResult:
         `budget`, `n_labelled`, `split`, `balanced_accuracy`, `accuracy`, `roc_auc`, `brier`,
         `log_loss` (classes weighted alike), `alpha`, `expected_accuracy`, the ends `lower_68`,
         `upper_68`, `lower_90` and `upper_90` of its 68 % and 90 % intervals, and `seconds`; NaN
-        where a method has none, or where an older study did not keep it. A budget is one
-        number: 0 is no label, below one it is a proportion, a whole number is windows of each
-        class, and unequal numbers are their mean, rounded up, with the numbers themselves as
-        decimals, each with as many digits as the last decimal says: (24, 2) is 13.24022. Methods
-        that cannot predict without a label have no rows at budgets without. A split of one number
-        has the same windows for every method. Seconds
-        are those to fit and predict; where splits are computed together, each has an equal part of
-        them, and the first method and budget of a task bear what is done once with its sources.
-        More than 100,000 rows in a folder are read when they are asked for, and statistics read
-        them a part at a time, so that the folder must stay.
+        where a method has none. A budget is one number: 0 is no label, below one it is a
+        proportion, and a whole number is windows of each class. Unequal numbers are their mean,
+        rounded up, with the numbers as decimals, each with as many digits as the last decimal says:
+        (24, 2) is 13.24022. The splits of a task and budget are the same for every method. Seconds
+        are those to fit and predict; splits that are computed together share them equally, and the
+        first method and budget of a task bear what is done once with its sources. More than 100,000
+        rows in a folder are read when they are asked for, and statistics read them a part at a
+        time, so that the folder must stay.
     failures : DataFrame
         One row for each task, budget and method with splits that failed, which are NaN in `rows`:
         how many, `n`, and the `message` of the first.
-    drawn_from : mapping of str to str
-        For each task a digest of what its splits were drawn from, if that is known.
-    n_classes : int or None
-        Number of classes, if it is known.
-    window_seconds : mapping of str to float
-        For each task the seconds from one window to the next, where they are known.
     """
 
-    rows: pd.DataFrame
-    failures: pd.DataFrame = field(default_factory=lambda: _failures_of([]))
-    drawn_from: Mapping[str, str] = field(default_factory=dict)
-    n_classes: int | None = None
-    window_seconds: Mapping[str, float] = field(default_factory=dict)
+    def __init__(
+        self,
+        rows: pd.DataFrame,
+        failures: pd.DataFrame | None = None,
+        drawn_from: Mapping[str, str] | None = None,
+        n_classes: int | None = None,
+        window_seconds: Mapping[str, float] | None = None,
+    ) -> None:
+        self._source: pd.DataFrame | _Kept = rows
+        self.failures = _failures_of([]) if failures is None else failures
+        self.drawn_from = dict(drawn_from or {})
+        self.n_classes = n_classes
+        self.window_seconds = dict(window_seconds or {})
 
     @classmethod
     def _of(
         cls,
         notes: Mapping[Shard, Sequence[Note]],
         record: Record,
-        kept: Mapping[Shard, Columns] | Store,
+        kept: Mapping[Shard, pd.DataFrame] | Store,
     ) -> StudyResult:
         """Put the parts of one study together, in the order of `notes`."""
-        import pandas as pd
-
-        whole = list(notes)
-        about = (
-            _failures_of([note for shard in whole for note in notes[shard]]),
+        in_memory = joined([kept[one] for one in notes] if isinstance(kept, Mapping) else [])
+        result = cls(
+            in_memory,
+            _failures_of([note for some in notes.values() for note in some]),
             record.drawn_from(),
             len(record.content["classes"]),
-            record.content.get("window_seconds", {}),
+            record.content["window_seconds"],
         )
-        if isinstance(kept, Mapping):
-            read: Callable[[Sequence[Shard]], Iterator[Columns]] = partial(_columns_of, kept)
-            result = cls(pd.DataFrame(joined([kept[shard] for shard in whole])), *about)
-        else:
-            read = kept.read
-            result = cls(_NOT_READ, *about)
-            # Many rows in a folder are read when somebody asks for them: see __getattr__.
-            del result.__dict__["rows"]
-            result.__dict__["_read"] = partial(read, whole)
-            if len(whole) * len(record.content["budgets"]) * record.content["n_splits"] <= _FEW:
+        if isinstance(kept, Store):
+            result._source = _Kept(kept, list(notes))
+            if len(notes) * len(record.content["budgets"]) * record.content["n_splits"] <= _FEW:
                 _ = result.rows
         return result
-
-    def __getattr__(self, name: str) -> Any:
-        if name != "rows" or "_read" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        import pandas as pd
-
-        rows = pd.DataFrame(joined(list(self.__dict__["_read"]())))
-        self.__dict__["rows"] = rows
-        return rows
-
-    def parts(self) -> Iterator[pd.DataFrame]:
-        """Rows a few at a time: those in a folder are never all in memory.
-
-        Yields
-        ------
-        DataFrame
-            Rows of some tasks and methods, with all of their budgets and splits.
-        """
-        import pandas as pd
-
-        if "rows" in self.__dict__:
-            yield self.rows
-            return
-        for columns in self.__dict__["_read"]():
-            yield pd.DataFrame(columns)
-
-    @cached_property
-    def _tables(self) -> dict[str, pd.DataFrame]:
-        """Tables for which all parts had to be read."""
-        return {}
-
-    @cached_property
-    def means(self) -> pd.DataFrame:
-        """Means over splits, as of :func:`crossfade.study.statistics.by_task`, read by parts."""
-        import pandas as pd
-
-        from crossfade.study._resampling import by_task
-
-        tables = [by_task(part) for part in self.parts() if len(part)]
-        return pd.concat(tables, ignore_index=True) if tables else by_task(self.rows)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> StudyResult:
@@ -176,29 +131,46 @@ class StudyResult:
         StudyResult
             All that is there.
         """
-        from crossfade.study._store import Record, Store
-
-        record = Record.read(Path(folder))
-        shards = record.shards()
-        store = Store(Path(folder), record)
-        found, refused = store.finished()
-        if refused and not found:
-            raise ValueError(
-                f"The study in {folder} has no part that is what was computed there. {refused[0]} "
-                "Run it again with the same arguments."
-            )
+        store = Store.read(folder)
+        shards = store.record.shards()
+        found, refused = store.finished(shards)
         if not found:
-            raise ValueError(f"The study in {folder} has no finished part yet. Run it first.")
+            raise ValueError(f"The study in {folder} has no finished part. Run it. {refused[:1]}")
         if len(found) < len(shards):
-            also = f", {len(refused)} of them since they were altered" if refused else ""
             warnings.warn(
                 f"The study in {folder} is not finished: {len(shards) - len(found)} of "
-                f"{len(shards)} parts (a task and a method each) are missing{also}. Run it again "
-                "with the same arguments to compute them.",
+                f"{len(shards)} parts (a task and a method each) are missing, {len(refused)} of "
+                "them damaged. Run it again with the same arguments.",
                 UserWarning,
                 stacklevel=2,
             )
-        return cls._of(found, record, store)
+        return cls._of(found, store.record, store)
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """All rows."""
+        return (
+            self._source if isinstance(self._source, pd.DataFrame) else joined(list(self.parts()))
+        )
+
+    def parts(self) -> Iterator[pd.DataFrame]:
+        """Rows a few at a time: those in a folder are never all in memory.
+
+        Yields
+        ------
+        DataFrame
+            Rows of some tasks and methods, with all of their budgets and splits.
+        """
+        if isinstance(self._source, pd.DataFrame) or "rows" in self.__dict__:
+            yield self.rows
+        else:
+            yield from self._source.store.rows(self._source.shards)
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """Means over splits, as of :func:`crossfade.study.statistics.by_task`, read by parts."""
+        tables = [by_task(part) for part in self.parts() if len(part)]
+        return pd.concat(tables, ignore_index=True) if tables else by_task(self.rows)
 
     def __repr__(self) -> str:
         means = self.means
@@ -208,39 +180,30 @@ class StudyResult:
 
     def __add__(self, other: StudyResult) -> StudyResult:
         """Rows of both studies; what is in both must be the same, and is kept once."""
-        import pandas as pd
-
         if not isinstance(other, StudyResult):
             return NotImplemented
         for name in self.drawn_from.keys() & other.drawn_from.keys():
             if self.drawn_from[name] != other.drawn_from[name]:
                 raise ValueError(
-                    f"Task {name!r} has other splits in the one study than in the other: its "
-                    "windows, its group, random_state or the kind of splits differ, so that "
-                    "methods cannot be compared. Run both studies with the same arguments, or, if "
-                    "it is not the same task, give it another name; tasks without one are called "
-                    "'task 1', 'task 2' and so on in every study."
+                    f"Task {name!r} has other windows or splits in the other study. Run both with "
+                    "the same tasks, random_state and splits, or rename the task."
                 )
-        mine, theirs = (_complete(rows).set_index(_CELL) for rows in (self.rows, other.rows))
+        mine, theirs = (rows.set_index(_CELL) for rows in (self.rows, other.rows))
         shared = mine.index.intersection(theirs.index)
         numbers = mine.columns.drop(["group", "seconds"])
         first, second = (part.loc[shared, numbers] for part in (mine, theirs))
-        close = np.isclose(first, second, rtol=0.0, atol=_ROUNDING, equal_nan=True)
-        # An older study does not disagree about what it did not keep.
-        unknown = numbers.isin(NEW_COLUMNS) & (first.isna() | second.isna()).to_numpy()
-        same = (close | unknown).all(1)
+        same = np.isclose(first, second, rtol=0.0, atol=_ROUNDING, equal_nan=True).all(1)
         if not same.all():
-            task, method, budget, split = shared[int(same.argmin())]
+            task, method, budget, _ = shared[int(same.argmin())]
             raise ValueError(
-                f"The two studies disagree about {(~same).sum()} of {len(shared)} rows that both "
-                f"have. The first is of task {task!r}, method {method!r}, budget "
-                f"{budget_of(budget)}, split "
-                f"{split}: its sources, or the method of this name, are not the same. Rename the "
-                "task or the method, or leave it out of one of them."
+                f"The studies disagree about {(~same).sum()} of {len(shared)} rows, such as task "
+                f"{task!r}, method {method!r}, budget {budget_of(budget)}: the sources or the "
+                "method differ. Rename the task or the method."
             )
         failures = pd.concat([self.failures, other.failures], ignore_index=True)
+        rows = pd.concat([mine, theirs.drop(shared)]).reset_index()
         return StudyResult(
-            pd.concat([mine, theirs.drop(shared)]).reset_index()[list(COLUMNS)],
+            rows[list(self.rows.columns)],
             failures.drop_duplicates(["task", "budget", "method"], ignore_index=True),
             {**self.drawn_from, **other.drawn_from},
             self.n_classes if self.n_classes is not None else other.n_classes,
@@ -278,11 +241,11 @@ class StudyResult:
         """How many windows a new person needs, until most people reach an accuracy.
 
         A person is the mean over their splits, and over their tasks where they have several. The
-        accuracy that the share of people reaches at a budget, or has reached with fewer windows, is
-        joined by straight lines in the logarithm of the labelled windows, in which no window
-        counts as one; windows are rounded up to whole ones. Proportions count by the
-        windows that they came to, the median over tasks. Unequal numbers are left out, and so are
-        budgets that more than half of the people have too few windows for.
+        accuracy that the share of people reaches at a budget, or with fewer windows, is joined by
+        straight lines in the logarithm of the labelled windows, in which no window counts as one;
+        windows are rounded up to whole ones. A proportion counts by the windows that it came to,
+        the median over tasks. Unequal numbers are left out, and so are budgets that more than half
+        of the people have too few windows for.
 
         Parameters
         ----------
@@ -302,13 +265,12 @@ class StudyResult:
             share does not reach the accuracy with any budget, `low` and `high`, the 95 % interval
             over people (2,000 draws of as many; NaN with fewer than five), and `total`, all classes
             together; `seconds`, that many times the time from one window to the next, NaN where
-            tasks have no `start`; `bound`, "=", or "<=" if already the smallest budget is enough,
-            which is then `windows`, or ">" if not even the largest is; `reached`, the proportion of
-            people who reach it with the largest budget; `flat_from`, the windows of each class from
-            which on no budget has `flat` more mean accuracy, NaN if the curve still rises;
-            `n_people`, and `n_left_out`, who lack a budget; `n_never`, how many reach the accuracy
-            at no budget, and `never`, their names; `reason`, why there is no number, or only a
-            bound.
+            tasks have no `start`; `bound`, "=", or "<=" if the smallest budget is enough, which is
+            then `windows`, or ">" if the largest is not; `reached`, the proportion of people who
+            reach it with the largest budget; `flat_from`, the windows of each class from which on
+            no budget has `flat` more mean accuracy, NaN if the curve still rises; `n_people`, and
+            `n_left_out`, who lack a budget; `n_never`, how many reach the accuracy at no budget,
+            and `never`, their names; `reason`, why there is no number, or only a bound.
 
         Examples
         --------
@@ -322,8 +284,6 @@ class StudyResult:
         >>> bool(table.loc["posterior", "windows"] < table.loc["target", "windows"])
         True
         """
-        from crossfade.study._needed import windows_needed
-
         return windows_needed(
             self.means,
             accuracy,

@@ -18,32 +18,12 @@ from crossfade.blend._replay import replay, replay_means
 from crossfade.exceptions import NoDirectionError
 from crossfade.fisher import FisherDiscriminant, TaskMoments
 from crossfade.prior import ClassMeans, Replay, TaskPrior, spread_of, sums_of_means
+from crossfade.study._participants import Participant
 from crossfade.study._splits import generator_for
 from crossfade.tasks import Task
 
 Array = NDArray[np.float64]
 _Learnt = TypeVar("_Learnt")
-
-
-class Participant(NamedTuple):
-    """One task of a study, its windows in the order of time.
-
-    `X` is (n_windows, n_features); `label` (n_windows,) has places among the `n_classes` classes of
-    the study, of which a participant may lack some. `step` is the time in seconds from one window
-    to the next, where it is known.
-    """
-
-    name: str
-    group: str
-    X: Array
-    label: NDArray[np.intp]
-    n_classes: int = 2
-    step: float | None = None
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """Windows of each class."""
-        return tuple(np.bincount(self.label, minlength=self.n_classes).tolist())
 
 
 def _balanced_direction(participant: Participant, rng: np.random.Generator) -> Array:

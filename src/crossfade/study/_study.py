@@ -5,32 +5,30 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing, nullcontext
-from pathlib import Path
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossfade._validate import check_choice, check_integer
 from crossfade.study._budgets import Budget, budget_of
-from crossfade.study._evaluate import Columns, Note, Outcome, Plan, Shard
-from crossfade.study._methods import Sees
+from crossfade.study._evaluate import Note, Outcome, Plan, Shard
+from crossfade.study._methods import check_able, check_budgets, check_methods
+from crossfade.study._participants import check_sizes, check_tasks, later_sessions
+from crossfade.study._processes import in_processes
+from crossfade.study._record import Record
 from crossfade.study._result import StudyResult
 from crossfade.study._sources import Sources
 from crossfade.study._splits import KINDS, MOST_SPLITS, NEXT_SESSION
-from crossfade.study._store import Record, Store
-from crossfade.study._validate import (
-    check_budgets,
-    check_methods,
-    check_sessions,
-    check_sizes,
-    check_tasks,
-    check_zero,
-)
 from crossfade.tasks import Task, TaskSet
 
 if TYPE_CHECKING:
+    import pandas as pd
     from distributed import Client
+
+
+#: What a study compares unless it is told.
+USUAL = ("target", "average-source", "convex", "posterior", "oracle")
 
 
 class CalibrationStudy:
@@ -43,42 +41,39 @@ class CalibrationStudy:
     ----------
     tasks : TaskSet or iterable of Task
         Participants or sessions with the same features and the same two classes or more, their
-        windows in the order of time, or of `start` where they have it. Those that lack one of more
+        windows in the order of time, or of `start` where they have it. Tasks that lack one of more
         than two classes are sources only.
     methods : sequence of str and (str, estimator) pairs, or dict of estimators, optional
-        The paper's four, all as its authors had them: "target", "average-source", "paper"
-        (Algorithm 1) and "oracle" (the best alpha on the test windows). Ours: "hierarchical",
-        "target-shrunk", "convex", "posterior", and
-        "posterior-unlabelled", whose threshold looks at the test windows without their labels.
-        Others: "lda" (scikit-learn's, with automatic shrinkage), "lda-calibrated" (the same with a
-        temperature for its probabilities), "lda-pooled" (the same, of the sources' windows, each
-        person centred), "logistic-tuned" (logistic regression of the sources, then of the labelled
+        The paper's four, as its authors ran them: "target", "average-source", "paper" (Algorithm 1)
+        and "oracle" (the best alpha on the test windows). Ours: "hierarchical", "target-shrunk",
+        "convex", "posterior"; "hierarchical-unlabelled" and "posterior-unlabelled", which also see
+        the test windows without their labels; and "live", which stops where a live session would.
+        Rivals: "lda" (scikit-learn's, with automatic shrinkage), "lda-calibrated" (the same with a
+        temperature for its probabilities), "lda-pooled" (LDA of the sources' windows, each person
+        centred), "logistic-tuned" (logistic regression of the sources, then of the labelled
         windows), and "oracle-honest" (alpha chosen on every second test window, evaluated on the
-        others). For more than two classes there are "hierarchical", "live" and those with "lda"
-        in their name.
-        An estimator of scikit-learn, given with a name of your own, is fitted to the labelled
-        windows, and to those of the sources if it asks for them by `groups`, `sample_domain` or
+        others). More than two classes: "hierarchical", "live" and those with "lda" in their name.
+        A scikit-learn estimator, given with a name of your own, is fitted to the labelled windows,
+        and to those of the sources if it asks for them by `groups`, `sample_domain` or
         `X_target_labeled`.
     budgets : sequence of float, int or tuple of int, default=(0.05, 0.1, 0.2, 0.5)
-        What is labelled: a proportion of the smallest class, rounded up, or a whole number of
-        windows, of each class; or a number for each class, in the order of the sorted classes, as
-        (24, 2); or nothing, 0. All other windows are for testing. Where a class has no label, only
-        methods that can predict without have rows.
+        What is labelled: a proportion of the smallest class, rounded up; a whole number of windows
+        of each class; a number for each class in sorted order, such as (24, 2); or nothing, 0. All
+        other windows are for testing. A method has no rows at a budget that is too small for it.
     n_splits : int, default=100
-        Splits for each task and budget; "chronological" knows but one.
+        Splits for each task and budget; "chronological" has one.
     splits : {"consecutive", "chronological", "random", "next-session"}, default="consecutive"
         Which windows of each class are labelled: a run with a random start, as in the paper; the
-        first, as a real session goes; or any. "next-session" is "consecutive" for people who have
-        been there before: targets are the sessions of a group but its first, in the order of the
-        tasks, and priors with class means know the earlier ones
-        (:meth:`~crossfade.TaskPrior.for_person`). Splits are the same, so that two studies say
-        what that is worth.
+        first, as in a real session; or any. "next-session" is "consecutive" in the later sessions
+        of a group: priors with class means know the person's earlier ones
+        (:meth:`~crossfade.TaskPrior.for_person`).
     random_state : int or None, default=None
         Seed. A split depends on it, on the name of the task, on the budget and on its own number.
-        None draws one; a study that resumes in a folder takes the one that it was begun with.
+        None draws one; a study that resumes in a folder takes the seed that it was begun with.
     forecasts : bool, default=True
-        Whether priors learn from their sources how true forecasts are. Without, a study of
-        accuracies alone is faster, and its forecasts are the theory's.
+        Whether priors learn from their sources how true forecasts are. A study of accuracies alone
+        is faster without.
+
     See Also
     --------
     CalibrationSplit : The same splits as a cross-validator of scikit-learn.
@@ -108,13 +103,7 @@ class CalibrationStudy:
         self,
         tasks: Iterable[Task],
         *,
-        methods: Sequence[str | tuple[str, Any]] | Mapping[str, Any] = (
-            "target",
-            "average-source",
-            "convex",
-            "posterior",
-            "oracle",
-        ),
+        methods: Sequence[str | tuple[str, Any]] | Mapping[str, Any] = USUAL,
         budgets: Sequence[Budget] = (0.05, 0.1, 0.2, 0.5),
         n_splits: int = 100,
         splits: str = "consecutive",
@@ -139,10 +128,14 @@ class CalibrationStudy:
             seed=seed,
             forecasts=bool(forecasts),
         )
-        check_zero(self._plan.methods, self._plan.budgets)
+        check_able(self._plan.methods, self._plan.budgets)
         targets = self._participants
         if kind == NEXT_SESSION:
-            targets = check_sessions(targets, len(self._classes))
+            if len(self._classes) > 2:
+                raise ValueError(
+                    f"A study of next sessions is for two classes; got {len(self._classes)}."
+                )
+            targets = later_sessions(targets)
         self._targets = check_sizes(targets, self._plan.budgets)
 
     def __repr__(self) -> str:
@@ -161,8 +154,8 @@ class CalibrationStudy:
     ) -> StudyResult:
         """Run the study, or what a folder lacks of it; the rows are the same in any case.
 
-        A split on which a method fails has NaN in its row; how many and why is said in one warning,
-        and in `failures` of the result.
+        A split on which a method fails has NaN in its row. One warning for each method says how
+        many failed and why; `failures` of the result has them all.
 
         Parameters
         ----------
@@ -172,10 +165,10 @@ class CalibrationStudy:
             Where to keep what is finished: run there again, a study that was stopped resumes, and
             new methods are added. Needs ``crossfade[tables]``.
         dask : str, distributed.Client or None, default=None
-            Address of a Dask scheduler, as in ``"tcp://127.0.0.1:8786"``, or a client: the study
+            Address of a Dask scheduler, such as ``"tcp://127.0.0.1:8786"``, or a client: the study
             runs on its workers instead of local processes. Needs ``crossfade[dask]``.
         on_progress : callable or None, default=None
-            Called with the number of finished parts, of a task and a method each, and their total.
+            Called with the number of finished parts, a task and a method each, and their total.
 
         Returns
         -------
@@ -183,65 +176,57 @@ class CalibrationStudy:
             Rows and their summary.
         """
         n_jobs = check_integer("n_jobs", n_jobs, 1)
-        plan = self._plan
-        if self._seed_is_drawn and folder is not None:
-            begun = Record.find(Path(folder))
-            if begun is not None:
-                plan = plan._replace(seed=begun.content["random_state"])
+        plan, store = self._plan, None
+        if folder is not None:
+            from crossfade.study._store import Store
+
+            if self._seed_is_drawn and (begun := Store.seed_of(folder)) is not None:
+                plan = plan._replace(seed=begun)
         record = Record.of(
-            plan,
-            self._participants,
-            self._targets,
-            self._classes,
-            self._feature_names,
-            identified=folder is not None,
+            plan, self._participants, self._targets, self._classes, self._feature_names
         )
-        store = None if folder is None else Store.open(folder, record)
         shards = record.shards()
-        kept, refused = ({}, []) if store is None else store.finished()
-        if refused:
-            warnings.warn(
-                f"{len(refused)} of {len(shards)} parts in {folder} are not what was written there "
-                f"for this study, and are computed again. {refused[0]}",
-                UserWarning,
-                stacklevel=2,
-            )
-        if kept and on_progress is not None:
-            on_progress(len(kept), len(shards))
-        missing = [shard for shard in shards if shard not in kept]
-        rows: dict[Shard, Columns] = {}
-        with closing(self._outcomes(plan, missing, store, n_jobs, dask)) as outcomes:
+        notes: dict[Shard, list[Note]] = {}
+        if folder is not None:
+            store = Store.open(folder, record.identified(plan.methods))
+            notes, refused = store.finished(shards)
+            if refused:
+                warnings.warn(
+                    f"{len(refused)} of {len(shards)} parts in {folder} are damaged and are "
+                    f"computed again. {refused[0]}",
+                    UserWarning,
+                    stacklevel=2,
+                )
+        if notes and on_progress is not None:
+            on_progress(len(notes), len(shards))
+        missing = [shard for shard in shards if shard not in notes]
+        rows: dict[Shard, pd.DataFrame] = {}
+        with closing(self._outcomes(plan, missing, n_jobs, dask)) as outcomes:
             for shard, outcome in outcomes:
                 if store is None:
-                    rows[shard] = outcome.columns
-                elif outcome.columns:
-                    store.shelf.write(shard, outcome)
-                kept[shard] = outcome.notes
+                    rows[shard] = outcome.rows
+                else:
+                    store.write(shard, outcome)
+                notes[shard] = outcome.notes
                 if on_progress is not None:
-                    on_progress(len(kept), len(shards))
-        notes = {shard: kept[shard] for shard in shards}
-        result = StudyResult._of(notes, record, rows if store is None else store)
-        for message in _messages(notes, result):
+                    on_progress(len(notes), len(shards))
+        in_order = {shard: notes[shard] for shard in shards}
+        result = StudyResult._of(in_order, record, rows if store is None else store)
+        for message in _messages(in_order, result):
             warnings.warn(message, UserWarning, stacklevel=2)
         return result
 
     def _outcomes(
-        self,
-        plan: Plan,
-        shards: Sequence[Shard],
-        store: Store | None,
-        n_jobs: int,
-        dask: str | Client | None,
+        self, plan: Plan, shards: Sequence[Shard], n_jobs: int, dask: str | Client | None
     ) -> Generator[tuple[Shard, Outcome]]:
-        """Shards as they are finished, in any order; those that are kept are without columns."""
+        """Shards as they are finished, in any order."""
         if not shards:
             return
-        seen = [method.sees for method in plan.methods.values()]
         sources = Sources.of(
             self._participants,
             self._classes,
             plan.seed,
-            keep_windows=any(Sees.WINDOWS in one for one in seen),
+            keep_windows=any(method.windows for method in plan.methods.values()),
             forecasts=plan.forecasts,
         )
         wanted: dict[str, list[Shard]] = {}
@@ -249,18 +234,15 @@ class CalibrationStudy:
             wanted.setdefault(shard.task, []).append(shard)
         work = [(one, wanted[one.name]) for one in self._targets if one.name in wanted]
         if dask is None:
-            from crossfade.study._processes import in_processes
-
             yield from in_processes(work, sources, plan, n_jobs)
-            return
-        from crossfade.study._cluster import Job, on_workers
+        else:
+            from crossfade.study._cluster import on_workers
 
-        with nullcontext() if store is None else store.shown() as shelf:
-            yield from on_workers(work, Job(sources, plan, shelf), dask)
+            yield from on_workers(work, sources, plan, dask)
 
 
 def _messages(noted: Mapping[Shard, list[Note]], result: StudyResult) -> list[str]:
-    """One sentence for each method that failed with the whole crowd, and for each that warned."""
+    """One sentence for each method that failed, and for each that warned."""
     notes = [note for some in noted.values() for note in some]
     if not notes:
         return []
@@ -268,14 +250,12 @@ def _messages(noted: Mapping[Shard, list[Note]], result: StudyResult) -> list[st
     messages = []
     for method, failed in dict.fromkeys((note.method, note.failed) for note in notes):
         some = [note for note in notes if (note.method, note.failed) == (method, failed)]
-        count = sum(note.times for note in some)
+        count, first = sum(note.times for note in some), some[0]
+        what = f"warned {count} times"
         if failed:
             what = f"failed on {count} of {n_fits[method]} splits, which are NaN in the rows"
-        else:
-            what = f"warned {count} times"
-        first = some[0]
         messages.append(
-            f"Method {method!r} {what}. The first, {first.task}, "
-            f"budget {budget_of(first.budget)}: {first.message}"
+            f"Method {method!r} {what}. The first, {first.task}, budget "
+            f"{budget_of(first.budget)}: {first.message}"
         )
     return messages

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from crossfade.study._budgets import budget_of, budget_text
-from crossfade.study._methods import METHODS, by_role
-from crossfade.study._needed import reached
+from crossfade.study._budgets import budget_text, is_unequal
+from crossfade.study._methods import METHODS
+from crossfade.study._needed import reached, windows_needed
 from crossfade.study._resampling import by_task
-from crossfade.study._result import StudyResult
 from crossfade.study.statistics import compare, labels_saved, p_text, summarise
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from crossfade.study._result import StudyResult
 
 #: Words that the first sentence has at most.
 _WORDS = 20
@@ -26,12 +25,11 @@ _WORDS = 20
 def verdict(rows: pd.DataFrame | StudyResult, accuracy: float = 0.75, share: float = 0.8) -> str:
     """Sum up a study: how many windows a new person needs, and what the fewest are worth.
 
-    It is about the first of "hierarchical", "posterior", "convex", "paper", the variants of these
-    and the user's own estimators, next to the first of "lda", "target" and the others. Methods that
-    see test windows come last, and are named as such; the oracles are not for comparison. The first
-    sentence is the answer, in at most twenty words; a name that is too long for it is left out
-    there. The others are statistics, the last of them about the smallest budget at which both
-    methods have an accuracy, over the tasks on which both have one.
+    It is about the first of "hierarchical", "posterior", "convex" and "paper", or else the user's
+    own estimators, next to the first of "lda", "target" and the other rivals. Methods that see test
+    windows come last and are named as such; the oracles do not compete. The first sentence is the
+    answer, in at most twenty words. The others are statistics; the last of them are about the
+    smallest budget at which both methods have an accuracy, over the tasks on which both have one.
 
     Parameters
     ----------
@@ -64,13 +62,15 @@ def sentences(
     rows: pd.DataFrame | StudyResult, accuracy: float = 0.75, share: float = 0.8
 ) -> list[str]:
     """The answer, and after it the statistics, one sentence each."""
-    result = rows if isinstance(rows, StudyResult) else StudyResult(by_task(rows))
-    means = result.means
+    means = by_task(rows)
     found = means[means["balanced_accuracy"].notna()]
     if found.empty:
         return [f"No method has an accuracy: all {means['n_splits'].sum()} splits failed."]
+    about: dict[str, Any] = {}
+    if not isinstance(rows, pd.DataFrame):
+        about = {"n_classes": rows.n_classes, "window_seconds": rows.window_seconds}
     method, against = rivals(list(dict.fromkeys(found["method"])))
-    needed = _needed(result, method, against, accuracy, share)
+    needed = _needed(means, method, against, accuracy, share, about)
     first, *others = [*needed, *_fewest(means, method, against, leads=not needed)]
     given = METHODS[method].given if method in METHODS else ""
     return [first, *([f"Note that {_name(method)} {given}."] if given else []), *others]
@@ -79,10 +79,13 @@ def sentences(
 def rivals(names: Sequence[str]) -> tuple[str, str | None]:
     """Whom a verdict is about, and whom they are compared with, if there is anybody.
 
-    The first of the new methods, or else of the user's own; the first of their rivals. What sees
-    test windows comes after what does not.
+    The first of the new methods, or else of the user's own; the first of their rivals. Methods that
+    see test windows come after those that do not.
     """
-    new, rival, bound = ([one.name for one in by_role(role)] for role in ("new", "rival", "bound"))
+    new, rival, bound = (
+        [one.name for one in METHODS.values() if one.role == role]
+        for role in ("new", "rival", "bound")
+    )
     new += [name for name in names if name not in METHODS]
     new.sort(key=lambda name: name in METHODS and bool(METHODS[name].given))
     method = next(name for name in (*new, *rival, *bound) if name in names)
@@ -109,34 +112,43 @@ def _short(*texts: str) -> str:
 
 
 def _needed(
-    result: StudyResult, method: str, against: str | None, accuracy: float, share: float
+    means: pd.DataFrame,
+    method: str,
+    against: str | None,
+    accuracy: float,
+    share: float,
+    about: dict[str, Any],
 ) -> list[str]:
     """After how many windows people reach an accuracy, also with the rival; nothing if unknown."""
-    means = result.means
     found = means[means["balanced_accuracy"].notna()]
-    found = found[[not isinstance(budget_of(one), tuple) for one in found["budget"]]]
+    found = found[[not is_unequal(one) for one in found["budget"]]]
     if found.empty:
         return []
     usable = [name for name in dict.fromkeys(found["method"]) if _is_usable(name)]
-    used = replace(result, rows=means[means["method"].isin([method, against, *usable])])
-    table = used.needed(accuracy, share).set_index("method")
+    used = means[means["method"].isin([method, against, *usable])]
+    table = windows_needed(used, accuracy, share, **about).set_index("method")
     if method not in table.index or not table.loc[method, "n_people"]:
         return []
     own: Any = table.loc[method]
     goal = f"{100.0 * share:.3g} %"
     texts = [_answer(own, method, accuracy, share, _most(found)), *_precisely(own)]
     if against is not None and against in table.index and table.loc[against, "n_people"]:
-        other: Any = table.loc[against]
-        texts.append(f"With {_name(against)}, {_rival(own, other, goal, share)}.")
+        texts.append(f"With {_name(against)}, {_rival(own, table.loc[against], goal, share)}.")
     others = table.loc[[name for name in usable if name not in (method, against)]]
-    texts += _with_fewest(own, others, goal)
-    if own["bound"] == ">":
+    fewer = others[others["total"] < own["total"]]
+    if len(fewer):
+        best = fewer["total"].idxmin()
+        windows, total = fewer.loc[best, ["windows", "total"]]
+        after = f"after {_each(windows, total)}" if total else "before the first label"
         texts.append(
-            f"No number of windows tried takes {goal} of people there; {own['n_never']} of "
-            f"{own['n_people']} never reach it."
+            f"{_opening(str(best))} takes {goal} of people there {after}, the fewest here."
         )
+    if own["bound"] == ">":
         there = math.floor(100.0 * reached(means[means["method"] == method], share)) / 100.0
-        texts.append(f"What {goal} of them reach {_most(found)} is {there:g}.")
+        texts.append(
+            f"{own['n_never']} of {own['n_people']} never reach it; {goal} of them reach {there:g} "
+            f"{_most(found)}."
+        )
     return texts
 
 
@@ -146,27 +158,15 @@ def _is_usable(method: str) -> bool:
     return known is None or (known.role != "bound" and not known.given)
 
 
-def _with_fewest(own: pd.Series, others: pd.DataFrame, goal: str) -> list[str]:
-    """Who else needs the fewest windows, where that is fewer than the first sentence says."""
-    fewer = others[others["total"] < own["total"]]
-    if fewer.empty:
-        return []
-    best = fewer["total"].idxmin()
-    windows, total = fewer.loc[best, ["windows", "total"]]
-    after = f"after {_each(windows, total)}" if total else "before the first label"
-    return [f"{_opening(str(best))} takes {goal} of people there {after}, the fewest here."]
-
-
 def _answer(line: pd.Series, method: str, accuracy: float, share: float, most: str) -> str:
     """How many people reach the accuracy, and after how many windows."""
-    who, verb = f"{100.0 * share:.3g} % of people", "reach"
-    when = _when(line)
-    if line["bound"] == ">":
-        when = most
-        if not line["reached"]:
-            who, verb = "nobody", "reaches"
-        else:
-            who = f"only {_percent(line['reached'], share)} of people"
+    who, verb, when = f"{100.0 * share:.3g} % of people", "reach", most
+    if line["bound"] != ">":
+        when = _when(line)
+    elif line["reached"]:
+        who = f"only {_percent(line['reached'], share)} of people"
+    else:
+        who, verb = "nobody", "reaches"
     texts = [f"{who} {verb} {what}{accuracy:g} {when}." for what in ("an accuracy of ", "")]
     named = [f"With {_name(method)}, {text}" for text in texts]
     return _short(*named, texts[0][0].upper() + texts[0][1:])
@@ -194,8 +194,8 @@ def _most(found: pd.DataFrame) -> str:
 def _each(windows: float, total: float) -> str:
     """So many windows of each class, or, where classes are not known, of all together."""
     if np.isfinite(windows):
-        return f"{windows:g} window{'s' if windows != 1 else ''} of each class"
-    return f"{total:g} labelled window{'s' if total != 1 else ''}"
+        return f"{windows:g} window{'' if windows == 1 else 's'} of each class"
+    return f"{total:g} labelled window{'' if total == 1 else 's'}"
 
 
 def _when(line: pd.Series) -> str:
@@ -214,7 +214,6 @@ def _precisely(line: pd.Series) -> list[str]:
     if line["total"] and np.isfinite(line["seconds"]):
         texts.append(f"That takes {duration(line['seconds'])}.")
     low, high = line["low"], line["high"]
-    # All people may have to be the same to tell; then there is nothing between.
     if low == 0.0 and np.isposinf(high):
         texts.append("The 95 % interval holds any number of windows: more people would tell.")
     elif np.isfinite(low) and low != high:
@@ -230,7 +229,7 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
 
 
-def _rival(own: pd.Series, line: pd.Series, goal: str, share: float) -> str:
+def _rival(own: pd.Series, line: Any, goal: str, share: float) -> str:
     if line["bound"] == ">":
         there = _percent(line["reached"], share)
         return f"{there} reach it" if own["bound"] == ">" else f"only {there} reach it, not {goal}"
@@ -247,67 +246,45 @@ def _fewest(means: pd.DataFrame, method: str, against: str | None, *, leads: boo
     """What the fewest labelled windows are worth; the first sentence is short if it `leads`."""
     found = means[means["balanced_accuracy"].notna()]
     own = found[found["method"] == method]
+    cell = ["task", "group", "budget"]
     if against is not None:
-        cell = ["task", "group", "budget"]
         shared = own.merge(found.loc[found["method"] == against, cell], on=cell)
         own, against = (shared, against) if len(shared) else (own, None)
     windows = own.groupby("budget")["n_labelled"].median()
     budget = float(windows.index[int(windows.argmin())])
     own = own[own["budget"] == budget]
     both = means[means["method"].isin([method, against])]
-    lacking = _lacking(both, method, against, float(windows.min()))
     n_left_out = len(both[both["budget"] == budget].drop_duplicates(["task", "group"])) - len(own)
-    used = means.merge(own[["task", "group"]], on=["task", "group"])
-    used = used[used["method"].isin([method, against])]
-    nouns = "participants" if own["group"].nunique() == len(own) else "tasks"
-    noun = nouns if len(own) > 1 else nouns[:-1]
-    line = _line(summarise(used[used["method"] == method]), budget)
+    used = both.merge(own[["task", "group"]], on=["task", "group"])
+    noun = "participants" if own["group"].nunique() == len(own) else "tasks"
+    noun = noun if len(own) > 1 else noun[:-1]
     left_out = f"{n_left_out} left out" if n_left_out else ""
-    texts = _mean(line, own["n_labelled"], budget, method, leads=leads)
+    line = _line(summarise(used[used["method"] == method]), budget)
+    when, mean = _windows(own["n_labelled"], budget), f"{line['mean']:.3f}"
+    text = f"{when}, {_name(method)} has a mean balanced accuracy of {mean}"
+    if leads:
+        text = _short(text, f"{when}, the mean balanced accuracy is {mean}")
+    texts = [f"{text}."]
+    if np.isfinite(line["low"]):
+        texts.append(f"Its 95 % interval is {line['low']:.3f} to {line['high']:.3f}.")
     if against is None:
-        over = f"over {len(own)} {noun}" + (f", {left_out}" if left_out else "")
-        texts[-1] = f"{texts[-1].removesuffix('.')}, {over}."
-    else:
-        texts.append(_difference(used, method, against, budget, noun, left_out))
-        texts += _labels(used, method, against, budget)
-    return [*texts, *lacking]
+        left_out = f", {left_out}" if left_out else ""
+        return [*texts, f"This is the mean over {len(own)} {noun}{left_out}."]
+    failed = _failed(both, [method, against], float(windows.min()))
+    difference = _difference(used, method, against, budget, noun, left_out)
+    return [*texts, difference, *_labels(used, method, against, budget), *failed]
 
 
-def _mean(
-    line: pd.Series, n_labelled: pd.Series[float], budget: float, method: str, *, leads: bool
-) -> list[str]:
-    """Mean accuracy, and its interval: in a sentence of its own, where the first is to be short."""
-    when = _windows(n_labelled, budget)
-    mean = f"a mean balanced accuracy of {line['mean']:.3f}"
-    interval = f"95 % interval {line['low']:.3f} to {line['high']:.3f}"
-    known = bool(np.isfinite(line["low"]))
-    if not leads:
-        return [f"{when}, {_name(method)} has {mean}{f' ({interval})' if known else ''}."]
-    plain = when.partition(" (")[0]
-    first = _short(
-        f"{when}, {_name(method)} has {mean}.",
-        f"{plain}, {_name(method)} has {mean}.",
-        f"{plain}, the mean balanced accuracy is {line['mean']:.3f}.",
-    )
-    return [first, *([f"Its {interval.replace('interval', 'interval is')}."] if known else [])]
-
-
-def _lacking(both: pd.DataFrame, method: str, against: str | None, n_labelled: float) -> list[str]:
+def _failed(both: pd.DataFrame, names: Sequence[str], n_labelled: float) -> list[str]:
     """Who failed with fewer windows, where somebody was given fewer."""
     windows = both.groupby("budget")["n_labelled"].median()
     fewer = both[both["budget"].isin(windows.index[windows < n_labelled])]
-    if fewer.empty:
-        return []
-    # Who has no rows there has not tried: before the first label many cannot.
     able = set(fewer.loc[fewer["balanced_accuracy"].notna(), "method"])
-    tried = set(fewer["method"])
-    both_names = [name for name in (method, against) if name is not None]
-    names = [name for name in both_names if name in tried and name not in able]
-    if not names and tried < set(both_names):
+    # A method without rows there has not tried: before the first label many cannot.
+    failed = [name for name in names if name in set(fewer["method"]) - able]
+    if not failed:
         return []
-    if not names:
-        return ["With fewer windows there is no task on which both have an accuracy."]
-    who = " and ".join([_opening(names[0]), *map(_name, names[1:])])
+    who = " and ".join([_opening(failed[0]), *map(_name, failed[1:])])
     return [f"{who} failed with fewer windows."]
 
 
@@ -348,11 +325,11 @@ def _difference(
 
 def _labels(used: pd.DataFrame, method: str, against: str, budget: float) -> list[str]:
     """What the other needs for the same; nothing where that was not measured on these tasks."""
-    if isinstance(budget_of(budget), tuple):
+    given = used.loc[used["method"] == against, "n_labelled"]
+    if is_unequal(budget) or given.min() == given.max():
         return []
     line = _line(labels_saved(used, against, method), budget)
-    given = used.loc[used["method"] == against, "n_labelled"]
-    if line["n_left_out"] or given.min() == given.max():
+    if line["n_left_out"]:
         return []
     name = _opening(against)
     if line["bound"] == ">":

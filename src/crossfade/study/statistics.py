@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import wilcoxon
 
 from crossfade._typing import RandomState
-from crossfade.study._budgets import budget_of
+from crossfade.study._budgets import is_unequal
 from crossfade.study._forecasts import forecast_errors, reliability
 from crossfade.study._resampling import (
     ROUNDING,
@@ -22,17 +24,13 @@ from crossfade.study._resampling import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from crossfade.study._result import StudyResult
 
 __all__ = [
     "by_task",
     "compare",
     "forecast_errors",
-    "holm",
     "labels_saved",
-    "p_text",
     "reliability",
     "summarise",
 ]
@@ -83,8 +81,6 @@ def summarise(rows: pd.DataFrame | StudyResult, *, random_state: RandomState = 0
     >>> bool(compare(rows, against="target")["mean_difference"].item() > 0.0)
     True
     """
-    import pandas as pd
-
     means = by_task(rows)
     able = means[means["balanced_accuracy"].notna()].drop_duplicates(["task", "group", "budget"])
     n_able = able["budget"].value_counts()
@@ -145,12 +141,8 @@ def compare(
         `p_value`, one if there is no difference anywhere and NaN with fewer than two tasks;
         `p_holm`, the same corrected for the budgets of the method.
     """
-    import pandas as pd
-
     means = by_task(rows)
-    _check_method(means, against)
-    if isinstance(methods, str):
-        raise ValueError(f"methods must be a list of names; got {methods!r}.")
+    _check_methods(means, against)
     if methods is None:
         methods = [name for name in dict.fromkeys(means["method"]) if name != against]
     parts = [_compare_one(means, name, against, random_state) for name in methods]
@@ -169,9 +161,7 @@ _DIFFERENCES = [
 def _compare_one(
     means: pd.DataFrame, method: str, against: str, random_state: RandomState
 ) -> pd.DataFrame:
-    import pandas as pd
-
-    _check_two(means, method, against)
+    _check_methods(means, method, against)
     same = ["task", "group", "budget"]
     columns = [*same, "n_labelled", "balanced_accuracy"]
     own, other = (means.loc[means["method"] == name, columns] for name in (method, against))
@@ -211,8 +201,6 @@ def _compare_one(
 
 
 def _p_greater(difference: Array) -> float:
-    from scipy.stats import wilcoxon
-
     if difference.size < 2:
         return np.nan
     # Equal differences must have equal ranks; without zeros small samples have an exact test.
@@ -224,33 +212,12 @@ def _p_greater(difference: Array) -> float:
 
 
 def holm(p: ArrayLike) -> Array:
-    """Correct p-values of several tests by Holm's step-down method.
+    """Correct p-values (n_tests,) by Holm's step-down method; NaN stays and is no test.
 
     The smallest of m is multiplied by m, the next by m - 1, and so on; none becomes smaller than
     one before it, or larger than one.
-
-    Parameters
-    ----------
-    p : array-like of shape (n_tests,)
-        P-values. NaN stays NaN and does not count as a test.
-
-    Returns
-    -------
-    ndarray of shape (n_tests,)
-        Corrected p-values, in the same order.
-
-    Examples
-    --------
-    >>> from crossfade.study.statistics import holm
-    >>> holm([0.01, 0.04, 0.03])
-    array([0.03, 0.06, 0.06])
     """
-    try:
-        values = np.asarray(p, dtype=np.float64)
-    except (TypeError, ValueError) as reason:
-        raise ValueError(f"p must be a list of numbers from 0 to 1; got {p!r}.") from reason
-    if values.ndim != 1 or ((values < 0.0) | (values > 1.0)).any():
-        raise ValueError(f"p must be a list of numbers from 0 to 1; got {p!r}.")
+    values = np.asarray(p, dtype=np.float64)
     tested = np.flatnonzero(~np.isnan(values))
     order = tested[values[tested].argsort(kind="stable")]
     corrected = np.full(values.size, np.nan)
@@ -260,25 +227,9 @@ def holm(p: ArrayLike) -> Array:
 
 
 def p_text(p: float, equals: str = "") -> str:
-    """A p-value with two digits that mean something, as people read it.
+    """A p-value with two significant digits; a dash where there is none.
 
-    Parameters
-    ----------
-    p : float
-        The value.
-    equals : str, default=""
-        What stands before a number that has no sign of its own.
-
-    Returns
-    -------
-    str
-        Its text; a dash where there is none.
-
-    Examples
-    --------
-    >>> from crossfade.study.statistics import p_text
-    >>> p_text(0.01234), p_text(1e-9), f"p {p_text(0.5, '= ')}"
-    ('0.012', '< 0.0001', 'p = 0.50')
+    `equals` stands before a number that has no sign of its own.
     """
     if not np.isfinite(p):
         return "–"
@@ -323,12 +274,10 @@ def labels_saved(
         `high` where it would take less than the smallest, since neither was measured. All NaN, and
         `bound` empty, where no task has all budgets.
     """
-    import pandas as pd
-
     means = by_task(rows)
-    _check_two(means, method, against)
+    _check_methods(means, method, against)
     means = means[means["method"].isin([method, against])]
-    means = means[[not isinstance(budget_of(one), tuple) for one in means["budget"]]]
+    means = means[[not is_unequal(one) for one in means["budget"]]]
     tasks = _learning_curves(means, "balanced_accuracy")
     # A method that always fails with one window of each class still has a curve beyond.
     accuracies = tasks.dropna(axis="columns", how="all").dropna()
@@ -373,15 +322,10 @@ def _learning_curves(means: pd.DataFrame, column: str) -> pd.DataFrame:
     return wide.sort_index(axis=1)
 
 
-def _check_method(means: pd.DataFrame, method: object) -> None:
+def _check_methods(means: pd.DataFrame, *methods: str) -> None:
     names = list(dict.fromkeys(means["method"]))
-    if method not in names:
-        words = ", ".join(repr(name) for name in names)
-        raise ValueError(f"The rows have no method {method!r}. They have {words}.")
-
-
-def _check_two(means: pd.DataFrame, method: object, against: object) -> None:
-    _check_method(means, method)
-    _check_method(means, against)
-    if method == against:
-        raise ValueError(f"A method cannot be compared with itself; got {method!r} twice.")
+    if len(set(methods)) < len(methods) or not set(methods) <= set(names):
+        raise ValueError(
+            f"Methods to compare must be different ones of {', '.join(map(repr, names))}; got "
+            f"{', '.join(map(repr, methods))}."
+        )
