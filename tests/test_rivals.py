@@ -18,9 +18,9 @@ from crossfade import Task, TaskPrior, TaskSet
 from crossfade.study import CalibrationStudy
 from crossfade.study._batch import Batch
 from crossfade.study._methods import METHODS
+from crossfade.study._participants import check_tasks
 from crossfade.study._sources import Sources
 from crossfade.study._splits import draw_splits
-from crossfade.study._validate import check_tasks
 from crossfade.study.statistics import by_task, summarise
 from crossfade.tasks import Recipe
 

@@ -16,9 +16,9 @@ from crossfade import (
 from crossfade.study._batch import Batch
 from crossfade.study._methods import METHODS
 from crossfade.study._paper_methods import as_printed
+from crossfade.study._participants import check_tasks
 from crossfade.study._sources import Sources
 from crossfade.study._splits import draw_splits
-from crossfade.study._validate import check_tasks
 
 GRID = np.linspace(0.0, 1.0, 11)
 N_SPLITS = 12
