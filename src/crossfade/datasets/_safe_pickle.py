@@ -1,21 +1,14 @@
-"""Arrays of a pickle, read without running anything that the file asks for.
-
-A pickle calls whatever it names. The unpickler here knows a few names only, and each stands for a
-class of this module that takes notes; numpy makes the arrays that are asked for afterwards.
-"""
+"""Arrays of a pickle, read by an unpickler that knows numpy's arrays and plain containers only."""
 
 from __future__ import annotations
 
 import os
 import pickle
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-_NUMBERS = re.compile(r"[<>=|]?(b1|[iu][1248]|f[248])")
 
 
 def load_arrays(path: str | os.PathLike[str], *places: Sequence[str]) -> list[NDArray[Any]]:
@@ -29,76 +22,40 @@ def load_arrays(path: str | os.PathLike[str], *places: Sequence[str]) -> list[ND
 
 
 def _array_at(tree: Any, place: Sequence[str]) -> NDArray[Any]:
-    """Array at a sequence of keys."""
+    """Array of numbers at a sequence of keys."""
     for key in place:
         if not isinstance(tree, dict) or key not in tree:
             raise ValueError(f"there is no {key!r} in it")
         tree = tree[key]
-    if not isinstance(tree, _Array):
-        raise ValueError(f"{place[-1]!r} is not an array")
-    return tree.read()
+    if not isinstance(tree, np.ndarray) or tree.dtype.kind not in "biuf":
+        raise ValueError(f"{place[-1]!r} is not an array of numbers")
+    return tree
 
 
-class _Bytes:
-    """Stands for ``_codecs.encode``, by which Python 3 writes bytes for Python 2."""
-
-    def __new__(cls, text: str = "", *_: Any) -> Any:
-        return text.encode("latin1")
+def _encode(text: str = "", _: object = None) -> bytes:
+    """Bytes that Python 3 wrote for Python 2."""
+    return text.encode("latin1")
 
 
-class _Dtype:
-    """Stands for ``numpy.dtype``: first comes its code, then its byte order."""
-
-    order = ""
-
-    def __init__(self, code: Any, *_: Any) -> None:
-        self.code = code
-
-    def __setstate__(self, state: Any) -> None:
-        self.order = state[1]
-
-
-class _Array:
-    """Stands for ``_reconstruct``, which makes an empty array for a state to fill."""
-
-    state: Any = None
-
-    def __init__(self, *_: Any) -> None:
-        pass
-
-    def __setstate__(self, state: Any) -> None:
-        self.state = state
-
-    def read(self) -> NDArray[Any]:
-        """The array, of numbers."""
-        _, shape, kind, fortran, content = self.state
-        name = f"{kind.order}{kind.code}"
-        if not _NUMBERS.fullmatch(name):
-            raise ValueError(f"an array of type {name!r:.50} is not read, only numbers are")
-        raw = content.encode("latin1") if isinstance(content, str) else content
-        return np.frombuffer(raw, name).reshape(shape, order="F" if fortran else "C")
-
-
-class _FromBuffer(_Array):
-    """Stands for ``_frombuffer``, of protocol 5."""
-
-    def __init__(self, content: Any, kind: Any, shape: Any, order: Any) -> None:
-        self.state = (1, shape, kind, order == "F", content)
-
-
-_ADMITTED = {("numpy", "dtype"): _Dtype, ("numpy", "ndarray"): _Array}
-_ADMITTED |= {("_codecs", "encode"): _Bytes, ("__builtin__", "bytes"): _Bytes}
+_array: Any = np.zeros(1)
+#: What a pickle may name: the functions by which numpy pickles arrays and scalars.
+_ADMITTED: dict[tuple[str, str], Callable[..., Any]] = {
+    ("numpy", "dtype"): np.dtype,
+    ("numpy", "ndarray"): np.ndarray,
+    ("_codecs", "encode"): _encode,
+    ("__builtin__", "bytes"): _encode,
+}
 for _core in ("numpy.core", "numpy._core"):
-    _ADMITTED[f"{_core}.multiarray", "_reconstruct"] = _Array
-    _ADMITTED[f"{_core}.multiarray", "scalar"] = _Array
-    _ADMITTED[f"{_core}.numeric", "_frombuffer"] = _FromBuffer
+    _ADMITTED[f"{_core}.multiarray", "_reconstruct"] = _array.__reduce__()[0]
+    _ADMITTED[f"{_core}.multiarray", "scalar"] = _array[0].__reduce__()[0]
+    _ADMITTED[f"{_core}.numeric", "_frombuffer"] = _array.__reduce_ex__(5)[0]
 
 
 class _Unpickler(pickle.Unpickler):
-    """Unpickler that finds nothing but the stand-ins above."""
+    """Unpickler that finds nothing but the names above."""
 
-    def find_class(self, module: str, name: str) -> type:
-        """Class that stands for a name."""
+    def find_class(self, module: str, name: str) -> Any:
+        """What a name stands for."""
         if (module, name) not in _ADMITTED:
             raise ValueError(f"it asks for '{module}.{name}'; nothing in it was run")
         return _ADMITTED[module, name]
