@@ -1,12 +1,9 @@
 """The hierarchical blend as an estimator: from no label on, one class, both; files and refusals."""
 
-import json
 import pickle
-import warnings
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,29 +13,20 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
     HierarchicalBlendClassifier,
-    MulticlassBlend,
     MulticlassPrior,
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
-    TaskSet,
     forecast_labels,
-    load_model,
-    save_model,
 )
-from crossfade._files import digest_of
-from crossfade.exceptions import MissingPartWarning, PriorMismatchError
-from crossfade.prior._archive import content_of, pack, unpack
+from crossfade.exceptions import PriorMismatchError
 
-OLD = Path(__file__).parent / "contracts/golden/files"
 BLENDS = (ConvexBlendClassifier, PosteriorBlendClassifier, HierarchicalBlendClassifier)
-VERBS = {"convex", "posterior", "hierarchical"}
 
 
 @lru_cache(maxsize=64)
@@ -120,7 +108,7 @@ def test_from_the_first_label_on_the_crowd_gives_way(prior, few):
     assert all(0.0 < alpha < 1.0 for alpha in alphas[1:])
     more = HierarchicalBlendClassifier(prior).fit(np.tile(X, (20, 1)), np.tile(y, 20))
     assert more.alpha_ > alphas[-1]
-    assert HierarchicalBlendClassifier(prior, in_a_row=False).fit(X, y).alpha_ > 0.0
+    assert HierarchicalBlendClassifier(prior, consecutive=False).fit(X, y).alpha_ > 0.0
 
 
 @pytest.mark.parametrize("blend", BLENDS)
@@ -199,7 +187,6 @@ def test_one_class_only(prior, person, blend, label):
     one = blend(prior).fit(X, np.full(3, label))
     assert one.classes_.tolist() == [0, 1]
     assert_same(blend(prior).start().partial_fit(X, np.full(3, label)), one, person.X)
-    assert one.target_projection_ is None
     assert np.mean(one.predict(person.X) == person.y) > 0.7
     lower, upper = one.expected_accuracy_interval(0.9)
     assert 0.0 <= lower < one.expected_accuracy_ < upper <= 1.0
@@ -291,7 +278,7 @@ def test_column_names_are_the_priors():
     with pytest.raises(ValueError, match="feature names should match"):
         blend.predict(table[["alpha", "theta", "beta"]])
     wrong = table.rename(columns={"beta": "gamma"})
-    with pytest.raises(PriorMismatchError, match=r"'gamma' stands where the prior has 'beta'"):
+    with pytest.raises(PriorMismatchError, match="gamma"):
         HierarchicalBlendClassifier(prior).partial_fit(wrong, None)
     with pytest.raises(PriorMismatchError, match="Reorder or rename the columns"):
         HierarchicalBlendClassifier(prior).fit(wrong.iloc[[0, 12]], [0, 1])
@@ -308,29 +295,7 @@ def test_proportions_move_the_threshold_before_the_first_label(prior, person):
     assert rare.expected_accuracy_ >= 0.89
 
 
-# -- priors that lack something, and other kinds of priors -----------------------------------------
-
-
-@pytest.mark.parametrize("cell", ["without", "projections", "isotropic"])
-def test_without_class_means_it_is_the_posterior_blend_and_says_so(prior, person, few, cell):
-    known = {
-        "without": lambda: prior.without("class_means"),
-        "projections": lambda: TaskPrior.from_projections(
-            np.eye(3) + np.array([3.0, 0.0, 0.0]), normalize=True
-        ),
-        "isotropic": lambda: TaskPrior.from_tasks(draw(9)[1:], isotropic=True),
-    }[cell]()
-    blend = HierarchicalBlendClassifier(known)
-    with pytest.warns(
-        MissingPartWarning, match=r"no class means, so that .*would help with few labels\. Build"
-    ) as caught:
-        blend.fit(*few)
-    # It points to who called.
-    assert [one.filename for one in caught] == [__file__]
-    wanted = PosteriorBlendClassifier(known).fit(*few)
-    np.testing.assert_array_equal(blend.coef_, wanted.coef_)
-    assert blend.alpha_ == wanted.alpha_
-    np.testing.assert_array_equal(blend.predict(person.X), wanted.predict(person.X))
+# -- priors that lack something --------------------------------------------------------------------
 
 
 def test_without_a_replay_theory_stands_alone(prior, person, few):
@@ -347,13 +312,12 @@ def test_without_a_replay_theory_stands_alone(prior, person, few):
     assert 0.5 <= start.expected_accuracy_ < 1.0
 
 
-@pytest.mark.parametrize("blend", BLENDS)
+@pytest.mark.parametrize("blend", BLENDS[:2])
 def test_settings_that_nobody_played_have_theorys_forecast(prior, few, blend):
     """A record belongs to a rule at its default settings."""
     other = {
         ConvexBlendClassifier: {"alpha": 0.5},
         PosteriorBlendClassifier: {"strength": 3.0},
-        HierarchicalBlendClassifier: {"protect": False},
     }[blend]
     mine = blend(prior, **other).fit(*few)
     alone = blend(prior.without("replay"), **other).fit(*few)
@@ -385,22 +349,6 @@ def test_sources_and_target_in_one_table(few, person):
     assert_same(blend, wanted, person.X)
 
 
-def test_a_multiclass_prior_of_two_classes_is_the_same(few, person, prior):
-    two = MulticlassPrior.from_tasks(draw(9)[1:])
-    assert two.class_means == prior.class_means
-    assert two.replay["hierarchical"] == prior.replay["hierarchical"]
-    for fit in (lambda one: one.fit(*few), lambda one: one.start()):
-        mine, theirs = (fit(HierarchicalBlendClassifier(known)) for known in (two, prior))
-        assert_same(mine, theirs, person.X)
-        assert mine.member_ == pytest.approx(theirs.member_)
-    unlabelled = HierarchicalBlendClassifier(two).fit(*few).partial_fit(person.X, None)
-    assert_same(
-        unlabelled,
-        HierarchicalBlendClassifier(prior).fit(*few).partial_fit(person.X, None),
-        person.X,
-    )
-
-
 # -- many classes ----------------------------------------------------------------------------------
 
 
@@ -425,50 +373,6 @@ def test_many_classes_from_zero_labels_on(many, of_many):
     assert whole.expected_accuracy_error_ > 0.0
 
 
-def test_many_classes_without_class_means_are_the_posterior_blend(of_many, tmp_path):
-    """As of two classes: with a warning, and all that can be asked of the other can be of this."""
-    X, y = of_many
-    tasks = draw(10, 4, (9, 8, 10), 1, ("a", "b", "c"))[1:]
-    whole = MulticlassPrior.from_tasks(tasks)
-    for prior in (
-        whole.without("class_means"),
-        MulticlassPrior.from_tasks(tasks, class_means=False),
-    ):
-        blend = HierarchicalBlendClassifier(prior)
-        with pytest.warns(
-            MissingPartWarning, match="holds no class means.*MulticlassPrior"
-        ) as said:
-            blend.fit(X, y)
-        assert [one.filename for one in said] == [__file__]
-        pairs = MulticlassBlend(PosteriorBlendClassifier(prior)).fit(X, y)
-        np.testing.assert_allclose(blend.predict_proba(X), pairs.predict_proba(X), atol=1e-12)
-        np.testing.assert_array_equal(blend.predict(X), pairs.predict(X))
-        assert blend.expected_accuracy_ == pairs.expected_accuracy_
-        assert blend.expected_accuracy_interval(0.8) == pairs.expected_accuracy_interval(0.8)
-        more, wanted = (forecast_labels(one, [8]) for one in (blend, pairs))
-        assert more.accuracy == wanted.accuracy
-        save_model(blend, tmp_path / "model.json")
-        loaded = load_model(tmp_path / "model.json")
-        np.testing.assert_allclose(loaded.predict_proba(X), pairs.predict_proba(X), atol=1e-9)
-        with pytest.raises(ValueError, match="Call fit with all of them"):
-            blend.partial_fit(X, y)
-        with pytest.raises(ValueError, match="only a crowd can answer that knows class means"):
-            HierarchicalBlendClassifier(prior).start()
-
-
-def test_what_a_prior_of_many_classes_holds(many):
-    assert {"class_means", "replay", "half_gap"} <= set(many.holds)
-    assert many.without("replay").replay is None
-    assert "replay" not in many.without("replay").holds
-    bare = many.without("class_means", "half_gap")
-    assert not {"class_means", "half_gap"} & set(bare.holds)
-    assert bare.replay is None
-    # The pairs have records of their own, of the blends of directions.
-    assert "replay" in bare.holds
-    with pytest.raises(ValueError, match="part must be"):
-        many.without("directionz")
-
-
 def test_many_classes_of_which_some_have_no_label(many, of_many):
     X, y = of_many
     seen = y != "b"
@@ -486,69 +390,22 @@ def test_many_classes_forecast_more_labels(many, of_many):
     assert 0.0 < more < 1.0
 
 
-def test_many_classes_in_a_row_are_worth_less(many, of_many):
+def test_many_classes_consecutive_are_worth_less(many, of_many):
     X, y = of_many
-    apart = HierarchicalBlendClassifier(many, in_a_row=False).fit(X, y)
+    apart = HierarchicalBlendClassifier(many, consecutive=False).fit(X, y)
     assert apart.alpha_ != HierarchicalBlendClassifier(many).fit(X, y).alpha_
 
 
 # -- scikit-learn ----------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=64)
-def prior_for(n_features):
-    """A prior with class means, as wide as X, that does not know the names of its classes."""
-    rng = np.random.default_rng(75)
-    label = np.repeat([0, 1], 10)
-    # In the units of the checks, whose features are of about unit size.
-    tasks = [
-        Task(rng.normal(size=(20, n_features)) + rng.normal(size=(2, n_features))[label], label)
-        for _ in range(8)
-    ]
-    return replace(TaskPrior.from_tasks(tasks, replay=n_features < 12), classes=None)
-
-
-class HierarchicalWithPrior(HierarchicalBlendClassifier):
-    """The hierarchical blend with a prior that it gets when it is fitted."""
-
-    def fit(self, X, y, sample_domain=None, sample_weight=None):
-        return self._with_a_prior(super().fit, X, y, sample_domain, sample_weight)
-
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        return self._with_a_prior(super().partial_fit, X, y, classes, sample_weight)
-
-    def _with_a_prior(self, fit, X, y, *more):
-        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
-        wide = len(shape) == 2 and shape[1] > 0
-        self.prior = prior_for(shape[1]) if wide else None
-        try:
-            return fit(X, y, *more)
-        finally:
-            # Parameters are as they were given.
-            self.prior = None
-
-
-# The checks have features of any size, which no one prior can have.
-@pytest.mark.filterwarnings("ignore::crossfade.exceptions.UnitsWarning")
-@parametrize_with_checks([HierarchicalBlendClassifier(), HierarchicalWithPrior()])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-def test_the_prior_of_the_checks_is_used(few):
-    fitted = HierarchicalWithPrior().fit(*few)
-    assert fitted.prior_.class_means is not None
-    assert fitted.alpha_ < 1.0
-
-
 def test_parameters_clone_and_pickle(prior, few, person, many, of_many):
     options = {
         "prior": prior,
-        "protect": False,
-        "on_missing_class": "prior",
+        "missing_class": "error",
         "classes": (0, 1),
         "class_prior": (0.4, 0.6),
-        "in_a_row": False,
+        "consecutive": False,
     }
     blend = HierarchicalBlendClassifier(**options)
     assert blend.get_params() == options
@@ -582,335 +439,9 @@ def test_callers_arrays_stay_as_they_are(prior, person, few):
 
 
 def test_a_fitted_blend_keeps_no_labelled_row(prior, few):
-    blend = HierarchicalBlendClassifier(prior).fit(*few)
-    kept = blend._moments.scatter
+    kept = pickle.dumps(HierarchicalBlendClassifier(prior).fit(*few))
     for row in few[0]:
-        assert not np.isclose(kept, row).all(-1).any()
-    assert "_unlabelled" not in blend.__dict__
-
-
-# -- model files -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("state", ["both", "one", "none", "unlabelled"])
-def test_a_saved_model_predicts_and_forecasts_the_same(prior, person, few, tmp_path, state):
-    X, y = few
-    blend = HierarchicalBlendClassifier(prior, class_prior=(0.3, 0.7))
-    if state == "none":
-        blend.start()
-    elif state == "one":
-        blend.fit(X[:2], y[:2])
-    else:
-        blend.fit(X, y)
-        if state == "unlabelled":
-            blend.partial_fit(person.X, None)
-    path = tmp_path / "model.json"
-    save_model(blend, path)
-    rule = load_model(path)
-    np.testing.assert_array_equal(rule.predict_proba(person.X), blend.predict_proba(person.X))
-    np.testing.assert_array_equal(rule.predict(person.X), blend.predict(person.X))
-    assert rule.expected_accuracy_ == blend.expected_accuracy_
-    for level in (0.5, 0.9):
-        assert rule.expected_accuracy_interval(level) == blend.expected_accuracy_interval(level)
-    assert rule.alpha_ == blend.alpha_
-    assert rule.n_labelled_ == {"none": (0.0, 0.0), "one": (2.0, 0.0)}.get(state, (3.0, 2.0))
-    held = json.loads(path.read_text())
-    assert held["version"] == 3
-    assert held["blend"] == "HierarchicalBlendClassifier"
-    # No window of this person is in it, labelled or not.
-    numbers = json.dumps(held)
-    assert not any(repr(float(value)) in numbers for value in person.X.ravel())
-
-
-@pytest.mark.parametrize("state", ["all", "one", "none"])
-def test_a_saved_model_of_many_classes_is_the_same(many, of_many, tmp_path, state):
-    X, y = of_many
-    blend = HierarchicalBlendClassifier(many)
-    if state == "none":
-        blend.start()
-    else:
-        kept = slice(None) if state == "all" else y == y[0]
-        blend.fit(X[kept], y[kept])
-    save_model(blend, tmp_path / "model.json")
-    rule = load_model(tmp_path / "model.json")
-    assert rule.coupling_ == "softmax"
-    np.testing.assert_array_equal(rule.predict(X), blend.predict(X))
-    np.testing.assert_allclose(rule.predict_proba(X), blend.predict_proba(X), rtol=1e-12)
-    np.testing.assert_allclose(rule.decision_function(X), blend.decision_function(X), rtol=1e-12)
-    assert rule.expected_accuracy_ == blend.expected_accuracy_
-    assert rule.expected_accuracy_interval(0.8) == blend.expected_accuracy_interval(0.8)
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("mean", None), ("mean", "high"), ("spread", -1.0), ("dof", -2.0), ("deviation", 0.0)],
-)
-def test_a_calibration_that_is_none(prior, few, tmp_path, field, value):
-    path = tmp_path / "model.json"
-    save_model(HierarchicalBlendClassifier(prior).fit(*few), path)
-    fields = json.loads(path.read_text())
-    fields["calibration"][field] = [value]
-    fields["forecast"][field] = value
-    fields.pop("sha256")
-    fields["sha256"] = digest_of(fields)
-    path.write_text(json.dumps(fields))
-    with pytest.raises(ValueError, match="holds no valid model"):
-        load_model(path)
-
-
-# -- prior files, merging, sharing less ------------------------------------------------------------
-
-
-def test_a_prior_survives_its_file_to_the_bit(prior, many, tmp_path):
-    for known in (prior, many):
-        path = tmp_path / f"{type(known).__name__}.npz"
-        known.save(path)
-        back = type(known).load(path)
-        assert back == known
-        assert back.class_means == known.class_means
-        assert dict(back.replay) == dict(known.replay)
-        path.with_suffix(".2").write_bytes(b"")
-        back.save(path.with_suffix(".2"))
-        assert path.read_bytes() == path.with_suffix(".2").read_bytes()
-        assert pickle.loads(pickle.dumps(known)) == known
-    back = TaskPrior.load(tmp_path / "TaskPrior.npz")
-    assert back.holds == prior.holds
-    X, y = draw(9)[0].X[::6], draw(9)[0].y[::6]
-    mine, theirs = (HierarchicalBlendClassifier(one).fit(X, y) for one in (back, prior))
-    assert_same(mine, theirs, X, rtol=0.0)
-
-
-def test_a_file_without_the_parts_is_read(prior, tmp_path):
-    bare = prior.without("class_means", "replay")
-    bare.save(tmp_path / "prior.npz")
-    back = TaskPrior.load(tmp_path / "prior.npz")
-    assert back == bare
-    assert back.class_means is None
-    assert back.replay is None
-
-
-DAMAGES = {
-    "class_means.mean_sum": lambda one: one[:-1],
-    "class_means.outer_sum": lambda one: one - 1e6 * np.eye(len(one)),
-    "class_means.within_sum": lambda one: -one,
-    "class_means.run_counts": lambda one: one - 100.0,
-    "class_means.run_sums": lambda one: one[:5],
-    "replay.posterior": lambda one: one[:7],
-    "replay.convex": lambda one: np.where(np.arange(6) == 3, 0.0, one),
-    "replay.hierarchical": lambda one: np.where(np.arange(6) == 0, -1.0, one),
-}
-
-
-@pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_part_is_refused(prior, tmp_path, name):
-    """Under a checksum that fits: sums that cannot be those of anybody, and ladders that differ."""
-    path = tmp_path / "prior.npz"
-    header, arrays = unpack(path, content_of(prior), "TaskPrior")
-    path.write_bytes(pack(header, arrays))
-    assert TaskPrior.load(path) == prior
-    arrays[name] = np.ascontiguousarray(DAMAGES[name](arrays[name]))
-    path.write_bytes(pack(header, arrays))
-    with pytest.raises(ValueError, match=r"prior\.npz holds no valid prior: .* Ask for a file"):
-        TaskPrior.load(path)
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("n_people", 0.0),
-        ("n_people", 99.0),
-        ("n_people", "many"),
-        ("n_people", None),
-        ("n_within", -1.0),
-        ("centred", 1),
-        ("centred", "person"),
-    ],
-)
-def test_a_damaged_number_of_the_class_means_is_refused(prior, tmp_path, field, value):
-    path = tmp_path / "prior.npz"
-    header, arrays = unpack(path, content_of(prior), "TaskPrior")
-    header["class_means"][field] = value
-    if value is None:
-        del header["class_means"][field]
-    path.write_bytes(pack(header, arrays))
-    with pytest.raises(ValueError, match="holds no valid prior"):
-        TaskPrior.load(path)
-
-
-def halves(**options):
-    tasks = draw(12)
-    return [
-        TaskPrior.from_tasks(part, feature_scale=np.ones(3), **options)
-        for part in (tasks[:6], tasks[6:])
-    ]
-
-
-def test_merged_priors_keep_what_both_have():
-    first, second = halves()
-    whole = TaskPrior.from_tasks(draw(12), feature_scale=np.ones(3))
-    both = first + second
-    assert set(both.holds) == set(whole.holds)
-    np.testing.assert_allclose(both.class_means.outer_sum, whole.class_means.outer_sum)
-    assert set(both.replay) == VERBS
-    for verb, record in both.replay.items():
-        # Each site replays its own people.
-        np.testing.assert_array_equal(
-            record.sums, first.replay[verb].sums + second.replay[verb].sums
-        )
-    X, y = draw(12)[0].X[::6], draw(12)[0].y[::6]
-    # What the crowd's covariance is worth, each site judges by its own people.
-    sums = replace(whole.class_means, alike_sum=both.class_means.alike_sum)
-    whole = replace(whole, class_means=sums)
-    mine, theirs = (HierarchicalBlendClassifier(one).fit(X, y) for one in (both, whole))
-    np.testing.assert_allclose(mine.coef_, theirs.coef_, rtol=1e-9)
-
-
-@pytest.mark.filterwarnings("ignore:Only one of the two priors")
-def test_what_only_one_side_has_is_given_up():
-    first, second = halves()
-    for mine, theirs in ((first, second.without("replay")), (first.without("replay"), second)):
-        assert (mine + theirs).replay is None
-        assert (mine + theirs).class_means is not None
-    bare = first.without("class_means") + second
-    assert bare.class_means is None
-    assert "class_means" not in bare.holds
-    some = replace(second, replay={"convex": second.replay["convex"]})
-    assert set((first + some).replay) == {"convex"}
-    none = replace(first, replay={"posterior": first.replay["posterior"]})
-    assert (some + none).replay is None
-
-
-def test_features_centred_person_by_person_do_not_mix_with_others():
-    tasks = draw(12)
-    plain, _ = halves()
-    middle = [Task(one.X - one.X.mean(0), one.y) for one in tasks[6:]]
-    centred = TaskPrior.from_tasks(middle, feature_scale=np.ones(3))
-    assert centred.class_means.centred
-    assert not plain.class_means.centred
-    with pytest.raises(
-        PriorMismatchError, match=r"centred person by person .*without\('class_means'\)"
-    ):
-        plain + centred
-    # Done as it says, or stated for both.
-    merged = plain.without("class_means") + centred.without("class_means")
-    assert merged.n_tasks == 12
-    told = TaskPrior.from_tasks(tasks[:6], feature_scale=np.ones(3), centred="person")
-    assert (told + centred).class_means.centred
-    not_so = TaskPrior.from_tasks(middle, feature_scale=np.ones(3), centred=None)
-    assert not not_so.class_means.centred
-
-
-def test_sharing_less(prior):
-    assert prior.holds[-2:] == ("class_means", "replay")
-    less = prior.without("class_means", "replay")
-    assert set(prior.holds) - set(less.holds) == {"class_means", "replay"}
-    assert less.n_tasks == prior.n_tasks
-    assert prior.class_means is not None
-    assert prior.without() == prior
-    assert less.without("replay") == less
-    with pytest.raises(ValueError, match=r"part must be one of .*'class_means', 'replay'; got 'x'"):
-        prior.without("x")
-    made = TaskPrior.from_tasks(draw(9)[1:], class_means=False, replay=False)
-    assert made == less
-    only = TaskPrior.from_tasks(draw(9)[1:], class_means=False)
-    assert set(only.replay) == {"convex", "posterior"}
-
-
-def test_priors_that_differ_in_a_part_are_not_equal(prior):
-    for part in ("class_means", "replay"):
-        assert prior.without(part) != prior
-        assert prior.without(part) == prior.without(part)
-    other = replace(prior, replay={**prior.replay, "convex": prior.replay["posterior"]})
-    assert other != prior
-    moved = replace(prior.class_means, mean_sum=prior.class_means.mean_sum + 1e-9)
-    assert replace(prior, class_means=moved) != prior
-
-
-def test_parts_cannot_be_changed(prior):
-    with pytest.raises(TypeError):
-        prior.replay["posterior"] = None
-    with pytest.raises(AttributeError):
-        prior.class_means.n_people = 3.0
-
-
-def test_adding_directions_gives_up_both(prior, make_directions):
-    assert not {"class_means", "replay"} & set(prior.update(make_directions(3, 3)).holds)
-
-
-def test_the_classes_turned_round(prior, few, person):
-    turned = prior.reversed()
-    assert turned.class_means.reversed() == prior.class_means
-    mine = HierarchicalBlendClassifier(turned).fit(few[0], 1 - few[1])
-    theirs = HierarchicalBlendClassifier(prior).fit(*few)
-    np.testing.assert_allclose(mine.coef_, -theirs.coef_, rtol=1e-8)
-    assert mine.expected_accuracy_ == pytest.approx(theirs.expected_accuracy_, rel=1e-8)
-
-
-@pytest.mark.filterwarnings("ignore::crossfade.exceptions.UncountedReleaseWarning")
-def test_a_released_prior_drops_both(prior, few):
-    pytest.importorskip("opendp")
-    fixed = TaskPrior.from_tasks(draw(9)[1:], feature_scale=np.ones(3))
-    released = fixed.released(5.0, 1e-5)
-    assert released.class_means is None
-    assert released.replay is None
-    blend = HierarchicalBlendClassifier(released)
-    with pytest.warns(MissingPartWarning, match="holds no class means"):
-        blend.fit(*few)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        lower, upper = blend.expected_accuracy_interval()
-    assert lower < upper
-    with pytest.raises(ValueError, match=r"knows class means.*call fit with labelled samples"):
-        HierarchicalBlendClassifier(released).start()
-    with pytest.raises(ValueError, match="leave these samples out"):
-        HierarchicalBlendClassifier(released).partial_fit(few[0], None)
-
-
-# -- who plays -------------------------------------------------------------------------------------
-
-
-def test_people_with_fewer_windows_than_the_smallest_rung_do_not_play():
-    """Five of each class are wanted for one label and four to test; three are too few."""
-    small = TaskPrior.from_tasks(draw(6, 3, (3, 3)))
-    for record in small.replay.values():
-        np.testing.assert_array_equal(record.sums, 0.0)
-    assert small.class_means is not None
-    some = TaskPrior.from_tasks([*draw(6, 3, (3, 3)), *draw(7, 3, (9, 20), 6)])
-    for record in some.replay.values():
-        np.testing.assert_array_equal(record.n_people, [7, 7, 7, 7, 7, 0, 0, 0, 0])
-    blend = HierarchicalBlendClassifier(small).fit(draw(6)[0].X[::6], draw(6)[0].y[::6])
-    assert 0.5 <= blend.expected_accuracy_ < 1.0
-    single = TaskPrior.from_tasks(draw(6, 3, (1, 1)))
-    assert np.isfinite(HierarchicalBlendClassifier(single).start().coef_).all()
-
-
-@pytest.mark.parametrize("n_people", [1, 2, 4])
-def test_few_people_leave_no_record_to_learn_from(n_people):
-    """Fewer than five players tell nothing: theory stands alone, and its interval is wide."""
-    known = TaskPrior.from_tasks(draw(9)[:n_people])
-    blend = HierarchicalBlendClassifier(known).fit(draw(9)[8].X[::6], draw(9)[8].y[::6])
-    alone = HierarchicalBlendClassifier(known.without("replay")).fit(
-        draw(9)[8].X[::6], draw(9)[8].y[::6]
-    )
-    assert blend.expected_accuracy_ == alone.expected_accuracy_
-    lower, upper = blend.expected_accuracy_interval()
-    assert lower < blend.expected_accuracy_ < upper
-
-
-def test_of_many_people_300_play():
-    rng = np.random.default_rng(76)
-    label = np.repeat([0, 1], 5)
-    tasks = [
-        Task(rng.normal(size=(10, 2)) + np.outer(label, [1.0, 0.0]), label) for _ in range(320)
-    ]
-    known = TaskPrior.from_tasks(tasks)
-    assert known.n_tasks == known.class_means.n_people == 320
-    for record in known.replay.values():
-        np.testing.assert_allclose(record.n_people, [300, 300, 0, 0, 0, 0, 0, 0, 0])
-
-
-def test_replay_is_the_same_every_time():
-    assert TaskPrior.from_tasks(draw(9)) == TaskPrior.from_tasks(draw(9))
+        assert row.tobytes() not in kept
 
 
 def test_an_interval_grows_with_its_level(prior, few):
@@ -924,74 +455,66 @@ def test_an_interval_grows_with_its_level(prior, few):
 
 # -- refusals --------------------------------------------------------------------------------------
 
-
-def test_start_needs_a_crowd_with_class_means(prior, few):
-    with pytest.raises(ValueError, match=r"only a crowd can answer: give a prior, .*or call fit"):
-        HierarchicalBlendClassifier().start()
-    bare = prior.without("class_means")
-    for blend in BLENDS:
-        with pytest.raises(
-            ValueError,
-            match=r"knows class means, and this prior holds none.*Build it with TaskPrior",
-        ):
-            blend(bare).start()
-    unnamed = replace(prior, classes=None)
-    with pytest.raises(ValueError, match=r"say what the classes are\. Pass classes=\(first, sec"):
-        HierarchicalBlendClassifier(unnamed).start()
-    assert HierarchicalBlendClassifier(unnamed, classes=(3, 4)).start().classes_.tolist() == [3, 4]
-    assert HierarchicalBlendClassifier(unnamed).fit(*few).classes_.tolist() == [0, 1]
-
-
-def test_windows_without_a_label_need_class_means(prior, few):
-    for blend in BLENDS:
-        for known in (None, prior.without("class_means")):
-            with pytest.raises(
-                ValueError, match=r"only with a prior that has class means\. Give one .*or leave"
-            ):
-                blend(known).partial_fit(few[0], None)
-
-
-@pytest.mark.parametrize("nothing", [None, np.nan])
-def test_labels_missing_everywhere(prior, person, few, nothing):
-    """They are windows without a label for partial_fit; fit, which learns from labels, says so."""
-    X, _ = few
-    blend = HierarchicalBlendClassifier(prior).partial_fit(X, [nothing] * 5)
-    assert_same(blend, HierarchicalBlendClassifier(prior).partial_fit(X, None), person.X, rtol=0.0)
-    assert blend.alpha_ >= 0.0
-    for labels, found in (([nothing] * 5, "5 of 5"), ([0, 0, 1, 1, nothing], "1 of 5")):
-        for one in BLENDS:
-            with pytest.raises(
-                ValueError, match=f"{found} labels are missing, .* Use partial_fit, which takes"
-            ):
-                one(prior).fit(X, labels)
+HALF = {"no label": [None] * 5, "some labels": [0, 0, 1, 1, None]}
+REFUSED = {
+    "no class means": (lambda clf, X: clf.set_params(prior=bare(clf)).fit(X, [0, 0, 0, 1, 1])),
+    "start, no class means": lambda clf, X: clf.set_params(prior=bare(clf)).start(),
+    "start, no prior": lambda clf, X: clf.set_params(prior=None).start(),
+    "unlabelled, no class means": (
+        lambda clf, X: clf.set_params(prior=bare(clf)).partial_fit(X, None)
+    ),
+    "unlabelled, no prior": lambda clf, X: clf.set_params(prior=None).partial_fit(X, None),
+    "unknown classes": (
+        lambda clf, X: clf.set_params(prior=replace(clf.prior, classes=None)).start()
+    ),
+    **{name: (lambda clf, X, y=y: clf.fit(X, y)) for name, y in HALF.items()},
+    "labels of another number": lambda clf, X: clf.partial_fit(X, [None, 1]),
+    "weights of another number": (
+        lambda clf, X: clf.partial_fit(X, [None, 1, 0, 0, 1], sample_weight=[1.0, 1.0])
+    ),
+    "another class": lambda clf, X: clf.fit(X, [0, 0, 0, 7, 7]),
+    "another kind of label": lambda clf, X: clf.start().partial_fit(X, list("aaabb")),
+    "one class": lambda clf, X: clf.set_params(missing_class="error").fit(X, [0] * 5),
+    "equal classes": lambda clf, X: clf.set_params(classes=("a", "a")).start(),
+    "one name": lambda clf, X: clf.set_params(consecutive="yes").start(),
+    "huge": lambda clf, X: clf.partial_fit(X * 1e200, None),
+    "far away": lambda clf, X: clf.fit(X + 1e12, [0, 0, 0, 1, 1]),
+    "level": lambda clf, X: clf.start().expected_accuracy_interval(90),
+    "budget": lambda clf, X: forecast_labels(clf.start(), [0.5]),
+    "negative budget": lambda clf, X: forecast_labels(clf.start(), [(3, -2)]),
+    "budget of three": lambda clf, X: forecast_labels(clf.start(), [(1, 2, 3)]),
+    "no rehearsal": lambda clf, X: forecast_labels(
+        clf.set_params(prior=clf.prior.without("replay")).start(), [4]
+    ),
+}
 
 
-def test_labels_of_another_number(prior, few):
-    with pytest.raises(ValueError, match="one label, None or NaN for each of the 5 samples; got 2"):
-        HierarchicalBlendClassifier(prior).partial_fit(few[0], [None, 1])
-    with pytest.raises(ValueError, match=r"sample_weight.shape == \(2,\), expected \(5,\)"):
-        HierarchicalBlendClassifier(prior).partial_fit(
-            few[0], [None, 1, 0, 0, 1], sample_weight=[1.0, 1.0]
-        )
+def bare(clf):
+    return clf.prior.without("class_means")
 
 
-def test_a_class_that_no_source_has(prior, few, many, of_many):
-    X, _ = few
-    with pytest.raises(PriorMismatchError, match=r"class 7, but the classes are \[0, 1\]. If the"):
-        HierarchicalBlendClassifier(prior).fit(X, [0, 0, 0, 7, 7])
-    with pytest.raises(PriorMismatchError, match=r"class 'rest', .*pass classes=\(first, second\)"):
-        HierarchicalBlendClassifier(prior).start().partial_fit(X, ["rest"] * 3 + ["task"] * 2)
-    # After windows without a label nothing is known of the labels' kind.
-    unlabelled = HierarchicalBlendClassifier(prior).partial_fit(X, None)
-    with pytest.raises(PriorMismatchError, match=r"class 'a', but the classes are"):
-        unlabelled.partial_fit(X, ["a", "a", "b", "b", "b"])
-    with pytest.raises(
-        PriorMismatchError, match=r"class 'd', but the prior's classes are \['a', 'b', 'c'\]. Ren"
-    ):
-        HierarchicalBlendClassifier(many).fit(of_many[0], ["d"] * len(of_many[0]))
+@pytest.mark.parametrize("case", REFUSED)
+def test_refusals(prior, few, case):
+    clf = HierarchicalBlendClassifier(prior)
+    with pytest.raises((ValueError, TypeError)):
+        REFUSED[case](clf, few[0])
 
 
-def test_what_is_refused_leaves_the_estimator_as_it_was(prior, person, few, many, of_many):
+@pytest.mark.parametrize("ask", ["predict", "predict_proba", "interval", "forecast_labels"])
+def test_nothing_is_told_before_there_is_anything(prior, ask):
+    clf, X = HierarchicalBlendClassifier(prior), np.zeros((1, 3))
+    calls = {
+        "predict": lambda: clf.predict(X),
+        "predict_proba": lambda: clf.predict_proba(X),
+        "interval": lambda: clf.expected_accuracy_interval(),
+        "forecast_labels": lambda: forecast_labels(clf, [4]),
+    }
+    with pytest.raises(NotFittedError):
+        calls[ask]()
+    assert not hasattr(clf, "expected_accuracy_")
+
+
+def test_what_is_refused_leaves_the_estimator_as_it_was(prior, person, few):
     X, y = few
     wrong = [
         (X[:, :2], None),
@@ -1010,170 +533,38 @@ def test_what_is_refused_leaves_the_estimator_as_it_was(prior, person, few, many
             with pytest.raises(ValueError, match=r".+"):
                 blend.partial_fit(rows, labels)
             np.testing.assert_array_equal(blend.predict_proba(person.X), before)
-    blend = HierarchicalBlendClassifier(many).start()
-    before = blend.predict_proba(of_many[0])
-    for rows, labels in (
-        (of_many[0][:, :2], of_many[1]),
-        (of_many[0], ["z"] * len(of_many[0])),
-        (of_many[0], None),
-    ):
-        with pytest.raises(ValueError, match=r".+"):
-            blend.partial_fit(rows, labels)
-        np.testing.assert_array_equal(blend.predict_proba(of_many[0]), before)
 
 
-def test_one_class_where_the_crowd_may_not_answer(prior, few):
-    X, _ = few
-    with pytest.raises(
-        ValueError, match=r"5 labelled samples of class 0 and 0 of 1. Label at least 1 sample of 1"
-    ):
-        HierarchicalBlendClassifier(prior, on_missing_class="error").fit(X, [0] * 5)
-    with pytest.raises(
-        ValueError, match="on_missing_class must be one of 'auto', 'error', 'prior'"
-    ):
-        HierarchicalBlendClassifier(prior, on_missing_class="guess").fit(X, [0] * 5)
+def test_who_waits_for_a_class_answers_nothing(prior, few):
+    X, y = few
+    blend = HierarchicalBlendClassifier(prior, missing_class="error").start()
+    blend.partial_fit(X[y == 0], y[y == 0])
+    with pytest.raises(NotFittedError):
+        blend.predict(X)
+    assert_same(
+        blend.partial_fit(X[y == 1], y[y == 1]), HierarchicalBlendClassifier(prior).fit(X, y), X
+    )
 
 
-def test_parameters_that_are_none(prior, few):
-    with pytest.raises(TypeError, match="protect must be True or False; got 'yes'"):
-        HierarchicalBlendClassifier(prior, protect="yes").fit(*few)
-    with pytest.raises(TypeError, match="prior must be a TaskPrior or None"):
-        HierarchicalBlendClassifier(3).start()
-    with pytest.raises(ValueError, match="classes must be two different labels"):
-        HierarchicalBlendClassifier(prior, classes=("a", "a")).start()
-    with pytest.raises(ValueError, match=r"centred must be 'auto', 'person' or None; got 'yes'"):
-        TaskPrior.from_tasks(draw(9), centred="yes")
-    blend = HierarchicalBlendClassifier(prior).fit(*few)
-    for level in (1.5, -0.1, "most", None):
-        with pytest.raises((TypeError, ValueError), match="level must be a number from 0 to 1"):
-            blend.expected_accuracy_interval(level)
+def test_blends_of_directions_are_for_two_classes(many, of_many):
+    for blend in BLENDS[:2]:
+        with pytest.raises(PriorMismatchError, match="HierarchicalBlendClassifier"):
+            blend(many).fit(*of_many)
+    with pytest.raises(ValueError, match="two classes"):
+        HierarchicalBlendClassifier(many).start().partial_fit(of_many[0], None)
+    with pytest.raises(ValueError, match="class_prior"):
+        HierarchicalBlendClassifier(many, class_prior=(0.2, 0.8)).fit(*of_many)
 
 
-def test_nothing_is_told_before_there_is_anything(prior, few, many):
-    for known in (prior, many):
-        blend = HierarchicalBlendClassifier(known)
-        for ask in (
-            lambda one: one.predict(np.zeros((1, one.prior.n_features))),
-            lambda one: one.predict_proba(np.zeros((1, one.prior.n_features))),
-            lambda one: one.expected_accuracy_,
-            lambda one: one.expected_accuracy_interval(),
-            lambda one: forecast_labels(one, [4]),
-        ):
-            with pytest.raises(NotFittedError, match="not fitted yet"):
-                ask(blend)
-
-
-def test_budgets_stay_as_given(prior, few):
-    blend = HierarchicalBlendClassifier(prior).fit(*few)
-    least = int(blend._moments.counts.max())
-    told = forecast_labels(blend, [least, (least + 9, least)])
-    assert told.budgets == (least, (least + 9, least))
-    with pytest.warns(UserWarning, match="takes some of them back"):
-        forecast_labels(blend, [(40, 1)])
-    with pytest.raises(ValueError, match=r"not shares of them; got \[0.5\]"):
-        forecast_labels(blend, [0.5])
-    for level in (90, 90.0):
-        with pytest.raises(ValueError, match=r"from 0 to 1; got 90.*For 90 % pass 0\.9\."):
-            blend.expected_accuracy_interval(level)
-
-
-def test_more_labels_that_cannot_be_told(prior, few, many, of_many):
-    blend = HierarchicalBlendClassifier(prior).fit(*few)
-    for budgets in ([-1], [(3, -2)], [np.inf], [np.nan]):
-        with pytest.raises(ValueError, match="numbers of at least 0 samples of each class; got"):
-            forecast_labels(blend, budgets)
-    for budgets in (5, ["a"], [(1, 2, 3)], []):
-        with pytest.raises(
-            ValueError, match=r"one for each of 2 classes, such as \[4, 8, \(24, 2\)\]"
-        ):
-            forecast_labels(blend, budgets)
-    start = HierarchicalBlendClassifier(prior).start()
-    told = forecast_labels(start, [0, 8])
-    assert told.accuracy[0] == pytest.approx(start.expected_accuracy_)
-    alone = prior.without("replay")
-    with pytest.raises(ValueError, match="without labelled samples of both classes"):
-        forecast_labels(HierarchicalBlendClassifier(alone).start(), [8])
-    unplayed = replace(many, replay=None)
-    with pytest.raises(ValueError, match=r"prior that has replayed its people: .*from_tasks does"):
-        forecast_labels(HierarchicalBlendClassifier(unplayed).fit(*of_many), [8])
-
-
-def test_more_labels_cannot_be_told_without_a_record(prior):
-    task = draw(9, seed=20)[0]
-    blend = HierarchicalBlendClassifier(prior.without("replay")).fit(task.X[::6], task.y[::6])
-    with pytest.raises(ValueError, match="a prior that has replayed its people"):
-        forecast_labels(blend, [2])
-
-
-def test_many_classes_refuse_what_is_for_two(many, of_many):
+def test_other_names_of_many_classes(many, of_many):
     X, y = of_many
-    for name, value in (("classes", ("a", "b")), ("class_prior", (0.2, 0.8))):
-        with pytest.raises(ValueError, match=f"{name} is about two classes, and the prior has 3"):
-            HierarchicalBlendClassifier(many, **{name: value}).fit(X, y)
-    with pytest.raises(ValueError, match=r"without a label are for two classes: .*Leave them out"):
-        HierarchicalBlendClassifier(many).start().partial_fit(X, None)
-    with pytest.raises(ValueError, match=r"sample_domain is for two classes\. Build a Multiclass"):
-        HierarchicalBlendClassifier(many).fit(X, y, sample_domain=np.ones(len(y), int))
-    with pytest.raises(ValueError, match=r"9 of 9|\d of \d labels are missing"):
-        HierarchicalBlendClassifier(many).fit(X, [None] * len(y))
-    with pytest.raises(TypeError, match=r"rule for two classes\. Use MulticlassBlend"):
-        PosteriorBlendClassifier(many).start()
-
-
-def test_huge_features_without_a_label_are_refused(prior):
-    with pytest.raises(ValueError, match=r"beyond what a number can hold\. Rescale"):
-        HierarchicalBlendClassifier(prior).partial_fit(np.full((3, 3), 1e200), None)
-
-
-# -- what is lost, and what stays --------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore:Only one of the two priors")
-def test_a_blend_that_falls_back_is_forecast_as_what_it_is(prior, few):
-    lesser = prior.without("class_means")
-    assert set(lesser.replay) == {"convex", "posterior"}
-    with pytest.warns(MissingPartWarning):
-        fallen = HierarchicalBlendClassifier(lesser).fit(*few)
-    plain = PosteriorBlendClassifier(lesser).fit(*few)
-    np.testing.assert_array_equal(fallen.coef_, plain.coef_)
-    assert fallen.expected_accuracy_ == plain.expected_accuracy_
-    assert fallen.expected_accuracy_interval() == plain.expected_accuracy_interval()
-    np.testing.assert_array_equal(fallen.predict_proba(few[0]), plain.predict_proba(few[0]))
-    first, second = halves()
-    assert set((first + second.without("class_means")).replay) == {"convex", "posterior"}
-
-
-def test_without_a_label_the_average_covariance_follows_from_the_class_means(prior):
-    for blend in (PosteriorBlendClassifier, ConvexBlendClassifier):
-        for parts in ((), ("replay",)):
-            whole = blend(prior.without(*parts)).start()
-            lesser = blend(prior.without("within_covariance", *parts)).start()
-            assert lesser.expected_accuracy_ == pytest.approx(whole.expected_accuracy_, abs=1e-6)
-            X = prior.feature_scale * np.eye(3)
-            np.testing.assert_allclose(lesser.predict_proba(X), whole.predict_proba(X), atol=1e-6)
-
-
-def test_two_classes_as_many_have_probabilities(few):
-    tasks = draw(9)
-    many = MulticlassBlend(HierarchicalBlendClassifier(MulticlassPrior.from_tasks(tasks)))
-    plain = HierarchicalBlendClassifier(TaskPrior.from_tasks(tasks)).fit(*few)
-    np.testing.assert_allclose(many.fit(*few).predict_proba(few[0]), plain.predict_proba(few[0]))
-    assert many.expected_accuracy_interval() == pytest.approx(plain.expected_accuracy_interval())
-
-
-def test_many_classes_by_pairs_have_an_interval(many, of_many):
-    blend = MulticlassBlend(PosteriorBlendClassifier(many)).fit(*of_many)
-    narrow, wide = (blend.expected_accuracy_interval(level) for level in (0.68, 0.9))
-    assert wide[0] < narrow[0] < blend.expected_accuracy_ < narrow[1] < wide[1]
-
-
-def test_cards_say_that_class_means_are_shared(prior):
-    holds = prior.card_data()["holds"]
-    assert holds["sums of class means"]
-    assert holds["what forecasts were worth"]
-    assert "sums of class means, what forecasts were worth" in prior.card()
-    lesser = prior.without("class_means", "replay")
-    assert "class means" not in lesser.card()
+    plain = HierarchicalBlendClassifier(many).fit(X, y)
+    names = dict(zip("abc", ("walk", "rest", "sit"), strict=True))
+    other = HierarchicalBlendClassifier(many, classes=list(names.values()))
+    other.fit(X, [names[one] for one in y])
+    assert other.classes_.tolist() == ["rest", "sit", "walk"]
+    assert other.predict(X).tolist() == [names[one] for one in plain.predict(X)]
+    np.testing.assert_allclose(other.predict_proba(X), plain.predict_proba(X)[:, [1, 2, 0]])
 
 
 def test_columns_are_compared_with_the_priors_before_the_first_sample(few):
@@ -1182,23 +573,8 @@ def test_columns_are_compared_with_the_priors_before_the_first_sample(few):
     blend = HierarchicalBlendClassifier(TaskPrior.from_tasks(tasks)).start()
     frame = pd.DataFrame(few[0], columns=names)
     np.testing.assert_array_equal(blend.predict(frame), blend.predict(few[0]))
-    with pytest.raises(PriorMismatchError, match=r"features of X are not .*Reorder or rename"):
+    with pytest.raises(PriorMismatchError, match="Reorder"):
         blend.predict(frame[names[::-1]])
-
-
-def test_who_waits_for_a_class_answers_nothing(prior, few):
-    blend = PosteriorBlendClassifier(prior, on_missing_class="error").start()
-    X, y = few
-    blend.partial_fit(X[y == 0], y[y == 0])
-    with pytest.raises(NotFittedError, match="no labelled sample of class"):
-        blend.predict(X)
-
-
-def test_a_prior_that_cannot_use_the_unlabelled_samples_is_refused_in_words(prior, few):
-    blend = PosteriorBlendClassifier(prior).start().partial_fit(few[0], None)
-    blend.set_params(prior=prior.without("class_means"))
-    with pytest.raises(ValueError, match="Call fit, which forgets them, or give such a prior"):
-        blend.partial_fit(*few)
 
 
 def test_what_pandas_has_for_a_missing_label(prior, few):
@@ -1210,13 +586,11 @@ def test_what_pandas_has_for_a_missing_label(prior, few):
     np.testing.assert_allclose(with_gap.coef_, plain.coef_)
 
 
-def test_class_means_beyond_what_a_file_holds_are_refused(make_tasks):
-    tasks = make_tasks()
-    far = TaskSet(Task(one.X * 1e15 + 1e21, one.y, one.name) for one in tasks)
-    with pytest.raises(ValueError, match=r"deviations from zero, too far to tell anything apart"):
-        TaskPrior.from_tasks(far, feature_scale=np.ones(tasks[0].X.shape[1]))
-    kept = TaskPrior.from_tasks(
-        TaskSet(Task(one.X + 1e8, one.y, one.name) for one in tasks),
-        feature_scale=np.ones(tasks[0].X.shape[1]),
-    )
-    assert "class_means" in kept.holds
+def test_without_a_label_the_average_covariance_follows_from_the_class_means(prior):
+    for blend in (PosteriorBlendClassifier, ConvexBlendClassifier):
+        for parts in ((), ("replay",)):
+            whole = blend(prior.without(*parts)).start()
+            lesser = blend(prior.without("within_covariance", *parts)).start()
+            assert lesser.expected_accuracy_ == pytest.approx(whole.expected_accuracy_, abs=1e-6)
+            X = prior.feature_scale * np.eye(3)
+            np.testing.assert_allclose(lesser.predict_proba(X), whole.predict_proba(X), atol=1e-6)

@@ -99,9 +99,8 @@ def _budgets(n_per_class: Any, counts: Array) -> tuple[tuple[Any, ...], Array]:
     """Budgets as given, and samples of each class (n_budgets, n_classes)."""
     n_classes = len(counts)
     try:
-        given = tuple(
-            np.asarray(n_per_class).tolist() if np.ndim(n_per_class) == 1 else n_per_class
-        )
+        array = isinstance(n_per_class, np.ndarray)
+        given = tuple(n_per_class.tolist() if array else n_per_class)
         each = np.stack([np.broadcast_to(np.asarray(one, float), (n_classes,)) for one in given])
     except (TypeError, ValueError) as reason:
         raise ValueError(
