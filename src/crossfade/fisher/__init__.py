@@ -25,28 +25,21 @@ from crossfade.fisher._direction import (
     Direction,
     direction_of,
     learn_direction,
-    learn_pairs,
     mean_noise,
     worth_of_runs,
 )
 from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale, shrinkage_of
 from crossfade.fisher._linear import (
-    NOTHING_COUNTS,
-    LabelledClassifier,
     LinearRule,
-    Rule,
-    check_both_classes,
     check_weight,
     encode,
     refuse_units,
     scores_of,
-    slope_of,
 )
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import ROUNDING as ROUNDING
 from crossfade.fisher._spectrum import (
     Spectrum,
-    check_shrinkage,
     from_dense,
     invert,
     joint_basis,

@@ -14,7 +14,6 @@ c = 1 + 2 sum_k (1 - k / n) rho_k (equation 48).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -248,40 +247,6 @@ def learn_direction(
         sigma, about["rank"] = _spectrum.identity(nu.shape), np.full((), nu.size)
         found = direction_of(sigma, nu, counts, np.ones(()), form, dof, **about)
     return found
-
-
-def learn_pairs(
-    moments: ClassMoments,
-    pairs: tuple[Places, Places],
-    shrinkage: str | float | None,
-    scale: Array | None,
-    fallbacks: Sequence[Spectrum | None],
-    correlations: Sequence[Array | None],
-) -> Direction:
-    """Directions of many pairs of classes that share one covariance, decomposed once.
-
-    `pairs` has the first and the second class of each pair; the result has a first axis for them.
-    """
-    first, second = pairs
-    deviation = moments.deviation()
-    varies = deviation > 0.0
-    own_scale = scale is None
-    if scale is None:
-        scale = np.where(varies, deviation, 1.0)
-    worths = [_worth(moments, one) for one in correlations]
-    each = np.arange(len(worths))
-    crowding = np.stack([worth.crowding for worth in worths])
-    counts = np.stack(
-        [moments.counts[which] / crowding[each, which] for which in (first, second)], -1
-    )
-    dof = np.maximum(moments.dof * np.array([worth.dof for worth in worths]), 1.0)
-    shown = np.array([worth.shown for worth in worths])
-    nu = moments.gap(first, second) / (2.0 * scale)
-    unit = scale if varies.all() else np.where(varies, scale, np.inf)
-    sigma, r, rank = shrink(moments.spectrum(unit), shrinkage, nu, dof, fallbacks, shown)
-    means = np.stack([moments.means[first], moments.means[second]], -2)
-    about = {"means": means, "scale": scale, "own_scale": own_scale, "correlation": None}
-    return direction_of(sigma, nu, counts, r, "unit", dof, rank=rank, **about)
 
 
 # -- windows that follow each other ----------------------------------------------------------------

@@ -14,16 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from crossfade._typing import Array
 from crossfade._validate import check_finite, check_scale
 from crossfade.fisher._direction import Direction, learn_direction
-from crossfade.fisher._linear import (
-    FLATTEST,
-    LinearRule,
-    Rule,
-    check_both_classes,
-    encode,
-    refuse_units,
-    slope_of,
-)
+from crossfade.fisher._linear import LinearRule, encode, refuse_units
 from crossfade.fisher._moments import ClassMoments
+
+#: Least and largest slope of a probability, so that it still says which class is likelier.
+FLATTEST, STEEPEST = 1e-9, 1e12
 
 
 class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearRule):
@@ -141,24 +136,26 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
             rows, labels, weight = rows[counted], labels[counted], weight[counted]
         classes, label = encode(labels)
         moments = ClassMoments.of(rows, label, weight)
-        check_both_classes(moments.counts, classes.tolist())
+        _check_both_classes(moments.counts, classes.tolist())
         person = learn_direction(moments, self.shrinkage, scale)
         self.classes_ = classes
         self._person = person
         self.means_, self.midpoint_ = person.means, person.midpoint
         self.feature_scale_, self.half_gap_ = person.scale, person.nu
-        self.shrinkage_ = float(person.shrinkage)
-        omega = person.omega
-        gap = float(np.vecdot(omega, person.nu))
-        variance = float(np.vecdot(omega, person.sigma.apply(omega)))
-        rule = Rule.through(self.midpoint_, omega, person.scale)
-        self._slope = float(slope_of(gap, variance))
+        self.shrinkage_, self.projection_ = float(person.shrinkage), person.omega
+        self.coef_ = (person.omega / person.scale)[None, :]
+        self.intercept_ = -(self.coef_ @ self.midpoint_)
+        # Log odds grow by 2 gap / variance along the direction (equation 27).
+        gap = float(np.vecdot(person.omega, person.nu))
+        variance = float(np.vecdot(person.omega, person.sigma.apply(person.omega)))
+        certain = STEEPEST if gap > 0.0 else FLATTEST
+        slope = 2.0 * gap / variance if variance > 0.0 else certain
+        self._slope = float(np.clip(slope, FLATTEST, STEEPEST))
         if priors[0] != priors[1]:
             # Equation 20; without a gap every sample has the probabilities given.
             odds = float(np.log(priors[0]) - np.log(priors[1]))
             moved = odds * (variance / (2.0 * gap) if gap > 0.0 else 1.0 / FLATTEST)
-            rule = rule._replace(intercept=rule.intercept - moved)
-        self._set_rule(rule)
+            self.intercept_ = self.intercept_ - moved
         return self
 
     def transform(self, X: ArrayLike) -> Array:
@@ -227,3 +224,18 @@ def _check_priors(priors: ArrayLike | None) -> tuple[float, float]:
     if values.shape != (2,) or values.min() <= 0.0 or abs(values.sum() - 1.0) > 1e-6:
         raise ValueError(f"priors must be two positive numbers that sum to one; got {priors!r}.")
     return float(values[0]), float(values[1])
+
+
+def _check_both_classes(counts: Array, names: list[Any]) -> None:
+    """Refuse samples of one class only, or of a weight below two."""
+    if counts.min() == 0.0:
+        name = names[int(np.argmax(counts))] if len(names) == 2 else names[0]
+        raise ValueError(
+            f"Two classes are needed; found {counts.max():g} labelled samples of class {name!r} "
+            "and 0 of the other class."
+        )
+    if counts.sum() < 2.0:
+        raise ValueError(
+            "At least two labelled samples are needed, one of each class; the weights of all "
+            f"samples sum to {counts.sum():g}."
+        )

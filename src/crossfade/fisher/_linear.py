@@ -1,14 +1,9 @@
-"""Linear rules of two classes: what all estimators have in common.
-
-A rule answers the second class where w'(x / s) exceeds a threshold, with w a unit direction in
-features divided by a scale s; its log odds grow by 2 g / v along w, with g half the distance of the
-classes and v the variance within them (equation 27).
-"""
+"""What all classifiers have in common: samples are checked, and scores are linear."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,8 +16,6 @@ from crossfade._typing import Array, Places
 from crossfade._validate import HEAVIEST, LARGEST, SMALLEST, refuse_masked, refuse_size
 from crossfade.exceptions import PriorMismatchError
 
-#: Least and largest slope of a probability, so that it still says which class is likelier.
-FLATTEST, STEEPEST = 1e-9, 1e12
 #: How many times as large as what it is divided by a feature may be.
 _MOST_UNITS = 1e40
 
@@ -43,31 +36,6 @@ class Features(Protocol):
         """What features are divided by."""
 
 
-class Rule(NamedTuple):
-    """A linear rule in the user's units."""
-
-    projection: Array  # (d,): unit direction, in scaled units
-    coef: Array  # (1, d)
-    intercept: Array  # (1,)
-
-    @classmethod
-    def through(cls, midpoint: Array, projection: Array, scale: Array) -> Rule:
-        """Rule along `projection` with its threshold at `midpoint`."""
-        coef = (projection / scale)[None, :]
-        return cls(projection, coef, -(coef @ midpoint))
-
-
-def slope_of(gap: Array | float, variance: Array | float) -> Array:
-    """Slope of the log odds for classes of half such distances, and such variances (27)."""
-    certain = np.where(np.asarray(gap) > 0.0, STEEPEST, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        slope = np.where(np.asarray(variance) > 0.0, 2.0 * gap / np.asarray(variance), certain)
-    return np.clip(slope, FLATTEST, STEEPEST)
-
-
-NOTHING_COUNTS = "No sample counts: all weights are zero. Give samples that do count."
-
-
 #: What scikit-learn says, and what to do about it.
 _REMEDIES = {
     "X contains NaN": "Fill missing features, or leave these samples out.",
@@ -75,8 +43,12 @@ _REMEDIES = {
 }
 
 
-class LabelledClassifier(ClassifierMixin, BaseEstimator):
-    """Estimator that looks at labelled samples before it learns from them."""
+class LinearRule(ClassifierMixin, BaseEstimator):
+    """Linear classifier: checks samples, and has scores, labels and probabilities."""
+
+    classes_: NDArray[Any]
+    coef_: Array
+    intercept_: Array
 
     def _check_fit_input(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool = True
@@ -139,94 +111,27 @@ class LabelledClassifier(ClassifierMixin, BaseEstimator):
         columns, known = getattr(X, "columns", None), getattr(prior, "feature_names", None)
         if columns is None or known is None or "feature_names_in_" in self.__dict__:
             return X
-        names = [str(name) for name in columns]
-        if tuple(names) != known:
-            raise PriorMismatchError(
-                f"The features of X are not those of the prior: {names[:5]}, and the prior has "
-                f"{list(known)[:5]}. Reorder or rename the columns, for instance with "
-                "X[list(prior.feature_names)]."
-            )
+        _refuse_other_names([str(name) for name in columns], known)
         return np.asarray(X, dtype=np.float64)
 
     def _refuse_other_rows(self, rows: Array, prior: Features | None) -> None:
-        """Refuse samples (n, d) of other features, or far outside the prior's units."""
-        if prior is None:
-            return
-        self._refuse_other_features(prior, rows.shape[1])
-        refuse_units(np.abs(rows).max(0, initial=0.0), prior.feature_scale)
+        """Refuse samples (n, d) of other features than the prior's, or far outside its units."""
+        if prior is not None:
+            self._refuse_other_features(prior, rows.shape[1])
+            refuse_units(np.abs(rows).max(0, initial=0.0), prior.feature_scale)
 
-    def _refuse_other_features(self, prior: Features | None, n_features: int) -> None:
-        if prior is None:
-            return
+    def _refuse_other_features(self, prior: Features, n_features: int) -> None:
+        """Refuse another number of features than the prior's, or other names."""
         known = prior.feature_names
         if prior.n_features != n_features:
             called = "" if known is None else f", {', '.join(map(repr, known[:5]))}"
-            called += ", ..." if known is not None and len(known) > 5 else ""
             raise PriorMismatchError(
-                f"X has {n_features} features, but the prior has {prior.n_features}{called}. "
-                "Use the features that the prior was built with."
+                f"X has {n_features} features, but the prior has {prior.n_features}{called}. Use "
+                "the features that the prior was built with."
             )
         names = getattr(self, "feature_names_in_", None)
-        if names is None or known is None or tuple(names) == known:
-            return
-        different = next(
-            (mine, theirs) for mine, theirs in zip(names, known, strict=True) if mine != theirs
-        )
-        raise PriorMismatchError(
-            f"The features of X are not those of the prior: {different[0]!r} stands where the "
-            f"prior has {different[1]!r}. Reorder or rename the columns, for instance with "
-            "X[list(prior.feature_names)]."
-        )
-
-
-def refuse_units(largest: Array, scale: Array, called: Callable[[int], str] | None = None) -> None:
-    """Refuse features that are far too large or too small for what they are divided by.
-
-    `largest` has the largest absolute value of each feature, for one task or for many, which are
-    then `called` by their place.
-    """
-    ratio = np.atleast_1d((largest / scale).max(-1, initial=0.0))
-    far = (ratio > _MOST_UNITS) | ((ratio > 0.0) & (ratio < 1.0 / _MOST_UNITS))
-    if far.any():
-        place = int(far.argmax())
-        whose = "" if called is None else f" of {called(place)}"
-        raise PriorMismatchError(
-            f"The features{whose} are {ratio[place]:.3g} times as large as their scale, and powers "
-            "of that are beyond what a number can hold. Give them in the units of the scale."
-        )
-
-
-def check_weight(sample_weight: ArrayLike, rows: Array) -> Array:
-    """Weights of samples: not negative, and such that their sums are numbers with digits left."""
-    refuse_masked("sample_weight", sample_weight)
-    given = np.asarray(sample_weight)
-    if given.size and given.dtype.kind in "biuf" and not given.any():
-        raise ValueError(NOTHING_COUNTS)
-    weight: Array = _check_sample_weight(
-        sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-    )
-    positive = weight[weight != 0.0]
-    if positive.size and not (positive.min() >= 1.0 / HEAVIEST and positive.max() <= HEAVIEST):
-        raise ValueError(
-            f"sample_weight must be 0 or from {1.0 / HEAVIEST:g} to {HEAVIEST:g}, since a weight "
-            f"says how often a sample counts; got {positive.min():g} to {positive.max():g}. "
-            "Rescale them, or leave these samples out."
-        )
-    return weight
-
-
-def _plain_labels(y: object, X: Any) -> bool:
-    """Whether y is an array of whole numbers, booleans or text, one for each row of X."""
-    return type(y) is np.ndarray and y.dtype.kind in "iubU" and y.shape == X.shape[:1]
-
-
-class LinearRule(LabelledClassifier):
-    """Estimator with a unit direction: scores, labels and probabilities follow from it."""
-
-    classes_: NDArray[Any]
-    projection_: Array
-    coef_: Array
-    intercept_: Array
+        if names is not None and known is not None:
+            _refuse_other_names(list(names), known)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -311,8 +216,55 @@ class LinearRule(LabelledClassifier):
     def _not_fitted(self) -> str:
         return "This %(name)s is not fitted yet; call fit with labelled samples first."
 
-    def _set_rule(self, rule: Rule) -> None:
-        self.projection_, self.coef_, self.intercept_ = rule
+
+def _refuse_other_names(names: list[str], known: tuple[str, ...]) -> None:
+    """Refuse names of features that are not those of the prior, in this order."""
+    if tuple(names) != known:
+        raise PriorMismatchError(
+            f"The features of X are not those of the prior: {names[:5]}, and the prior has "
+            f"{list(known)[:5]}. Reorder them, for instance with X[list(prior.feature_names)]."
+        )
+
+
+def refuse_units(largest: Array, scale: Array, called: Callable[[int], str] | None = None) -> None:
+    """Refuse features that are far too large or too small for what they are divided by.
+
+    `largest` has the largest absolute value of each feature, for one task or for many, which are
+    then `called` by their place.
+    """
+    ratio = np.atleast_1d((largest / scale).max(-1, initial=0.0))
+    far = (ratio > _MOST_UNITS) | ((ratio > 0.0) & (ratio < 1.0 / _MOST_UNITS))
+    if far.any():
+        place = int(far.argmax())
+        whose = "" if called is None else f" of {called(place)}"
+        raise PriorMismatchError(
+            f"The features{whose} are {ratio[place]:.3g} times as large as their scale, and powers "
+            "of that are beyond what a number can hold. Give them in the units of the scale."
+        )
+
+
+def check_weight(sample_weight: ArrayLike, rows: Array) -> Array:
+    """Weights of samples: not negative, and such that their sums are numbers with digits left."""
+    refuse_masked("sample_weight", sample_weight)
+    given = np.asarray(sample_weight)
+    if given.size and given.dtype.kind in "biuf" and not given.any():
+        raise ValueError("No sample counts: all weights are zero.")
+    weight: Array = _check_sample_weight(
+        sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+    )
+    positive = weight[weight != 0.0]
+    if positive.size and not (positive.min() >= 1.0 / HEAVIEST and positive.max() <= HEAVIEST):
+        raise ValueError(
+            f"sample_weight must be 0 or from {1.0 / HEAVIEST:g} to {HEAVIEST:g}, since a weight "
+            f"says how often a sample counts; got {positive.min():g} to {positive.max():g}. "
+            "Rescale them, or leave these samples out."
+        )
+    return weight
+
+
+def _plain_labels(y: object, X: Any) -> bool:
+    """Whether y is an array of whole numbers, booleans or text, one for each row of X."""
+    return type(y) is np.ndarray and y.dtype.kind in "iubU" and y.shape == X.shape[:1]
 
 
 def scores_of(rows: Array, coef: Array, intercept: Array) -> Array:
@@ -330,7 +282,7 @@ def scores_of(rows: Array, coef: Array, intercept: Array) -> Array:
 def encode(labels: NDArray[Any], most: int = 2) -> tuple[NDArray[Any], Places]:
     """Sorted classes, and the place of each label among them (n_samples,)."""
     if labels.size == 0:
-        raise ValueError(NOTHING_COUNTS)
+        raise ValueError("No sample counts: all weights are zero.")
     first = labels[0]
     other = labels != first
     if other.any() and labels.dtype.kind in "iubU":
@@ -345,23 +297,6 @@ def encode(labels: NDArray[Any], most: int = 2) -> tuple[NDArray[Any], Places]:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "
             f"found {len(classes)} classes, {classes.tolist()[:5]}. Keep the samples of two, or "
-            "use MulticlassPrior.from_tasks and HierarchicalBlendClassifier or MulticlassBlend."
+            "use HierarchicalBlendClassifier with a prior of all of them."
         )
     return classes, label
-
-
-def check_both_classes(counts: Array, names: list[Any], remedy: str = "") -> None:
-    """Refuse samples of one class only, or of a weight below two."""
-    if counts.min() == 0.0:
-        present = names[int(np.argmax(counts))] if len(names) == 2 else names[0]
-        missing = next((repr(name) for name in names if name != present), "the other class")
-        raise ValueError(
-            f"Two classes are needed; found {counts.max():g} labelled samples of class {present!r} "
-            f"and 0 of {missing}. Label at least 1 sample of {missing}{remedy}."
-        )
-    if counts.sum() < 2.0:
-        raise ValueError(
-            "At least two labelled samples are needed, one of each class; the weights of all "
-            f"samples sum to {counts.sum():g}. Weights are frequencies: their sum is the number of "
-            "samples."
-        )

@@ -194,11 +194,6 @@ class ClassMoments:
         counts[new], means[new] = self.counts[old], self.means[old]
         return replace(self, counts=counts, means=means)
 
-    def faded(self, factor: float) -> ClassMoments:
-        """Moments in which every sample counts so many times as much as before."""
-        scatter = self.scatter * (np.sqrt(factor) if self.rooted else factor)
-        return replace(self, counts=self.counts * factor, scatter=scatter)
-
     def rotated(self) -> ClassMoments:
         """The same moments without a row of anybody's: a root keeps no sample as it was.
 
@@ -208,11 +203,6 @@ class ClassMoments:
             return self
         scatter: Any = np.linalg.qr(self.scatter, mode="r") if self.rooted else self.scatter
         return replace(self, scatter=scatter)
-
-    def along(self, vector: Array) -> float:
-        """Sum of squares of centred samples along a vector (d,)."""
-        product = self.scatter @ vector
-        return float(product @ product if self.rooted else vector @ product)
 
     def dense_scatter(self) -> Array:
         """Scatter of shape (..., d, d)."""

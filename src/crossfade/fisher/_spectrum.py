@@ -14,13 +14,11 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from crossfade._typing import Array, Places
-from crossfade._validate import check_number
 
 ROUNDING = float(np.finfo(np.float64).eps)
 
@@ -181,13 +179,6 @@ def oas(
     return weight
 
 
-def check_shrinkage(shrinkage: object) -> str | float | None:
-    """Return `shrinkage` if it is None, "oas" or a number from 0 to 1."""
-    if shrinkage is None or (isinstance(shrinkage, str) and shrinkage == "oas"):
-        return shrinkage
-    return check_number("shrinkage", shrinkage, 0.0, 1.0, or_words="'oas', None")
-
-
 def shrinkage_weight(
     shrinkage: str | float,
     trace: Array,
@@ -219,25 +210,18 @@ def shrink(
     shrinkage: str | float | None,
     nu: Array,
     dof: Array,
-    fallback: Spectrum | Sequence[Spectrum | None] | None = None,
+    fallback: Spectrum | None = None,
     shown: Array | float = 1.0,
 ) -> tuple[Spectrum, Array, Places]:
     """Covariance shrunk towards a multiple of the identity (equation 2), its weight and its rank.
 
-    `plain` shows a proportion `shown` of the variance. `nu` (..., d) is half the gap between the
-    classes; it tells, with the plain covariance and the crowd's (`fallback`, for a batch one each),
-    in how many dimensions features vary.
+    `plain` shows a proportion `shown` of the variance. Half the gap between the classes, `nu`
+    (..., d), tells with the plain covariance and the crowd's (`fallback`) in how many dimensions
+    features vary.
     """
     shown = np.asarray(shown)
     sigma = plain.map(plain.values / shown[..., None], plain.floor / shown)
-    if isinstance(fallback, Spectrum) or fallback is None:
-        size = varying_dimension(sigma, nu, dof, fallback)
-    else:
-        size = varying_dimension(sigma, nu, dof)
-        for place, known in enumerate(fallback):
-            if known is not None and not known.values.all():
-                tied = varying_dimension(known, nu[place], np.inf, known)
-                size[place] = min(size[place], tied)
+    size = varying_dimension(sigma, nu, dof, fallback)
     if shrinkage is None:
         return sigma, np.zeros(sigma.values.shape[:-1]), np.minimum(rank_of(sigma), size)
     trace, square = sigma.trace(), (sigma.values**2).sum(-1)
