@@ -31,6 +31,7 @@ from crossfade.fisher._direction import (
 from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale, shrinkage_of
 from crossfade.fisher._linear import (
     LinearRule,
+    check_both_classes,
     check_weight,
     encode,
     refuse_units,

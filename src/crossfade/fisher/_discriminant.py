@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from crossfade._typing import Array
 from crossfade._validate import check_finite, check_scale
 from crossfade.fisher._direction import Direction, learn_direction
-from crossfade.fisher._linear import LinearRule, encode, refuse_units
+from crossfade.fisher._linear import LinearRule, check_both_classes, encode, refuse_units
 from crossfade.fisher._moments import ClassMoments
 
 #: Least and largest slope of a probability, so that it still says which class is likelier.
@@ -136,7 +136,7 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
             rows, labels, weight = rows[counted], labels[counted], weight[counted]
         classes, label = encode(labels)
         moments = ClassMoments.of(rows, label, weight)
-        _check_both_classes(moments.counts, classes.tolist())
+        check_both_classes(moments.counts, classes.tolist())
         person = learn_direction(moments, self.shrinkage, scale)
         self.classes_ = classes
         self._person = person
@@ -224,18 +224,3 @@ def _check_priors(priors: ArrayLike | None) -> tuple[float, float]:
     if values.shape != (2,) or values.min() <= 0.0 or abs(values.sum() - 1.0) > 1e-6:
         raise ValueError(f"priors must be two positive numbers that sum to one; got {priors!r}.")
     return float(values[0]), float(values[1])
-
-
-def _check_both_classes(counts: Array, names: list[Any]) -> None:
-    """Refuse samples of one class only, or of a weight below two."""
-    if counts.min() == 0.0:
-        name = names[int(np.argmax(counts))] if len(names) == 2 else names[0]
-        raise ValueError(
-            f"Two classes are needed; found {counts.max():g} labelled samples of class {name!r} "
-            "and 0 of the other class."
-        )
-    if counts.sum() < 2.0:
-        raise ValueError(
-            "At least two labelled samples are needed, one of each class; the weights of all "
-            f"samples sum to {counts.sum():g}."
-        )

@@ -300,3 +300,18 @@ def encode(labels: NDArray[Any], most: int = 2) -> tuple[NDArray[Any], Places]:
             "use HierarchicalBlendClassifier with a prior of all of them."
         )
     return classes, label
+
+
+def check_both_classes(counts: Array, names: list[Any]) -> None:
+    """Refuse samples of one class only, or of a weight below two."""
+    if counts.min() == 0.0:
+        name = names[int(np.argmax(counts))] if len(names) == 2 else names[0]
+        raise ValueError(
+            f"Two classes are needed; found {counts.max():g} labelled samples of class {name!r} "
+            "and 0 of the other class."
+        )
+    if counts.sum() < 2.0:
+        raise ValueError(
+            "At least two labelled samples are needed, one of each class; the weights of all "
+            f"samples sum to {counts.sum():g}."
+        )
