@@ -6,15 +6,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from crossfade.cli._options import FILE, OUT, jobs_option, listed, option, together
-from crossfade.cli._output import plain_messages, progress
-
-if TYPE_CHECKING:
-    from crossfade.signals import Collected
+from crossfade.cli._output import Progress, plain_messages, progress
 
 _FILES = click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
@@ -272,7 +269,7 @@ def _bands(text: str | None) -> dict[str, tuple[float, float]] | None:
     return bands
 
 
-def _run(out: Path, work: Callable[[Callable[[int, int], None]], Collected]) -> None:
+def _run(out: Path, work: Callable[[Progress], Any]) -> None:
     """Show progress, write the table, say what was found, and exit with 1 if a file failed."""
     from crossfade._files import check_writable
     from crossfade.tasks import check_format, write_frame
@@ -309,7 +306,7 @@ def _grouped(said: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield f"{', '.join(those[: 2 if more else 3])}{more}: {what}"
 
 
-def _summary(found: Collected, out: Path) -> str:
+def _summary(found: Any, out: Path) -> str:
     """What was written, and how many windows lack a feature."""
     from crossfade.tasks import RESERVED, names_of
 

@@ -23,7 +23,7 @@ from crossfade.cli._output import narrow_table, plain_messages, progress, termin
 
 if TYPE_CHECKING:
     from crossfade.report import Findings
-    from crossfade.study import Budget, StudyResult
+    from crossfade.study import StudyResult
     from crossfade.tasks import TaskSet
 
 #: What is compared, and how much is labelled, unless the command says otherwise.
@@ -158,12 +158,13 @@ def run_study(
     seed: int = 0,
 ) -> StudyResult:
     """Run a study in a folder, write its report, print its table and say where the report is."""
-    from crossfade.report import Findings, require_jinja, write_findings
+    from crossfade._validate import check_extra
+    from crossfade.report import Findings, write_findings
     from crossfade.study import CalibrationStudy
 
     with plain_messages() as warned:
         # Better now than after the study.
-        require_jinja()
+        check_extra("jinja2", "plots", "A report")
         tasks = load()
         misleading = list(warned)
         plan = CalibrationStudy(
@@ -194,7 +195,7 @@ def run_study(
     return result
 
 
-def _budget(text: str) -> Budget:
+def _budget(text: str) -> float | tuple[int, ...]:
     """A budget as it is typed: 0, 4, 24+2 or 0.1."""
     try:
         if "+" in text:

@@ -48,7 +48,6 @@ def show(file: Path, mapping: Mapping[str, Any]) -> None:
       crossfade tasks show ours.csv --task subject,session --group subject --label condition
     """
     from crossfade.exceptions import DroppedWindowsWarning
-    from crossfade.report import class_text
     from crossfade.tasks import Columns, TaskSet, names_of, open_table, recognised, split
 
     columns = Columns(**mapping)
@@ -58,8 +57,10 @@ def show(file: Path, mapping: Mapping[str, Any]) -> None:
         table = recognised(open_table(file, columns), columns, 1)
         found = TaskSet(split(table), names_of(table.frame))
     frame, features = table.frame, table.features
+    names = found.class_names
     labels = {
-        label: f"{class_text(found.class_names, label)}" for label in sorted(set(frame["label"]))
+        label: names.get(label) or (label if isinstance(label, str) else f"class {label}")
+        for label in sorted(set(frame["label"]))
     }
     terminal().print(_by_task(table, found, labels))
     counts = frame["label"].value_counts()
@@ -135,7 +136,7 @@ def check(ctx: click.Context, file: Path, mapping: Mapping[str, Any]) -> None:
     """
     import numpy as np
 
-    from crossfade.tasks import Columns, check_frame, listed, open_table, split
+    from crossfade.tasks import Columns, check_frame, open_table, split
 
     columns = Columns(**mapping)
     with plain_messages():
@@ -149,8 +150,8 @@ def check(ctx: click.Context, file: Path, mapping: Mapping[str, Any]) -> None:
     lone = [str(task.name) for task in found if len(task.classes) == 1]
     if lone:
         click.echo(
-            f"Warning: windows of one class only: {listed(lone)}. `study` leaves them out; so does "
-            "`prior build` with --exclude."
+            f"Warning: windows of one class only: {', '.join(lone)}. `study` leaves them out; "
+            "`prior build` does with --exclude."
         )
     n_windows, n_findings = sum(np.size(task.y) for task in found), len(findings) + bool(lone)
     size = f"{len(found)} tasks, {n_windows} windows, {len(table.features)} features"

@@ -2,22 +2,19 @@
 
 from crossfade.plots._budget_axis import in_order as in_order
 from crossfade.plots._forecast import forecast
-from crossfade.plots._methods import MethodLook as MethodLook
 from crossfade.plots._methods import looks as looks
 from crossfade.plots._methods import method_of as method_of
-from crossfade.plots._methods import spoken as spoken
-from crossfade.plots._methods import without_twins as without_twins
 from crossfade.plots._needed import needed
 from crossfade.plots._study import (
     accuracy_by_budget,
     alphas,
     differences,
 )
-from crossfade.plots._style import LINE_MARKERS as LINE_MARKERS
 from crossfade.plots._style import for_files as for_files
 from crossfade.plots._style import render as render
-from crossfade.plots._style import tip_id as tip_id
 from crossfade.plots._style import told_by as told_by
+from crossfade.plots._svg import inline as inline
+from crossfade.plots._svg import marker as marker
 
 __all__ = [
     "accuracy_by_budget",

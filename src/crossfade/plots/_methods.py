@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crossfade.plots._style import GREY
@@ -18,8 +17,14 @@ class MethodLook(NamedTuple):
     label: str
     colour: str
     marker: str
-    text: str = ""
+    text: str = "An estimator fitted to the labelled windows."
     given: str = ""
+    called: str = ""
+
+    @property
+    def spoken(self) -> str:
+        """Name within a sentence: "the posterior blend"."""
+        return self.called or self.label
 
     @property
     def line(self) -> dict[str, Any]:
@@ -34,11 +39,9 @@ class MethodLook(NamedTuple):
 
 #: Methods of a study.
 _KNOWN = {
-    name: MethodLook(one.label, one.colour, one.marker, one.text, one.given)
+    name: MethodLook(one.label, one.colour, one.marker, one.text, one.given, one.spoken)
     for name, one in METHODS.items()
 }
-#: Methods that predict what another does, with other probabilities.
-_TWINS = {"lda-calibrated": "lda"}
 #: Colours and markers of the user's own methods.
 _SPARE = ("#a65628", "#999933", "#44aa99", "#aa4499", "#661100", "#117733")
 _SPARE_MARKERS = ("h", "X", "d", "8", ">", "H")
@@ -51,7 +54,7 @@ def method_of(name: str, place: int = 0) -> MethodLook:
     colour = _SPARE[place % len(_SPARE)]
     # One marker further in each round of colours, so that pairs repeat late.
     marker = _SPARE_MARKERS[(place + place // len(_SPARE)) % len(_SPARE_MARKERS)]
-    return MethodLook(name, colour, marker, "An estimator fitted to the labelled windows.")
+    return MethodLook(name, colour, marker)
 
 
 def looks(names: list[str]) -> dict[str, MethodLook]:
@@ -64,14 +67,3 @@ def name_dashed(ax: Axes, shades: dict[str, MethodLook]) -> None:
     """Entry of the legend that says what is dashed, if anything is."""
     if any(look.given for look in shades.values()):
         ax.plot([], [], color=GREY, linestyle="--", linewidth=1.1, label="sees test windows")
-
-
-def spoken(name: str) -> str:
-    """Name of a method within a sentence: "the posterior blend"."""
-    return METHODS[name].spoken if name in METHODS else method_of(name).label
-
-
-def without_twins(names: Iterable[str]) -> list[str]:
-    """Methods but for those whose accuracy is that of another: they differ in probabilities."""
-    found = list(dict.fromkeys(names))
-    return [name for name in found if _TWINS.get(name) not in found]

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from crossfade.plots._budget_axis import BudgetAxis, in_order, short_text
-from crossfade.plots._methods import MethodLook, looks, name_dashed, spoken
+from crossfade.plots._methods import MethodLook, looks, name_dashed
 from crossfade.plots._style import (
     LETTERS,
     LINE_MARKERS,
@@ -252,7 +252,7 @@ def differences(rows: pd.DataFrame, method: str, against: str) -> Figure:
         ax.set_title(title, size=SMALL_LETTERS)
         ax.locator_params(axis="x", nbins=5)
         ax.locator_params(axis="y", integer=True)
-    figure.supxlabel(f"gain of {spoken(method)} over {spoken(against)}", size=LETTERS)
+    figure.supxlabel(f"gain of {shades[method].spoken} over {shades[against].spoken}", size=LETTERS)
     figure.supylabel("tasks", size=LETTERS)
     return figure
 

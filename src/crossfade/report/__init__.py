@@ -1,13 +1,11 @@
 """The report of a study: a folder with its tables, its figures, and one page for people to read.
 
-`_findings` computes what is said, `_tables` and `_figures` lay it out, `_svg` makes figures part of
-the page, `_page` fills ``templates/page.html.j2``, and `_write` writes the folder.
+`_findings` computes what is said, `_tables` and `_figures` lay it out, `_page` fills
+``templates/page.html.j2``, and `_write` writes the folder.
 """
 
 from crossfade.report._findings import Findings as Findings
-from crossfade.report._findings import class_text as class_text
 from crossfade.report._tables import accuracies as accuracies
-from crossfade.report._write import require_jinja as require_jinja
 from crossfade.report._write import write_findings as write_findings
 from crossfade.report._write import write_report
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from crossfade import plots
-from crossfade.plots import for_files, method_of, spoken
+from crossfade.plots import for_files, method_of
 from crossfade.report._findings import Findings
 from crossfade.study import budget_of
 
@@ -71,7 +71,7 @@ def _drawings(findings: Findings) -> Iterator[Drawing]:
             "mean accuracy of the other people.",
             *(plots.forecast(findings.result, legend=one) for one in both),
         )
-    compared, method = tables["comparison"], spoken(findings.method)
+    compared, method = tables["comparison"], method_of(findings.method).spoken
     for against in findings.against:
         pair = (compared["method"] == findings.method) & (compared["against"] == against)
         if compared.loc[pair, "n_tasks"].any():
@@ -79,7 +79,7 @@ def _drawings(findings: Findings) -> Iterator[Drawing]:
             yield Drawing(
                 f"differences-{slug(against)}",
                 f"Gain of each of the {findings.nouns}: balanced accuracy of {method} minus that "
-                f"of {spoken(against)}. Right of the dashed line, {method} is better.",
+                f"of {method_of(against).spoken}. Right of the dashed line, {method} is better.",
                 figure,
                 figure,
             )

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossfade.plots import in_order, without_twins
+from crossfade.plots import in_order
 from crossfade.study import (
     NEEDED,
     StudyResult,
     budget_of,
     budget_text,
-    leaves_test_windows,
     rivals,
     sentences,
 )
@@ -31,6 +30,8 @@ from crossfade.tasks import Task, TaskSet
 
 #: What the method of a report is compared with: of each line the first that was run.
 _USUAL = (("lda",), ("target-shrunk", "target"))
+#: Methods that predict what another does, with other probabilities.
+_TWINS = {"lda-calibrated": "lda"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +123,7 @@ class Findings:
     @property
     def compared(self) -> list[str]:
         """The methods but for those whose accuracy is that of another."""
-        return without_twins(self.methods)
+        return [name for name in self.methods if _TWINS.get(name) not in self.methods]
 
     @property
     def reached(self) -> bool:
@@ -218,6 +219,8 @@ def _reason(counts: list[int], budget: float) -> str:
         return "windows of one class only"
     if not min(counts):
         return "no windows of some class; it is a source"
-    if not leaves_test_windows(budget_of(budget), counts):
+    fewest = budget_of(budget)
+    needed = fewest if isinstance(fewest, tuple) else [fewest] * len(counts)
+    if any(count <= n for count, n in zip(counts, needed, strict=False)):
         return "no window of each class left to test on"
     return "not in the rows: its classes do not differ in any feature, or it was not run"

@@ -14,11 +14,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from crossfade._version import __version__
-from crossfade.plots import looks, method_of, spoken
+from crossfade.plots import inline, looks, marker, method_of
 from crossfade.report import _tables
 from crossfade.report._figures import Drawing, slug, with_alpha
 from crossfade.report._findings import Findings, class_text
-from crossfade.report._svg import inline, marker
 from crossfade.report._tables import number
 
 #: What each table holds, by the name of its file.
@@ -104,7 +103,7 @@ def page(
         figures=figures,
         accuracies=_tables.accuracies(findings),
         gains=_gains(findings, figures),
-        spoken=spoken(findings.method) if findings.method else "",
+        spoken=method_of(findings.method).spoken,
         participants=_tables.participants(findings),
         saved=_tables.saved(findings),
         with_alpha=with_alpha(findings.tables["participants"]),
@@ -193,7 +192,7 @@ def _never(findings: Findings) -> str:
             names = line["never"].split(", ")
             shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" * (len(names) > 8))
             never = f"{line['n_never']} of {line['n_people']} never reach it: {shown}."
-            return f"With {spoken(findings.method)}, {never}"
+            return f"With {method_of(findings.method).spoken}, {never}"
     return ""
 
 
@@ -223,7 +222,7 @@ def _gains(findings: Findings, figures: Mapping[str, Any]) -> list[dict[str, Any
         {
             "method": method_of(findings.method).label,
             "against": method_of(name).label,
-            "spoken": f"{spoken(findings.method)} minus {spoken(name)}",
+            "spoken": f"{method_of(findings.method).spoken} minus {method_of(name).spoken}",
             "figure": figures.get(f"differences-{slug(name)}"),
             "table": _tables.gain(findings, name),
         }

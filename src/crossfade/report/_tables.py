@@ -10,7 +10,7 @@ import pandas as pd
 
 from crossfade.plots import method_of
 from crossfade.report._findings import Findings
-from crossfade.study import budget_text, duration
+from crossfade.study import budget_text
 from crossfade.study.statistics import p_text
 
 #: What a cell without a number shows.
@@ -213,7 +213,7 @@ def needed(findings: Findings) -> Table | None:
             cells += [_windows(line), _count(line, total)]
         if timed:
             known = np.isfinite(line["seconds"]) and line["seconds"] > 0.0
-            cells.append(duration(line["seconds"]) if known else NOTHING)
+            cells.append(_duration(line["seconds"]) if known else NOTHING)
         n_people = line["n_people"]
         cells += [
             f"{100.0 * line['reached']:.0f} %" if n_people else NOTHING,
@@ -230,6 +230,11 @@ def _windows(line: Mapping[Any, Any]) -> str:
     if not np.isfinite(low) or low == high:
         return text
     return f"{text}\n95 % interval {low:g} {f'to {high:g}' if np.isfinite(high) else 'or more'}"
+
+
+def _duration(seconds: float) -> str:
+    """A time as people say it."""
+    return f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
 
 
 def _count(line: Mapping[Any, Any], value: float) -> str:

@@ -77,7 +77,7 @@ def write_report(
     >>> written[-1].name
     'report.html'
     """
-    require_jinja()
+    check_extra("jinja2", "plots", "A report")
     for one in formats:
         check_choice("formats", one, _FORMATS)
     findings = Findings.of(result, tasks, reach, share, notes)
@@ -127,8 +127,3 @@ def write_findings(
         if not (out / name).is_file() or (out / name).read_bytes() != content:
             write_whole(out / name, content)
     return [out / name for name in dict.fromkeys([rows_name, *contents])]
-
-
-def require_jinja() -> None:
-    """Refuse to write a page without what it is written with."""
-    check_extra("jinja2", "plots", "A report")

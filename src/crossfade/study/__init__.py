@@ -26,10 +26,8 @@ is worth on windows that it did not choose by; forecasts are judged one calibrat
 beside the mean accuracy of the other people.
 """
 
-from crossfade.study._budgets import Budget as Budget
 from crossfade.study._budgets import budget_of as budget_of
 from crossfade.study._budgets import budget_text as budget_text
-from crossfade.study._budgets import leaves_test_windows as leaves_test_windows
 from crossfade.study._budgets import number_of as number_of
 from crossfade.study._calibration_split import CalibrationSplit
 from crossfade.study._forecasts import forecast_errors, reliability
@@ -40,7 +38,6 @@ from crossfade.study._resampling import ROUNDING as ROUNDING
 from crossfade.study._resampling import cells as cells
 from crossfade.study._result import StudyResult
 from crossfade.study._study import CalibrationStudy
-from crossfade.study._verdict import duration as duration
 from crossfade.study._verdict import rivals as rivals
 from crossfade.study._verdict import sentences as sentences
 from crossfade.study._verdict import verdict

@@ -11,7 +11,6 @@ says how they were made, where that is known.
 """
 
 from crossfade.tasks._check import check_frame as check_frame
-from crossfade.tasks._check import listed as listed
 from crossfade.tasks._columns import RESERVED as RESERVED
 from crossfade.tasks._columns import Columns as Columns
 from crossfade.tasks._columns import Table as Table

@@ -1,4 +1,4 @@
-"""Figures as parts of the page: markers for its legend, and drawings that its script can read."""
+"""Figures as parts of a page: markers for its legend, and drawings that its script can read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from crossfade.plots import LINE_MARKERS, MethodLook, render, tip_id, told_by
+from crossfade.plots._methods import MethodLook
+from crossfade.plots._style import LINE_MARKERS, render, tip_id, told_by
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
