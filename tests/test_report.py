@@ -211,7 +211,7 @@ def test_without_optional_packages(usual, tmp_path, without):
 
 @pytest.mark.parametrize(
     ("options", "word"),
-    [({"formats": ["gif"]}, "gif"), ({"tasks": 1}, "among the tasks"), ({"reach": 0.0}, "accur")],
+    [({"formats": ["gif"]}, "gif"), ({"tasks": 1}, "among the tasks")],
 )
 def test_refusals(usual, tmp_path, options, word):
     result, tasks, _, _ = usual
