@@ -574,7 +574,7 @@ def test_windows_of_another_recipe_are_refused(saved, people):
     frame.to_parquet("new.parquet")
     done = CliRunner().invoke(main, ["predict", "model.json", "new.parquet"])
     assert done.exit_code == 1
-    assert "these windows are 4 s; the model's are 2.5 s" in done.output
+    assert "window 4; the model's have window 2.5" in done.output
 
 
 def test_a_recipe_that_is_none_is_refused(saved):

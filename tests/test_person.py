@@ -287,7 +287,9 @@ def test_sessions_that_do_not_fit_are_refused(tasks, prior):
     with pytest.raises(PriorMismatchError, match="There is no window of class 1"):
         prior.for_person(Task(first.X[:9], first.y[:9]))
     recipe = Recipe("beats", 100.0, ("ECG",), 30.0, beats=("a", "b", "c"))
-    with pytest.raises(PriorMismatchError, match=r"these windows are .*60 s.*; the prior's are"):
+    with pytest.raises(
+        PriorMismatchError, match=r"these windows have .*window 60.*; the prior's have"
+    ):
         replace(prior, recipe=recipe).for_person(
             replace(first, recipe=replace(recipe, window=60.0))
         )

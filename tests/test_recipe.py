@@ -52,26 +52,22 @@ def test_a_recipe_survives_json(recipe):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"window": 4.0, "sfreq": 256.0}, ("4 s at 256 Hz", "2.5 s at 500 Hz")),
+        ({"window": 4.0, "sfreq": 256.0}, ("window 4", "sfreq 500")),
         ({"kind": "clr"}, ("clr", "log-powers")),
-        ({"overlap": 1.0}, ("overlap 1 s",)),
-        ({"filter": "zero-phase"}, ("zero phase", "causally")),
-        ({"averaged": ("Fz", "Pz")}, ("Fz, Pz;", "Fz, Pz, Cz")),
-        ({"channels": ("Pz", "Fz"), "filter": None, "band": None}, ("Pz, Fz", "not filtered")),
-        ({"unit": "V"}, ("in V", "in uV")),
+        ({"overlap": 1.0}, ("overlap 1",)),
+        ({"filter": "zero-phase"}, ("filter zero-phase", "filter causal")),
+        ({"averaged": ("Fz", "Pz")}, ("averaged Fz, Pz;", "averaged Fz, Pz, Cz")),
+        (
+            {"channels": ("Pz", "Fz"), "filter": None, "band": None},
+            ("channels Pz, Fz", "filter None"),
+        ),
+        ({"unit": "V"}, ("unit V", "unit uV")),
     ],
 )
 def test_a_difference_is_named(change, words):
     assert EEG.difference(EEG) is None
     said = replace(EEG, **change).difference(EEG)
     assert all(word in said for word in words)
-
-
-def test_recipes_of_other_kinds_differ():
-    assert "pnn20, rate" in HEART.difference(EEG)
-    assert "all windows of the session" in replace(TANGENT, centre="session").difference(TANGENT)
-    whole = replace(HEART, filter="zero-phase", band=(8.0, 16.0))
-    assert "in each window" in replace(whole, filter="causal").difference(whole)
 
 
 def test_a_recipe_can_be_read():
@@ -142,7 +138,7 @@ def test_slices_and_joined_sets_keep_their_recipe(tasks):
     assert TaskSet([*tasks[:2], *tasks[3:]]).recipe == EEG
     assert TaskSet([*tasks[:2], *changed(tasks[3:], recipe=None)]).recipe is None
     assert TaskSet([]).recipe is None
-    with pytest.raises(ValueError, match=r"'p3', .* 4 s; .*'p0', .*2.5 s"):
+    with pytest.raises(ValueError, match=r"'p3', .*window 4; .*'p0', .*window 2.5"):
         TaskSet([*tasks[:2], *changed(tasks[3:], window=4.0)])
     with pytest.raises(TypeError, match="Recipe"):
         replace(tasks[0], recipe=EEG.to_dict())
@@ -206,7 +202,7 @@ def test_priors_of_other_recipes_are_not_merged(tasks):
     assert (mine + theirs).recipe == EEG
     assert (mine + replace(theirs, recipe=None)).recipe is None
     other = TaskPrior.from_tasks(changed(tasks[3:], sfreq=256.0), feature_scale=scale)
-    with pytest.raises(PriorMismatchError, match="of one are at 500 Hz; those of the other are at"):
+    with pytest.raises(PriorMismatchError, match=r"sfreq 500.*sfreq 256"):
         mine + other
 
 
@@ -233,7 +229,9 @@ def test_commands_refuse_windows_of_another_recipe(tasks, tmp_path):
     prior, few = tmp_path / "prior.npz", tmp_path / "few.parquet"
     TaskPrior.from_tasks(tasks[1:]).save(prior)
     words = ["calibrate", "--prior", str(prior), str(few), "-o", str(tmp_path / "model.json")]
-    sentence = "these windows are 2.5 s (overlap 1 s) at 250 Hz; the prior's are 2.5 s at 500 Hz"
+    sentence = (
+        "these windows have sfreq 250 and overlap 1; the prior's have sfreq 500 and overlap 0"
+    )
 
     tasks[:1].write(few)
     assert CliRunner().invoke(main, words).exit_code == 0
@@ -252,4 +250,4 @@ def test_prior_show_says_the_recipe(tasks, tmp_path):
     TaskPrior.from_tasks(tasks).save(tmp_path / "prior.npz")
     result = CliRunner().invoke(main, ["prior", "show", str(tmp_path / "prior.npz")])
     assert result.exit_code == 0
-    assert "filtered causally from 0.5 to 30 Hz" in " ".join(result.output.split())
+    assert "causal filter from 0.5 to 30 Hz" in " ".join(result.output.split())

@@ -469,4 +469,4 @@ def test_names_travel_in_priors_and_models(tmp_path):
     few = np.r_[0:3, 60:63]
     rule = PosteriorBlendClassifier(prior).fit(mine[0].X[few], mine[0].y[few])
     save_model(rule, tmp_path / "model.json")
-    assert load_model(tmp_path / "model.json").class_names_ == ("rest", "arithmetic")
+    assert load_model(tmp_path / "model.json").about.class_names == ("rest", "arithmetic")

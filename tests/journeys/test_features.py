@@ -227,12 +227,12 @@ def test_a_table_says_how_it_was_made(run, folder):
     assert np.corrcoef(causal[0].X[:, 1], usual[0].X[:, 1])[0, 1] > 0.9
 
     assert run("prior", "build", "causal.parquet", "-o", "prior.npz").exit_code == 0
-    assert "filtered causally from 0.5 to 30 Hz" in " ".join(
+    assert "causal filter from 0.5 to 30 Hz" in " ".join(
         run("prior", "show", "prior.npz").stdout.split()
     )
     result = run("calibrate", "--prior", "prior.npz", "usual.parquet", "-o", "m.json")
     assert result.exit_code == 1
-    assert "these windows are filtered with zero phase" in " ".join(result.output.split())
+    assert "filter zero-phase" in " ".join(result.output.split())
 
 
 def test_causal_tangent_vectors_leave_out_the_windows_of_the_first_mean(run, folder):

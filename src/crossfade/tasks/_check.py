@@ -12,7 +12,6 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -47,27 +46,14 @@ _DAY = (
 _DATE = re.compile(rf"\s*({_DAY}([t ,_]+{_HOUR})?|{_HOUR}|\d{{8}}t\d{{4,6}}z?)\s*", re.I)
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing in a table that would mislead.
+class Finding(NamedTuple):
+    """One thing in a table that would mislead."""
 
-    Attributes
-    ----------
-    kind : str
-        What it is, in one word.
-    columns : tuple of str
-        Columns that it is about.
-    text, remedy : str
-        What was found and what to do about it, a sentence each.
-    refused : bool
-        Whether it is certain.
-    """
-
-    kind: str
-    columns: tuple[str, ...]
-    text: str
-    remedy: str
-    refused: bool
+    kind: str  # what it is, in one word
+    columns: tuple[str, ...]  # columns that it is about
+    text: str  # what was found, in one sentence
+    remedy: str  # what to do about it, in one sentence
+    refused: bool  # whether it is certain
 
 
 def check_frame(
@@ -75,19 +61,7 @@ def check_frame(
 ) -> list[Finding]:
     """Find what would mislead in a table of tasks; what is refused comes first.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns `task` and `label`, optional `group` and `start`, and features as they were read.
-    features : sequence of str
-        Columns that are to be features.
-    named : collection of str
-        Features that the user chose by name; they are not refused.
-
-    Returns
-    -------
-    list of Finding
-        What was found.
+    Features that the user chose by name, `named`, are not refused.
     """
     rows = _Rows.of(frame)
     strays: dict[str, _Stray] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -59,7 +59,7 @@ class Recipe:
     (2.5, 500.0, 'zero-phase')
     >>> from dataclasses import replace
     >>> replace(recipe, window=4.0, sfreq=256.0).difference(recipe)
-    "these windows are 4 s at 256 Hz; the prior's are 2.5 s at 500 Hz"
+    "these windows have sfreq 256 and window 4; the prior's have sfreq 500 and window 2.5"
     """
 
     kind: str
@@ -151,7 +151,7 @@ class Recipe:
     def difference(
         self, other: Recipe, mine: str = "these windows", theirs: str = "the prior's"
     ) -> str | None:
-        """Say in which respects another recipe differs.
+        """Say in which fields another recipe differs.
 
         Parameters
         ----------
@@ -163,32 +163,34 @@ class Recipe:
         Returns
         -------
         str or None
-            A sentence with the first three differences, without a full stop; None if there are
-            none.
+            A sentence with the first three differences, without a full stop; None without any.
         """
-        if self == other:
+        names = [one.name for one in fields(self)]
+        differ = [name for name in names if getattr(self, name) != getattr(other, name)]
+        if not differ:
             return None
-        differ = [
-            (say(self), say(other))
-            for names, say in _ASPECTS
-            if any(getattr(self, name) != getattr(other, name) for name in names)
-        ]
-        own, others = (" ".join(side[:3]) for side in zip(*differ, strict=True))
-        return f"{mine} are {own}; {theirs} are {others}"
+        own, others = (
+            " and ".join(f"{name} {_said(getattr(one, name))}" for name in differ[:3])
+            for one in (self, other)
+        )
+        return f"{mine} have {own}; {theirs} have {others}"
 
     def __str__(self) -> str:
-        where = f" {_in_bands(self)}" if self.bands else ""
-        centre = f" {_centred(self)}" if self.centre else ""
+        what = ", ".join(self.beats) or self.kind
+        overlap = f" (overlap {self.overlap:g} s)" if self.overlap else ""
         parts = [
-            f"{_kind(self)} of {', '.join(self.channels)}{where}{centre}",
-            f"windows of {_windows(self)} at {self.sfreq:g} Hz",
+            f"{what} of {', '.join(self.channels)}",
+            f"windows of {self.window:g} s{overlap} at {self.sfreq:g} Hz",
         ]
-        if self.kind == "beats":
-            parts += [_filtered(self)] if self.filter else []
-        else:
-            many = f"the average of {len(self.averaged) or 'all EEG'} channels"
-            against = f"against {many}" if self.reference == "average" else _referenced(self)
-            parts.append(f"{_filtered(self)}, {against}")
+        if self.bands:
+            parts.append(_said(self.bands))
+        if self.band:
+            parts.append(f"{self.filter} filter from {self.band[0]:g} to {self.band[1]:g} Hz")
+        if self.reference == "average":
+            parts.append(f"referenced to the average of {len(self.averaged) or 'all EEG'} channels")
+        if self.centre:
+            whose = "all windows" if self.centre == "session" else "the windows so far"
+            parts.append(f"at the mean of {whose}")
         return "; ".join(parts)
 
 
@@ -208,50 +210,13 @@ def recipe_misfits(
     return [f"Features were made in another way: {wrong}. Make them again by {whose}'s recipe."]
 
 
-def _filtered(one: Recipe) -> str:
-    if one.kind == "beats":
-        return f"beats found in {'each window' if one.filter == 'causal' else 'whole recordings'}"
-    if one.band is None:
-        return "not filtered"
-    how = "with zero phase" if one.filter == "zero-phase" else "causally"
-    return f"filtered {how} from {one.band[0]:g} to {one.band[1]:g} Hz"
-
-
-def _referenced(one: Recipe) -> str:
-    if one.reference == "none":
-        return "without a new reference"
-    return f"against the average of {', '.join(one.averaged) or 'all EEG channels'}"
-
-
-def _in_bands(one: Recipe) -> str:
-    return "in " + ", ".join(f"{name} {low:g}-{high:g} Hz" for name, low, high in one.bands)
-
-
-def _centred(one: Recipe) -> str:
-    whole = one.centre == "session"
-    return f"at the mean of {'all windows of the session' if whole else 'the windows so far'}"
-
-
-def _kind(one: Recipe) -> str:
-    return ", ".join(one.beats) or one.kind
-
-
-def _windows(one: Recipe) -> str:
-    return f"{one.window:g} s" + (f" (overlap {one.overlap:g} s)" if one.overlap else "")
-
-
-#: Fields that are spoken of together, and how.
-_ASPECTS: tuple[tuple[tuple[str, ...], Callable[[Recipe], str]], ...] = (
-    (("kind", "beats"), _kind),
-    (("window", "overlap"), _windows),
-    (("sfreq",), lambda one: f"at {one.sfreq:g} Hz"),
-    (("channels",), lambda one: f"of {', '.join(one.channels)}"),
-    (("filter", "band"), _filtered),
-    (("reference", "averaged"), _referenced),
-    (("bands",), _in_bands),
-    (("centre",), _centred),
-    (("unit",), lambda one: f"in {one.unit}"),
-)
+def _said(value: Any) -> str:
+    """A value of a field as people read it."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        return ", ".join(f"{name} {low:g}-{high:g} Hz" for name, low, high in value)
+    return ", ".join(map(_said, value)) if isinstance(value, tuple) else str(value)
 
 
 def _plain(value: Any) -> Any:
