@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crossfade._typing import Array
-from crossfade._validate import check_number, refuse_size
+from crossfade._validate import LARGEST, check_finite, check_number
 from crossfade.blend import Rule, advise
 from crossfade.classifiers import about_of
 from crossfade.exceptions import PriorMismatchError
@@ -281,7 +281,7 @@ class LiveCalibration:
         """
         used = [one for one in self._windows if one.usable and one.label is not None]
         if not used:
-            raise ValueError("The session has no labelled window that counts. Leave it out.")
+            raise ValueError("The session has no labelled window. Leave it out.")
         return Task(
             np.array([one.features for one in used]),
             np.array([one.label for one in used]),
@@ -397,19 +397,9 @@ class LiveCalibration:
             if self.recipe is None:
                 raise ValueError("A raw window needs a recipe. Pass one, or a list of features.")
             stream, found = (stream or RawWindows(self.recipe)).then(found, start)
-        if found.shape != (self.prior.n_features,):
-            raise PriorMismatchError(
-                f"A window must have the prior's {self.prior.n_features} features; got an array "
-                f"of shape {found.shape}."
-            )
-        if not np.isfinite(found).all():
-            raise ValueError(
-                "The features of a window are NaN or infinite. Check the signal, or record the "
-                "window by leave_out."
-            )
-        refuse_size(np.abs(found), "a window")
-        found.setflags(write=False)
-        return found, stream
+        features = check_finite("window", found, 1, self.prior.n_features, LARGEST)
+        features.setflags(write=False)
+        return features, stream
 
     def _class_of(self, label: Any) -> Any:
         """The prior's label for a class value or name; None for None."""

@@ -50,15 +50,10 @@ class Journal:
             if self._stream.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self._stream.fileno())
-        except OSError as reason:
+        except OSError:
             with suppress(OSError):
                 self._stream.truncate(self._size)
-            raise OSError(
-                reason.errno,
-                f"{reason.strerror}: this window or label was not kept; those before it are safe. "
-                "Make room on the disk and add it again",
-                os.fspath(self.path),
-            ) from reason
+            raise
         self._check, self._size = check, self._size + len(line)
 
     def close(self) -> None:

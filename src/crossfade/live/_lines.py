@@ -74,11 +74,9 @@ class FeatureLines:
         missing = [name for name in names if name not in given]
         if missing:
             raise ValueError(f"it has no feature {missing[0]}")
-        values = np.array([float(given[name]) for name in names])
-        if not np.isfinite(values).all():
-            raise ValueError("a feature is NaN or infinite")
         label = given.get("label")
-        return Row(values, None if label in (None, "") else str(label))
+        features = np.array([float(given[name]) for name in names])
+        return Row(features, None if label in (None, "") else str(label))
 
     def read(self) -> Iterator[Event]:
         """The next line, so that commands are heard between two of them."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from crossfade._typing import Array
+from crossfade._validate import check_extra
 from crossfade.live._streams import WAIT, Back, Chunk, Event, Lost, Marker, Note
 from crossfade.signals import plain_name
 
@@ -57,10 +58,9 @@ def lsl() -> Any:
 
 
 def _lsl() -> Any:
-    try:
-        import mne_lsl.lsl
-    except ImportError as reason:
-        raise ImportError("LSL streams need mne-lsl. Install crossfade[live].") from reason
+    check_extra("mne_lsl", "live", "The Lab Streaming Layer")
+    import mne_lsl.lsl
+
     # The library reads its configuration when it is first asked for something in it.
     mne_lsl.lsl.protocol_version()
     return mne_lsl.lsl
@@ -82,8 +82,7 @@ class _Feed:
             self.inlet: Any = self._open(info, 5.0)
         except (RuntimeError, TimeoutError) as reason:
             raise ValueError(
-                f"The stream {name!r} does not answer. Start its program again; between two "
-                "machines, look at their firewalls."
+                f"The stream {name!r} does not answer. Start its program again."
             ) from reason
         self._uid: str | None = info.uid
         self._looked = -math.inf
@@ -189,18 +188,14 @@ class LslStream:
         name, n = self.name, described.n_channels
         if described.dtype == "string" or described.sfreq <= 0:
             raise ValueError(f"The stream {name!r} has no sampling rate; --markers is for markers.")
-        if self._named and len(self._named) != n:
-            raise ValueError(
-                f"--channels names {len(self._named)} channels; the stream {name!r} has {n}."
-            )
         stated = described.get_channel_names() or []
         channels = self._named or tuple(
             plain_name(one or f"ch{place + 1}") for place, one in enumerate(stated)
         )
-        if not channels:
+        if len(channels) != n:
             raise ValueError(
-                f"The stream {name!r} does not name its {n} channels. Name them in their order, "
-                "for example --channels Fz,Cz,Pz."
+                f"The stream {name!r} has {n} channels; found {len(channels)} names. Name all of "
+                "them in their order, for example --channels Fz,Cz,Pz."
             )
         rate = float(described.sfreq)
         if self.channels and (self.sfreq, self.channels) != (rate, channels):

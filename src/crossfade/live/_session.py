@@ -343,8 +343,8 @@ class Session:
 
     def _start(self) -> None:
         if self.over:
-            raise ValueError("The stream has ended, so that no more windows can come.")
-        if self.phase in _RUNNING:
+            self._note("The stream has ended, so that no more windows can come.")
+        if self.over or self.phase in _RUNNING:
             return
         self._left_alone = False
         if self.labels == "cues" and not self.lost:
