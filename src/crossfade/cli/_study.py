@@ -184,7 +184,7 @@ def run_study(
             raise
         about = {"seed": seed, "splits": kind}
         if not forecasts:
-            about["forecasts"] = "without replay"
+            about["forecasts"] = "without rehearsal"
         with progress("Report"):
             findings = Findings.of(result, tasks, reach, share, misleading)
             written = write_findings(findings, out, title=title, about=about)

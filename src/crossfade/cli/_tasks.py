@@ -39,7 +39,7 @@ def show(file: Path, mapping: Mapping[str, Any]) -> None:
     """List the tasks in FILE, with windows, features and missing values, and say if they agree.
 
     Each task has a direction in which its two classes differ. Kappa says how much these directions
-    have in common: near 0 nothing, so that a prior does not help a newcomer; at 17 (the paper's
+    have in common: near 0 nothing, so that a prior does not help a new person; at 17 (the paper's
     MATB study) so much that it helps a lot.
 
     \b
@@ -113,7 +113,7 @@ def _agreement(found: TaskSet) -> dict[str, str]:
     answer = "No, a prior cannot" if prior.cancels else "Yes, a prior can"
     return {
         "kappa": f"{prior.concentration:.2f} ({len(able)} tasks with two classes)",
-        "agreement": f"{answer} help a newcomer: the mean direction has length "
+        "agreement": f"{answer} help a new person: the mean direction has length "
         f"{prior.resultant_length:.2f}; unrelated tasks would have about "
         f"{prior.n_tasks**-0.5:.2f}, and equal ones 1.",
     }

@@ -108,7 +108,7 @@ def page(
         saved=_tables.saved(findings),
         with_alpha=with_alpha(findings.tables["participants"]),
         one_forecast=_one_forecast(findings),
-        replayed=about.get("forecasts") != "without replay",
+        rehearsed=about.get("forecasts") != "without rehearsal",
         forecast=_tables.forecast(findings),
         probabilities=_tables.probabilities(findings),
         left_out=_tables.left_out(findings),

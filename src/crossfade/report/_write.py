@@ -50,7 +50,7 @@ def write_report(
         Formats of the figures.
     about : mapping of str to object, optional
         What else to say about the run, such as its seed, its kind of splits or its date. The page
-        explains the kinds of splits, and ``{"forecasts": "without replay"}``, which belongs to
+        explains the kinds of splits, and ``{"forecasts": "without rehearsal"}``, which belongs to
         ``CalibrationStudy(forecasts=False)``.
     reach, share : float, default=0.75 and 0.8
         The report opens with how many windows a new person needs until this `share` of people
