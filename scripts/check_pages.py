@@ -1,12 +1,12 @@
-"""Check the built documentation: pages that need nothing but themselves, and links that lead on.
+"""Check the built documentation: pages must work offline, and links must lead somewhere.
 
 ``make docs`` runs it after Sphinx: ``python scripts/check_pages.py docs/_build/html``. It refuses
 
-- scripts, styles, fonts and pictures from a network: pages must be read where there is none;
-- mathematics that would have to be drawn by a script;
-- links to pages, files or places on a page that are not there;
-- pictures without a text that says what is to be seen;
-- tutorials of which a command has failed.
+- scripts, styles, fonts and pictures from a network;
+- formulas that only a script could draw;
+- links to missing pages, files or places on a page;
+- pictures without a description;
+- tutorials with a failed command.
 """
 
 import re
@@ -39,7 +39,7 @@ FAILURE = re.compile(r".*(?:Error|Refused|Traceback)\b.*")
 
 
 class Page(HTMLParser):
-    """What a page loads, where it leads, and the places on it that can be led to."""
+    """What a page loads, its links, and the places on it that links can name."""
 
     def __init__(self, text):
         super().__init__()
