@@ -184,7 +184,7 @@ def test_scorers_for_networks_take_a_pipeline_of_skada(people, scorer):
 def test_circular_validation_takes_one_source(people):
     X, y, domain, target = people
     masked, scoring = np.where(target, -1, y), metrics.CircularValidation()
-    with pytest.raises(ValueError, match=r"names 8 targets, .*, and a blend is for one person"):
+    with pytest.raises(ValueError, match="one target"):
         scores(PosteriorBlendClassifier(), X, masked, domain, scoring=scoring)
     one = np.where(target, -9, 1)
     assert np.isfinite(scores(PosteriorBlendClassifier(), X, masked, one, scoring=scoring)).all()
@@ -236,7 +236,7 @@ def test_two_targets_are_refused_through_a_pipeline(people):
     X, y, domain, _ = people
     two = np.where(domain == 8, -8, domain)
     pipeline = skada.make_da_pipeline(StandardScaler(), PosteriorBlendClassifier())
-    with pytest.raises(ValueError, match=r"names 2 targets, \[-9, -8\], and a blend is for one"):
+    with pytest.raises(ValueError, match="one target"):
         pipeline.fit(X, y.copy(), sample_domain=two)
 
 

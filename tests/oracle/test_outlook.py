@@ -270,6 +270,8 @@ def test_no_forecast_below_chance_without_saying_why(blend, kind):
     rng = np.random.default_rng([45, len(kind)])
     prior = None
     if kind == "directions":
+        if blend is HierarchicalBlendClassifier:
+            pytest.skip("it needs class means")
         W = draw_directions(30, 4, 20.0, random_state=rng)
         prior = TaskPrior.from_projections(W)
     elif kind in ("means", "flipped"):
@@ -315,13 +317,9 @@ def test_contradiction_is_said_in_words():
     prior = TaskPrior.from_projections(draw_directions(100, 3, 500.0, random_state=rng))
     y = np.repeat([0, 1], 2)
     X = 0.3 * rng.normal(size=(4, 3)) - np.where(y, 1.0, -1.0)[:, None] * prior.mean_direction
-    rule = PosteriorBlendClassifier(prior, strength=0.1).fit(X, y)
-    with pytest.warns(ContradictionWarning, match=r"contradict the crowd.*Check that the labels"):
-        accuracy = rule.expected_accuracy_
-    assert accuracy < 0.5
-    with pytest.warns(ContradictionWarning):
-        lower, _ = rule.expected_accuracy_interval()
-    assert lower < accuracy
+    with pytest.warns(ContradictionWarning, match="labels"):
+        rule = PosteriorBlendClassifier(prior, strength=0.1).fit(X, y)
+    assert rule.expected_accuracy_interval()[0] < rule.expected_accuracy_ < 0.5
 
 
 @pytest.mark.filterwarnings("ignore::crossfade.exceptions.UncountedReleaseWarning")
@@ -358,8 +356,11 @@ def test_a_record_promises_less_than_chance_only_where_samples_contradict(blend)
     for gap in rng.uniform(-1.0, 0.5, 150):
         y = np.repeat([0, 1], int(rng.integers(1, 6)))
         X = sample(y, gap)
-        rule = blend(prior).fit(X, y)
-        accuracy, said = forecast_and_warning(lambda rule=rule: rule)
+        fitted = []
+        accuracy, said = forecast_and_warning(
+            lambda X=X, y=y, fitted=fitted: fitted.append(blend(prior).fit(X, y)) or fitted[0]
+        )
+        [rule] = fitted
         turned = rule.coef_[0] @ (X[y == 1].mean(0) - X[y == 0].mean(0)) < 0.0
         assert said == (accuracy < 0.5)
         assert accuracy >= 0.5 or turned
@@ -410,9 +411,8 @@ def without_a_record(n):
 
 
 @pytest.mark.filterwarnings("ignore::crossfade.exceptions.UncountedReleaseWarning")
-@pytest.mark.filterwarnings("ignore::crossfade.exceptions.MissingPartWarning")
 @pytest.mark.filterwarnings("ignore::crossfade.exceptions.ContradictionWarning")
-@pytest.mark.filterwarnings("ignore:The feature scale of this prior was learnt")
+@pytest.mark.filterwarnings("ignore:The feature scale was learnt")
 @pytest.mark.parametrize("n", [0, 2, 5, 13])
 def test_without_a_record_intervals_hold_on_real_windows(n, monkeypatch):
     """And released class means do not promise far more than is found (69); see ``pytest -s``."""
