@@ -334,7 +334,7 @@ INDEFINITE = [[1.0, 2.0], [2.0, 1.0]]
     ("call", "word"),
     [
         (lambda: conditional_risk([np.nan, 1.0], **GOOD), "finite"),
-        (lambda: conditional_risk(1.0, **GOOD), "axis"),
+        (lambda: conditional_risk(1.0, **GOOD), "axes"),
         (lambda: conditional_risk("a", **GOOD), "numbers"),
         (lambda: conditional_risk([1.0, 0, 0], **GOOD), "nu"),
         (lambda: conditional_risk([1.0, 0.0], nu=[1.0, 0.0], sigma=np.eye(3)), "sigma"),

@@ -13,7 +13,7 @@ which has the sum of the sources, to these, and back.
 Where we depart from the paper: Sigma_omega has the right sign and belongs to a unit vector, Psi is
 tangent to the sphere, the risk is exact, alpha is continuous, and classes may have any proportions.
 What a fitted rule may promise is not its risk at the estimates but its forecast, freed of optimism
-(`_forecast`, 25 and 26).
+(`_forecast`, 25 and 26), and `Outlook` is the law of one person's accuracy (60 and 61).
 """
 
 from crossfade.risk._choose import (
@@ -24,19 +24,15 @@ from crossfade.risk._choose import (
     least_risk,
 )
 from crossfade.risk._error_rate import (
-    ExpectedRisk,
-    RiskCurve,
     check_class_prior,
     conditional_risk,
-    error_rate,
     expected_risk,
     log_odds,
     risk_curve,
-    threshold,
 )
-from crossfade.risk._forecast import Forecast, expected_accuracy, forecast
+from crossfade.risk._forecast import Forecast, forecast
 from crossfade.risk._law import BlendLaw
-from crossfade.risk._outlook import FURTHEST, LEFT_OUT, Outlook, shrunk_score, tempered_odds
+from crossfade.risk._outlook import FURTHEST, LEFT_OUT, Outlook
 
 #: What is documented. All other names are for the rooms above.
 __all__ = [
@@ -48,5 +44,5 @@ __all__ = [
     "risk_curve",
 ]
 
-for _name in (*__all__, "AlphaChoice", "ExpectedRisk", "RiskCurve"):
+for _name in __all__:
     globals()[_name].__module__ = __name__

@@ -59,27 +59,13 @@ _BEND = _SLOPE @ _SLOPE
 
 
 class AlphaChoice(NamedTuple):
-    """Weight of the target that has the least expected risk.
+    """Weight of the target that has the least expected risk."""
 
-    Attributes
-    ----------
-    alpha : ndarray of shape (...)
-        Weight of the target: 1 is the person alone, 0 the crowd alone.
-    risk : ndarray of shape (...)
-        Expected error rate there.
-    error : ndarray of shape (...)
-        Error of that number.
-    alphas : ndarray of shape (n_alphas,)
-        Where the curve was evaluated.
-    risks : ndarray of shape (..., n_alphas)
-        The curve.
-    """
-
-    alpha: Array
-    risk: Array
-    error: Array
-    alphas: Array
-    risks: Array
+    alpha: Array  # (...): 1 is the person alone, 0 the crowd alone
+    risk: Array  # (...): expected error rate there
+    error: Array  # (...): error of that number
+    alphas: Array  # (n_alphas,): where the curve was evaluated
+    risks: Array  # (..., n_alphas): the curve
 
 
 def least_risk(

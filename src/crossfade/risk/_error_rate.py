@@ -25,33 +25,17 @@ _RAREST = 1e-15
 
 
 class ExpectedRisk(NamedTuple):
-    """Expected error rate and the error of that number.
+    """Expected error rate and the error of that number."""
 
-    Attributes
-    ----------
-    risk : ndarray of shape (...)
-        Expected error rate.
-    error : ndarray of shape (...)
-        Bound of the numerical error.
-    """
-
-    risk: Array
-    error: Array
+    risk: Array  # (...)
+    error: Array  # (...): bound of the numerical error
 
 
 class RiskCurve(NamedTuple):
-    """Expected error rate at every alpha and the error of those numbers.
+    """Expected error rate at every alpha and the error of those numbers."""
 
-    Attributes
-    ----------
-    risks : ndarray of shape (..., n_alphas)
-        Expected error rates.
-    errors : ndarray of shape (..., n_alphas)
-        Bound of the numerical error.
-    """
-
-    risks: Array
-    errors: Array
+    risks: Array  # (..., n_alphas)
+    errors: Array  # (..., n_alphas): bound of the numerical error
 
 
 def conditional_risk(

@@ -53,9 +53,16 @@ class Outlook(NamedTuple):
         `own`, and not the crowd's, has a score of law N(0, 1) before any sample is seen, so that
         its mean is shrunk by 1 / (1 + S^2) (equation 60).
         """
-        score, left = shrunk_score(score, spread, contrary, own)
+        score = np.where(contrary, score, np.maximum(score, 0.0))
+        weight = 1.0 / (1.0 + (own * np.asarray(spread)) ** 2)
+        # What is certain to two deviations is believed, whatever was to be expected before.
+        believed = np.where(
+            score > 0.0, np.maximum(weight * score, score - 2.0 * spread), weight * score
+        )
+        # With a deviation of one any accuracy is as likely as any other.
+        left = np.minimum(spread * np.sqrt(weight), 1.0)
         # Phi of the shrunk score is what is promised: its law is centred a little further out.
-        return cls(score * np.sqrt(1.0 + left**2), left, np.asarray(dof), LEFT_OUT)
+        return cls(believed * np.sqrt(1.0 + left**2), left, np.asarray(dof), LEFT_OUT)
 
     @property
     def real_spread(self) -> Array:
@@ -74,14 +81,11 @@ class Outlook(NamedTuple):
         # The weights sum to one but for rounding.
         return np.asarray(np.minimum((self._over_nodes(class_prior) * _WEIGHTS).sum(-1), 1.0))
 
-    def error(self, class_prior: Array | float = 0.5, prior_error: Array | float = 0.0) -> Array:
-        """Standard error of the accuracy; `prior_error` is that of the proportion."""
+    def error(self, class_prior: Array | float = 0.5) -> Array:
+        """Standard error of the accuracy."""
         values = self._over_nodes(class_prior)
         mean = (values * _WEIGHTS).sum(-1, keepdims=True)
-        variance = ((values - mean) ** 2 * _WEIGHTS).sum(-1)
-        moved = _threshold(self.mean, class_prior)
-        unlike = ndtr(self.mean - moved) - ndtr(self.mean + moved)
-        return np.asarray(np.sqrt(variance + (unlike * prior_error) ** 2))
+        return np.asarray(np.sqrt(((values - mean) ** 2 * _WEIGHTS).sum(-1)))
 
     def interval(self, level: float, class_prior: Array | float = 0.5) -> tuple[Array, Array]:
         """Interval that holds the accuracy with a probability of `level`."""
@@ -98,23 +102,11 @@ class Outlook(NamedTuple):
         # What was clipped when it was learnt may lie anywhere beyond.
         return np.where(lower < CLIP[0], 0.0, lower), np.where(upper > CLIP[1], 1.0, upper)
 
-    def log_odds(self, x: Array) -> Array:
-        """Log odds of the second class at x deviations from the threshold, classes alike (61)."""
-        return tempered_odds(*self.slope, x)
-
     @property
     def slope(self) -> tuple[Array, Array]:
         """Mean and deviation as the log odds have them: a rule still says what is likelier."""
         spread = np.minimum(self.spread, np.sqrt(_CERTAIN))
         return np.clip(self.mean, _FLATTEST, _CERTAIN), np.asarray(spread)
-
-    def where(self, odds: Array | float) -> Array:
-        """Deviations from the threshold at which the log odds are `odds`: the inverse of 61."""
-        mean = np.maximum(self.mean, _FLATTEST)
-        left = 4.0 * mean**2 - np.pi / 2.0 * self.spread**2 * np.asarray(odds) ** 2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            x = np.where(left > 0.0, odds / np.sqrt(np.maximum(left, 0.0)), np.sign(odds) * np.inf)
-        return np.asarray(np.clip(np.nan_to_num(x, nan=0.0), -FURTHEST, FURTHEST))
 
     def _over_nodes(self, class_prior: Array | float) -> Array:
         """Accuracies (..., 21) at the nodes of the law."""
@@ -124,25 +116,6 @@ class Outlook(NamedTuple):
             return np.asarray(ndtr(scores))
         moved = np.asarray(_threshold(self.mean, class_prior))[..., None]
         return np.asarray(1.0 - error_rate(scores, 1.0, moved, np.asarray(class_prior)[..., None]))
-
-
-def tempered_odds(mean: Array, spread: Array, x: Array) -> Array:
-    """Log odds at x deviations from the threshold, for a mean known up to `spread` (61)."""
-    x = np.clip(x, -_CERTAIN, _CERTAIN)
-    odds: Array = 2.0 * mean * x / np.sqrt(1.0 + np.pi / 2.0 * spread**2 * x**2)
-    return odds
-
-
-def shrunk_score(score: Array, spread: Array, contrary: Array, own: Array) -> tuple[Array, Array]:
-    """Score that theory may promise, and its deviation: see :meth:`Outlook.of_theory`."""
-    score = np.where(contrary, score, np.maximum(score, 0.0))
-    weight = 1.0 / (1.0 + (own * np.asarray(spread)) ** 2)
-    # What is certain to two deviations is believed, whatever was to be expected before.
-    believed = np.where(
-        score > 0.0, np.maximum(weight * score, score - 2.0 * spread), weight * score
-    )
-    # With a deviation of one any accuracy is as likely as any other.
-    return believed, np.minimum(spread * np.sqrt(weight), 1.0)
 
 
 def _threshold(score: Array, class_prior: Array | float) -> Array:
