@@ -58,7 +58,7 @@ def test_a_column_that_was_named_is_kept(run, frame):
     counted(frame).to_csv("t.csv", index=False)
     found = run("tasks", "check", "t.csv", "--columns", "*_*,trial")
     assert not found.exit_code, found.output
-    assert "Warning: Column 'trial'" in found.output
+    assert "Column 'trial'" in found.stderr
     assert "10 features; 1 to look at." in found.output
 
 

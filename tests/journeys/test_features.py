@@ -193,7 +193,7 @@ def test_show_counts_missing_values_and_long_tables(run, tmp_path):
     frame.to_csv("t.csv", index=False)
     result = run("tasks", "show", "t.csv")
     assert result.exit_code == 0, result.output
-    assert "; 3 lack a feature" in result.stdout
+    assert "3 of 600 rows" in result.stderr
     assert "The first 50 of 60 tasks." in result.stdout
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,6 @@ from crossfade.cli._output import narrow_table, plain_messages, terminal
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from crossfade.tasks import Table as Windows
     from crossfade.tasks import TaskSet
 
 _SHOWN = 50
@@ -36,7 +34,7 @@ def tasks() -> None:
 @click.argument("file", type=TABLE)
 @table_options
 def show(file: Path, mapping: Mapping[str, Any]) -> None:
-    """List the tasks in FILE, with windows, features and missing values, and say if they agree.
+    """List the tasks in FILE, with windows and features, and say whether they agree.
 
     Each task has a direction in which its two classes differ. Kappa says how much these directions
     have in common: near 0 nothing, so that a prior does not help a new person; at 17 (the paper's
@@ -47,55 +45,50 @@ def show(file: Path, mapping: Mapping[str, Any]) -> None:
       crossfade tasks show tasks.parquet
       crossfade tasks show ours.csv --task subject,session --group subject --label condition
     """
-    from crossfade.exceptions import DroppedWindowsWarning
-    from crossfade.tasks import Columns, TaskSet, names_of, open_table, recognised, split
+    from crossfade.tasks import read_tasks
 
-    columns = Columns(**mapping)
     with plain_messages():
-        # What is missing is counted below.
-        warnings.simplefilter("ignore", DroppedWindowsWarning)
-        table = recognised(open_table(file, columns), columns, 1)
-        found = TaskSet(split(table), names_of(table.frame))
-    frame, features = table.frame, table.features
-    names = found.class_names
-    labels = {
-        label: names.get(label) or (label if isinstance(label, str) else f"class {label}")
-        for label in sorted(set(frame["label"]))
-    }
-    terminal().print(_by_task(table, found, labels))
-    counts = frame["label"].value_counts()
-    absent = frame[list(features)].isna().any(axis=1).sum()
+        found = read_tasks(file, **mapping)
+    counts = _counts(found)
+    terminal().print(_by_task(found, counts))
+    names = found.feature_names or ()
+    total = {label: sum(one[label] for one in counts) for label in counts[0]}
     lines = {
         "tasks": f"{len(found)}",
-        "groups": f"{frame['group'].nunique()}" if "group" in frame else "none",
-        "windows": ", ".join(f"{counts[label]} of {name}" for label, name in labels.items())
-        + f"; {absent} lack a feature" * bool(absent),
-        "features": f"{len(features)}: {', '.join(features[:12])}{' ...' * (len(features) > 12)}",
+        "groups": f"{len({task.group for task in found} - {None})}",
+        "windows": ", ".join(f"{count} of {label}" for label, count in total.items()),
+        "features": f"{len(names)}: {', '.join(names[:12])}{' ...' * (len(names) > 12)}",
         **_agreement(found),
     }
     for what, text in lines.items():
         click.echo(f"{what:<11}{text}")
 
 
-def _by_task(table: Windows, found: TaskSet, labels: Mapping[object, str]) -> Table:
-    """Windows of each class and missing values of each task."""
+def _counts(found: TaskSet) -> list[dict[str, int]]:
+    """Windows of each class of the set, by what people call it, for each task."""
+    import numpy as np
+
+    names = found.class_names
+    labels = sorted({label for task in found for label in task.classes.tolist()})
+    called = {
+        label: names.get(label) or (label if isinstance(label, str) else f"class {label}")
+        for label in labels
+    }
+    each = [np.asarray(task.y).tolist() for task in found]
+    return [{name: y.count(label) for label, name in called.items()} for y in each]
+
+
+def _by_task(found: TaskSet, counts: list[dict[str, int]]) -> Table:
+    """Windows of each class of each task."""
     from rich.markup import escape
 
-    frame, features = table.frame, list(table.features)
-    view = narrow_table(escape(table.where))
-    for head in ("task", *(["group"] if "group" in frame else [])):
-        view.add_column(head)
-    for head in (*(f"windows of {name}" for name in labels.values()), "missing values"):
-        view.add_column(escape(head), justify="right")
-    by_name = dict(iter(frame.groupby(frame["task"].astype(str))))
-    for task in found[:_SHOWN]:
-        rows = by_name[str(task.name)]
-        view.add_row(
-            escape(str(task.name)),
-            *([escape(task.group or "")] if "group" in frame else []),
-            *(str((rows["label"] == label).sum()) for label in labels),
-            str(rows[features].isna().to_numpy().sum()),
-        )
+    view = narrow_table("")
+    view.add_column("task")
+    view.add_column("group")
+    for name in counts[0]:
+        view.add_column(escape(f"windows of {name}"), justify="right")
+    for task, own in list(zip(found, counts, strict=True))[:_SHOWN]:
+        view.add_row(escape(str(task.name)), escape(task.group or ""), *map(str, own.values()))
     if len(found) > _SHOWN:
         view.caption = f"The first {_SHOWN} of {len(found)} tasks."
     return view
@@ -122,8 +115,7 @@ def _agreement(found: TaskSet) -> dict[str, str]:
 @tasks.command(short_help="Look for what would mislead in a table.")
 @click.argument("file", type=TABLE)
 @table_options
-@click.pass_context
-def check(ctx: click.Context, file: Path, mapping: Mapping[str, Any]) -> None:
+def check(file: Path, mapping: Mapping[str, Any]) -> None:
     """Look for columns and names in FILE that would mislead a study.
 
     `study` and `prior build` look for the same. Exits with code 1 if there is something that they
@@ -136,24 +128,19 @@ def check(ctx: click.Context, file: Path, mapping: Mapping[str, Any]) -> None:
     """
     import numpy as np
 
-    from crossfade.tasks import Columns, check_frame, open_table, split
+    from crossfade.tasks import read_tasks
 
-    columns = Columns(**mapping)
-    with plain_messages():
-        table = columns.of(open_table(file, columns))
-        findings = check_frame(table.frame, table.features, columns.named)
-        for one in findings:
-            click.echo(f"{'Refused' if one.refused else 'Warning'}: {one.text} {one.remedy}")
-        if any(one.refused for one in findings):
-            ctx.exit(1)
-        found = split(table)
+    with plain_messages() as warned:
+        found = read_tasks(file, **mapping)
     lone = [str(task.name) for task in found if len(task.classes) == 1]
     if lone:
         click.echo(
             f"Warning: windows of one class only: {', '.join(lone)}. `study` leaves them out; "
-            "`prior build` does with --exclude."
+            "`prior build` does with --exclude.",
+            err=True,
         )
-    n_windows, n_findings = sum(np.size(task.y) for task in found), len(findings) + bool(lone)
-    size = f"{len(found)} tasks, {n_windows} windows, {len(table.features)} features"
-    told = f"{n_findings} to look at" if n_findings else "nothing to object to"
-    click.echo(f"{table.where}: {size}; {told}.")
+    n_windows, n_findings = sum(np.size(task.y) for task in found), len(warned) + bool(lone)
+    size = f"{len(found)} tasks, {n_windows} windows, {len(found.feature_names or ())} features"
+    click.echo(
+        f"{file}: {size}; {f'{n_findings} to look at' if n_findings else 'nothing to object to'}."
+    )

@@ -10,7 +10,6 @@ Tables with one row for each window become tasks by `read_tasks` and `TaskSet.fr
 says how they were made, where that is known.
 """
 
-from crossfade.tasks._check import check_frame as check_frame
 from crossfade.tasks._columns import RESERVED as RESERVED
 from crossfade.tasks._columns import Columns as Columns
 from crossfade.tasks._columns import Table as Table
@@ -26,9 +25,7 @@ from crossfade.tasks._table import check_format as check_format
 from crossfade.tasks._table import numbers_of as numbers_of
 from crossfade.tasks._table import open_table as open_table
 from crossfade.tasks._table import recipe_of as recipe_of
-from crossfade.tasks._table import recognised as recognised
 from crossfade.tasks._table import split as split
-from crossfade.tasks._table import tasks_of as tasks_of
 from crossfade.tasks._table import with_names as with_names
 from crossfade.tasks._table import with_recipe as with_recipe
 from crossfade.tasks._table import write_frame as write_frame
