@@ -262,7 +262,7 @@ def test_a_search_needs_routing_to_hand_on_the_groups(table, blend):
         # Without routing scikit-learn keeps the groups for the splitter: a trap the page names.
         with config_context(enable_metadata_routing=routed):
             search = GridSearchCV(
-                blend(), {"on_missing_class": ["auto", "error"]}, cv=split, refit=False
+                blend(), {"missing_class": ["crowd", "error"]}, cv=split, refit=False
             )
             search.fit(X, y, groups=groups)
         assert search.cv_results_["mean_test_score"][0] == pytest.approx(expected.mean())
@@ -280,7 +280,7 @@ def test_a_search_of_a_pipeline_hands_on_the_groups(table, routed):
         for train, test in split.split(X, y, groups)
     ]
     search = GridSearchCV(
-        pipeline, {"posteriorblendclassifier__in_a_row": [True, False]}, cv=split, refit=False
+        pipeline, {"posteriorblendclassifier__consecutive": [True, False]}, cv=split, refit=False
     )
     with config_context(enable_metadata_routing=routed):
         named = {} if routed else {"posteriorblendclassifier__groups": groups}

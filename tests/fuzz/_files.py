@@ -34,7 +34,7 @@ from crossfade._files import digest_of
 from crossfade.prior._archive import pack, unpack
 from crossfade.study import StudyResult
 from crossfade.study._evaluate import Outcome
-from crossfade.study._store import Record, Store
+from crossfade.study._store import Store
 from crossfade.tasks import sealed
 from tests.fuzz._hostile import pick, seldom
 
@@ -397,8 +397,8 @@ def case_study(trial):
 
 def _edited(rng, folder, rows):
     """Write a shard of nonsense under a right seal."""
-    record = Record.read(folder)
-    shard = pick(rng, record.shards())
+    store = Store.read(folder)
+    shard = pick(rng, store.record.shards())
     part = rows[(rows["task"] == shard.task) & (rows["method"] == shard.method)]
     columns = {name: part[name].to_numpy() for name in part} | {"seconds": np.zeros(len(part))}
     name = pick(rng, list(columns))
@@ -413,7 +413,7 @@ def _edited(rng, folder, rows):
     made = pick(rng, ways)()
     if len({len(value) for value in made.values()}) > 1 or any(v.ndim != 1 for v in made.values()):
         return
-    Store(folder, record).shelf.write(shard, Outcome(made, []))
+    store.write(shard, Outcome(pd.DataFrame(made), []))
 
 
 # -- what unpacks to more than there is ------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The study's rules at once against the same rules one by one: plain loops, and the estimators."""
+"""The rules of a study, all splits at once, against plain loops and estimators, one by one."""
 
 import numpy as np
 import pytest
@@ -9,16 +9,12 @@ from crossfade import (
     CalibrationStudy,
     ConvexBlendClassifier,
     FisherDiscriminant,
+    HierarchicalBlendClassifier,
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
 )
-from crossfade.study._batch import Batch
-from crossfade.study._methods import METHODS
-from crossfade.study._paper_methods import as_printed
-from crossfade.study._participants import check_tasks
-from crossfade.study._sources import Sources
-from crossfade.study._splits import draw_splits
+from crossfade.study import CalibrationSplit
 
 GRID = np.linspace(0.0, 1.0, 11)
 N_SPLITS = 12
@@ -36,26 +32,32 @@ def shares(n_tasks=7, n_each=(23, 15), seed=0):
             np.concatenate([rng.dirichlet(channel) for channel in (task if label else rest)])
             for label in y
         ]
-        tasks.append(Task(rows, y, f"p{place}", group=f"person {place // 2}"))
+        tasks.append(Task(rows, y, f"p{place}", group=f"p{place}"))
     return tasks
 
 
-def world_of(tasks, n_each, target=0, seed=0):
-    """A batch of splits of one target, and its sources."""
-    classes, participants = check_tasks(tasks)
-    sources = Sources.of(participants, classes, seed, keep_windows=True)
-    one = participants[target]
-    rng = np.random.default_rng([seed, n_each])
-    splits = draw_splits(one.label, n_each, N_SPLITS, "consecutive", rng)
-    return Batch(one.X, classes, splits), sources.without(one.group)
+def splits_of(tasks, n_each):
+    """Labelled and test windows of the first task, with their labels, for each split of a study."""
+    X, y = (np.concatenate([getattr(task, name) for task in tasks]) for name in "Xy")
+    groups = np.concatenate([np.full(len(task.y), task.name) for task in tasks])
+    split = CalibrationSplit(n_each, n_splits=N_SPLITS, random_state=0)
+    for train, test in split.split(X, y, groups):
+        if groups[train[-1]] == tasks[0].name:
+            own = train[groups[train] == tasks[0].name]
+            yield X[own], y[own], X[test], y[test]
 
 
-def windows_of(batch):
-    """Place, labelled windows with their labels and test windows with theirs, for each split."""
-    splits = batch.splits
-    y, truth = batch.classes[splits.label], batch.classes[splits.truth]
-    for place, (labelled, test) in enumerate(zip(splits.labelled, splits.test, strict=True)):
-        yield place, batch.X[labelled], y, batch.X[test], truth
+def rows_of(tasks, methods, n_each):
+    """Rows of the first task by method, in the order of their splits."""
+    study = CalibrationStudy(
+        tasks, methods=methods, budgets=[n_each], n_splits=N_SPLITS, random_state=0
+    )
+    rows = study.run().rows
+    rows = rows[rows["task"] == tasks[0].name]
+    return {name: part.reset_index(drop=True) for name, part in rows.groupby("method")}
+
+
+# -- the paper's ----------------------------------------------------------------------------------
 
 
 def unit(vector):
@@ -102,18 +104,18 @@ def plain_risks(nu, sigma, inverse, n, W, n_draws, rng):
 
 @pytest.mark.parametrize("n_each", [2, 4, 9])
 def test_the_papers_rules_are_those_of_a_plain_loop(n_each, monkeypatch):
-    batch, crowd = world_of(shares(), n_each)
     n_draws = 4000
     monkeypatch.setattr("crossfade.study._paper_methods._N_DRAWS", n_draws)
-    W = crowd.sums.balanced[crowd.kept]
-    assert len(W) == 5
+    # Of classes of one size there is one balanced run: all windows.
+    tasks = shares(n_each=(19, 19))
+    found = rows_of(tasks, ["target", "average-source", "paper", "oracle"], n_each)
+    W = []
+    for task in tasks[1:]:
+        *_, nu, _, inverse = plain_target(np.asarray(task.X), task.y)
+        W.append(unit(inverse @ nu))
+    W, rng = np.array(W), np.random.default_rng(1)
     mu = unit(W.mean(0))
-    rng = np.random.default_rng(1)
-    found = {
-        name: METHODS[name].run(crowd, batch, rng)
-        for name in ("target", "average-source", "paper", "oracle")
-    }
-    for place, X, y, test, truth in windows_of(batch):
+    for place, (X, y, test, truth) in enumerate(splits_of(tasks, n_each)):
         midpoint, gap, nu, sigma, inverse = plain_target(X, y)
         own = unit(inverse @ nu)
         accuracies = np.array(
@@ -122,146 +124,86 @@ def test_the_papers_rules_are_those_of_a_plain_loop(n_each, monkeypatch):
                 for alpha in GRID
             ]
         )
-        best = np.flatnonzero(accuracies == accuracies.max())[-1]
-        assert found["oracle"].alpha[place] == GRID[best]
-        assert found["target"].alpha[place] == 1.0
-        assert found["average-source"].alpha[place] == 0.0
-        for predictions in found.values():
-            right = predictions.predicted[place] == truth
-            accuracy = (right[truth == 1].mean() + right[truth == 0].mean()) / 2
-            at = int(np.abs(GRID - predictions.alpha[place]).argmin())
-            assert accuracy == pytest.approx(accuracies[at])
+        alphas = {name: rows["alpha"][place] for name, rows in found.items()}
+        assert alphas["oracle"] == GRID[np.flatnonzero(accuracies == accuracies.max())[-1]]
+        assert alphas["target"] == 1.0
+        assert alphas["average-source"] == 0.0
+        for name, rows in found.items():
+            at = int(np.abs(GRID - alphas[name]).argmin())
+            assert rows["balanced_accuracy"][place] == pytest.approx(accuracies[at])
         risks, errors = plain_risks(nu, sigma, inverse, len(y), W, n_draws, rng)
-        at = int(np.abs(GRID - found["paper"].alpha[place]).argmin())
+        at = int(np.abs(GRID - alphas["paper"]).argmin())
         error = np.hypot(errors[at], errors[risks.argmin()])
         # Both curves have this error.
         assert risks[at] - risks.min() < 4.5 * np.sqrt(2.0) * error
 
 
-@pytest.mark.parametrize("n_each", [2, 9])
-def test_algorithm_1_has_the_estimators_curve(n_each):
-    """Drawn in fewer dimensions, the risks are the same."""
-    from crossfade.risk._choose import least_risk
-    from crossfade.risk._law import BlendLaw
-
-    batch, crowd = world_of(shares(), n_each)
-    prior = crowd.paper_prior
-    own = as_printed(batch)
-    law = BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors"))
-    reduced = law.within_reach()
-    assert reduced.mu.shape[-1] < law.mu.shape[-1]
-    risks = least_risk(reduced, GRID, "monte_carlo", 4000, 0).risks
-    for place, X, y, *_ in windows_of(batch):
-        rule = ConvexBlendClassifier.paper(prior, n_draws=4000, random_state=place).fit(X, y)
-        # A risk has a deviation of at most one half.
-        assert (np.abs(risks[place] - rule.risks_) < 4.5 * 0.5 * np.sqrt(2.0 / 4000)).all()
-
-
-def test_sources_of_the_paper_are_balanced_runs():
-    tasks = shares(n_each=(23, 15))
-    _, participants = check_tasks(tasks)
-    starts = set()
-    for seed in range(30):
-        sources = Sources.of(participants, np.array([0, 1]), seed, keep_windows=False)
-        X, y = np.asarray(tasks[3].X), np.asarray(tasks[3].y)
-        runs = []
-        for start in range(9):
-            rows = np.r_[start : start + 15, 23:38]
-            *_, nu, _, inverse = plain_target(X[rows], y[rows])
-            runs.append(unit(inverse @ nu))
-        near = np.abs(np.array(runs) - sources.sums.balanced[3]).max(1) < 1e-8
-        assert near.sum() == 1
-        starts.add(int(near.argmax()))
-    assert len(starts) > 4
-
-
-@pytest.mark.parametrize("n_windows", [60, 12, 4])
-@pytest.mark.parametrize("names", [("task", "group"), ("task", None)])
-def test_the_prior_is_that_of_all_other_groups(n_windows, names):
-    tasks = shares(n_each=(n_windows // 2, n_windows // 2))
-    if names[1] is None:
-        tasks = [Task(task.X, task.y, task.name) for task in tasks]
-    _, crowd = world_of(tasks, 1, target=2)
-    others = [task for task in tasks if (task.group or task.name) != (tasks[2].group or "p2")]
-    assert len(others) == (5 if names[1] else 6)
-    expected = TaskPrior.from_tasks(others)
-    prior = crowd.prior
-    assert prior.n_tasks == expected.n_tasks
-    assert prior.classes == expected.classes
-    for name in ("direction_sum", "outer_sum", "feature_scale", "within_covariance", "half_gap"):
-        found, wanted = getattr(prior, name), getattr(expected, name)
-        np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8 * np.abs(wanted).max())
-
-
-def test_the_prior_of_odd_sources_too():
-    """One window a class, a feature that never varies, and one that one task lacks."""
-    rng = np.random.default_rng(3)
-    tasks = []
-    for place, n_each in enumerate([1, 8, 9, 10]):
-        y = np.repeat([0, 1], n_each)
-        X = rng.standard_normal((y.size, 4)) + y[:, None]
-        X[:, 2] = 5.0
-        if place == 1:
-            X[:, 1] = 3.0
-        tasks.append(Task(X, y, f"p{place}"))
-    _, crowd = world_of(tasks, 2, target=3)
-    expected = TaskPrior.from_tasks(tasks[:3])
-    for name in ("direction_sum", "outer_sum", "feature_scale", "within_covariance", "half_gap"):
-        np.testing.assert_allclose(getattr(crowd.prior, name), getattr(expected, name), atol=1e-10)
-
+# -- ours -----------------------------------------------------------------------------------------
 
 ESTIMATORS = {
-    "target-shrunk": lambda crowd: FisherDiscriminant(),
-    "convex": lambda crowd: ConvexBlendClassifier(crowd.prior_for("convex")),
-    "posterior": lambda crowd: PosteriorBlendClassifier(crowd.prior_for("posterior")),
-    "target": lambda crowd: FisherDiscriminant(shrinkage=None, feature_scale=None),
-    "average-source": lambda crowd: ConvexBlendClassifier(crowd.paper_prior, alpha=0.0),
+    "target-shrunk": lambda prior: FisherDiscriminant(),
+    "convex": ConvexBlendClassifier,
+    "posterior": PosteriorBlendClassifier,
+    "posterior-unlabelled": PosteriorBlendClassifier,
+    "hierarchical": HierarchicalBlendClassifier,
+    "hierarchical-unlabelled": HierarchicalBlendClassifier,
 }
 
 
-def compare(name, batch, crowd):
-    """Predictions of a method against those of its estimator, split by split."""
-    found = METHODS[name].run(crowd, batch, np.random.default_rng(0))
-    paper = name in ("target", "average-source")
-    for place, X, y, test, _ in windows_of(batch):
-        rule = ESTIMATORS[name](crowd).fit(X, y)
-        np.testing.assert_array_equal(batch.classes[found.predicted[place]], rule.predict(test))
-        scores = rule.decision_function(test)
-        assert np.corrcoef(scores, found.scores[place, :, 0])[0, 1] > 1 - 1e-9
-        if paper:
-            assert np.isnan(found.probability[place]).all()
-        else:
-            chances = rule.predict_proba(test)[:, 1:]
-            np.testing.assert_allclose(found.probability[place], chances, atol=1e-7)
-        alpha = getattr(rule, "alpha_", 1.0)
-        assert found.alpha[place] == pytest.approx(alpha, abs=1e-7)
-        promise = getattr(rule, "expected_accuracy_", np.nan)
-        if not paper:
-            assert found.expected[place] == pytest.approx(promise, abs=1e-7, nan_ok=True)
+def compare(tasks, n_each, names=ESTIMATORS):
+    """Rows of methods against those of their estimators, split by split."""
+    found = rows_of(tasks, list(names), n_each)
+    prior = TaskPrior.from_tasks(tasks[1:])
+    for place, (X, y, test, truth) in enumerate(splits_of(tasks, n_each)):
+        for name in names:
+            rule, row = ESTIMATORS[name](prior).fit(X, y), found[name].loc[place]
+            if name.endswith("unlabelled"):
+                rule.partial_fit(test, None)
+            # A window on the threshold belongs to either class, by rounding.
+            if np.abs(rule.decision_function(test)).min() > 1e-9:
+                assert row["accuracy"] == pytest.approx(rule.score(test, truth)), name
+            if name == "target-shrunk":
+                continue
+            brier = np.mean((rule.predict_proba(test)[:, 1] - truth) ** 2)
+            assert row["brier"] == pytest.approx(brier, abs=1e-6), name
+            assert row["alpha"] == pytest.approx(rule.alpha_, abs=1e-6), name
+            assert row["expected_accuracy"] == pytest.approx(rule.expected_accuracy_, abs=1e-6)
+            ends = rule.expected_accuracy_interval(0.9)
+            assert row[["lower_90", "upper_90"]].tolist() == pytest.approx(ends, abs=1e-6), name
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("n_each", [1, 2, 4, 9])
-def test_a_batch_has_the_verdicts_of_its_estimator(name, n_each):
-    compare(name, *world_of(shares(), n_each))
+@pytest.mark.parametrize("n_each", [1, 2, 9])
+def test_a_batch_has_the_rows_of_its_estimators(n_each):
+    compare(shares(), n_each)
 
 
-@pytest.mark.parametrize("name", ["target-shrunk", "convex", "posterior"])
 @pytest.mark.parametrize("n_each", [1, 2, 3])
-def test_splits_without_a_direction_have_the_verdicts_of_the_estimator(name, n_each):
+def test_splits_without_a_direction_have_the_rows_of_the_estimators(n_each):
     """Labelled windows that are all alike, or alike within each class."""
     tasks = shares()
     X, y = np.array(tasks[0].X), np.asarray(tasks[0].y)
     X[:10] = X[0]
     X[23:30] = X[23]
     X[30:38] = X[0]
-    batch, crowd = world_of([Task(X, y, "p0", group="person 0"), *tasks[1:]], n_each)
-    lengths = batch.describe("oas", crowd.prior.feature_scale).length
-    if name != "target-shrunk":
-        return compare(name, batch, crowd)
-    # Without any difference this rule has no scores to compare.
-    for place in np.flatnonzero(lengths > 0.0).tolist():
-        compare(name, batch.part(place, place + 1), crowd)
+    compare([Task(X, y, "p0"), *tasks[1:]], n_each, ["convex", "posterior", "hierarchical"])
+
+
+def test_odd_sources_have_the_rows_of_the_estimators():
+    """One window a class, a feature that never varies, and one that one task lacks."""
+    rng = np.random.default_rng(3)
+    tasks = []
+    for place, n_each in enumerate([10, 1, 8, 9, 12, 11]):
+        y = np.repeat([0, 1], n_each)
+        X = rng.standard_normal((y.size, 4)) + y[:, None]
+        X[:, 2] = 5.0
+        if place == 2:
+            X[:, 1] = 3.0
+        tasks.append(Task(X, y, f"p{place}"))
+    with pytest.warns(UserWarning, match=r"left out|too few"):
+        compare(tasks, 2, ["convex", "posterior", "hierarchical"])
+
+
+# -- scikit-learn's -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("world", ["shares", "wide", "odd", "many"])
@@ -296,17 +238,27 @@ def test_lda_is_that_of_scikit_learn(world, make_tasks, make_many):
             assert first[name].notna().all()
 
 
-def test_pooled_is_one_discriminant_of_all_the_others_centred_windows():
+def middle_of(X, y):
+    return np.mean([X[y == name].mean(0) for name in np.unique(y)], axis=0)
+
+
+@pytest.mark.parametrize("n_each", [3, 0])
+def test_pooled_lda_is_one_discriminant_of_centred_windows(n_each):
     tasks = shares()
-    batch, crowd = world_of(tasks, 3)
-    found = METHODS["lda-pooled"].run(crowd, batch, np.random.default_rng(0))
-    others = tasks[2:]
+    centres = [middle_of(task.X, task.y) for task in tasks]
     rule = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=[0.5, 0.5])
-    centred = [
-        one.X - (one.X[one.y == 0].mean(0) + one.X[one.y == 1].mean(0)) / 2 for one in others
-    ]
-    rule.fit(np.concatenate(centred), np.concatenate([one.y for one in others]))
-    for place, labelled, label, X, _ in windows_of(batch):
-        X = X - (labelled[label == 0].mean(0) + labelled[label == 1].mean(0)) / 2
-        np.testing.assert_array_equal(found.predicted[place], rule.predict(X))
-        np.testing.assert_allclose(found.probability[place], rule.predict_proba(X)[:, 1:])
+    rule.fit(
+        np.concatenate([task.X - one for task, one in zip(tasks, centres, strict=True)][1:]),
+        np.concatenate([task.y for task in tasks[1:]]),
+    )
+    rows = rows_of(tasks, ["lda-pooled"], n_each)["lda-pooled"]
+    if not n_each:
+        # While a class has no label, the person stands at the crowd's middle.
+        accuracy = rule.score(tasks[0].X - np.mean(centres[1:], axis=0), tasks[0].y)
+        assert rows["accuracy"].tolist() == pytest.approx([accuracy] * N_SPLITS)
+        return
+    for place, (X, y, test, truth) in enumerate(splits_of(tasks, n_each)):
+        test = test - middle_of(X, y)
+        assert rows["accuracy"][place] == pytest.approx(rule.score(test, truth))
+        brier = np.mean((rule.predict_proba(test)[:, 1] - truth) ** 2)
+        assert rows["brier"][place] == pytest.approx(brier)

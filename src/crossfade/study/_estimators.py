@@ -16,8 +16,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from crossfade.classifiers import BlendClassifier
-from crossfade.study._batch import LEVELS, Array, Batch, Predictions
+from crossfade.study._batch import Array, Batch
+from crossfade.study._scores import INTERVALS, Columns, measured
 from crossfade.study._sources import Sources
 
 
@@ -32,7 +32,7 @@ class FitEach:
     estimator: Any
     crowd: str | None = None
 
-    def __call__(self, sources: Sources, batch: Batch, rng: np.random.Generator) -> Predictions:
+    def __call__(self, sources: Sources, batch: Batch, rng: np.random.Generator) -> Columns:
         fitted = _cloned(self.estimator)
         seeds = {
             name: int(rng.integers(2**31))
@@ -40,7 +40,14 @@ class FitEach:
             if value is None and name.split("__")[-1] == "random_state"
         }
         fitted.set_params(**seeds)
-        return fit_and_predict(fitted, batch, None if self.crowd is None else sources, self.crowd)
+        [labelled], [test] = batch.splits.labelled, batch.splits.test
+        X, y = batch.X[labelled], batch.classes[batch.splits.label]
+        if self.crowd is None:
+            fitted.fit(X, y)
+        else:
+            with config_context(enable_metadata_routing=True):
+                _fit_with(fitted, X, y, sources, self.crowd)
+        return _answers(fitted, batch.X[test], batch) | _about_itself(fitted)
 
 
 def _cloned(estimator: Any) -> Any:
@@ -51,30 +58,6 @@ def _cloned(estimator: Any) -> Any:
             if hasattr(old, "mask_target_labels"):
                 new.mask_target_labels = old.mask_target_labels
     return made
-
-
-def fit_and_predict(
-    estimator: Any, batch: Batch, sources: Sources | None = None, crowd: str | None = None
-) -> Predictions:
-    """Predictions of an estimator that is fitted to the only split of a batch."""
-    [labelled], [test] = batch.splits.labelled, batch.splits.test
-    X, y = batch.X[labelled], batch.classes[batch.splits.label]
-    if sources is None or crowd is None:
-        estimator.fit(X, y)
-    else:
-        with config_context(enable_metadata_routing=True):
-            _fit_with(estimator, X, y, sources, crowd)
-    outputs = outputs_of(estimator, batch.X[test], batch.classes)
-    fields = (*outputs, *_about_itself(estimator), np.nan)
-    return Predictions._make(np.asarray(one)[None] for one in fields)
-
-
-def refitted(found: Predictions, places: list[int], batch: Batch, rule: Any) -> Predictions:
-    """The same, with the predictions of an estimator for the splits at some places."""
-    if not places:
-        return found
-    parts = [fit_and_predict(clone(rule), batch.part(place, place + 1)) for place in places]
-    return found.patched(places, Predictions.joined(parts))
 
 
 #: What MOABB hands over beside the windows of the sources.
@@ -120,49 +103,40 @@ def _fit_with(estimator: Any, X: Array, y: NDArray[Any], sources: Sources, crowd
     estimator.fit(np.concatenate([theirs, X]), np.concatenate([names, y]), **people)
 
 
-def outputs_of(
-    estimator: Any, X: Array, classes: NDArray[Any]
-) -> tuple[NDArray[np.intp], Array, Array]:
-    """Predicted classes (n,), scores and probabilities (n, n_columns); odd output is refused."""
-    n_classes = len(classes)
+def _answers(estimator: Any, X: Array, batch: Batch) -> Columns:
+    """Scores of an estimator's predictions; odd output is refused."""
+    classes, n_classes = batch.classes, len(batch.classes)
     label = _output(estimator, "predict", X)
     taken = np.stack([np.asarray(label == name) for name in classes], -1)
-    strange = label[~taken.any(-1)].tolist()
-    if strange:
-        raise ValueError(
-            f"predict returned {strange[0]!r}, which is none of the classes "
-            f"{classes.tolist()}. A method of a study must be a classifier."
-        )
+    if not taken.any(-1).all():
+        strange = label[~taken.any(-1)].tolist()[0]
+        raise ValueError(f"predict returned {strange!r}; the classes are {classes.tolist()}.")
     columns = slice(None) if n_classes > 2 else slice(1, None)
-    scores = taken[:, columns].astype(np.float64)
-    probability = np.full(scores.shape, np.nan)
-    has_chances = hasattr(estimator, "predict_proba")
-    if has_chances:
+    scores, probability = taken[:, columns].astype(np.float64), None
+    if hasattr(estimator, "predict_proba"):
         chances = _output(estimator, "predict_proba", X, n_classes).astype(np.float64)
         scores = probability = chances[:, columns]
     # Of many classes, scores of one against the rest are not those of the others.
-    if hasattr(estimator, "decision_function") and not (n_classes > 2 and has_chances):
+    if hasattr(estimator, "decision_function") and (n_classes == 2 or probability is None):
         shape = [n_classes] if n_classes > 2 else []
         scores = _output(estimator, "decision_function", X, *shape).astype(np.float64)
-    return taken.argmax(-1), scores.reshape(probability.shape), probability
+    scores = scores.reshape(len(X), -1)
+    known = None if probability is None else probability[None]
+    return measured(batch.splits.truth, scores[None], known, taken.argmax(-1)[None])
 
 
-def _about_itself(estimator: Any) -> tuple[float, float, Array]:
-    """Alpha, forecast and its intervals (4,) of a blend, NaN for what it lacks.
+#: What a blend says about itself.
+_ABOUT = ("alpha", "expected_accuracy")
 
-    Other estimators may have an alpha_ too, of other meaning; one that forecasts with an interval
-    is a blend.
-    """
-    alpha = expected = np.nan
-    interval = np.full(2 * len(LEVELS), np.nan)
-    if hasattr(estimator, "expected_accuracy_interval") and hasattr(
-        estimator, "expected_accuracy_"
-    ):
-        ends = [estimator.expected_accuracy_interval(level) for level in LEVELS]
-        interval = np.ravel(ends).astype(np.float64)
-    if isinstance(estimator, BlendClassifier) or np.isfinite(interval).any():
-        alpha, expected = getattr(estimator, "alpha_", np.nan), estimator.expected_accuracy_
-    return alpha, expected, interval
+
+def _about_itself(estimator: Any) -> Columns:
+    """Alpha, forecast and its intervals of a blend, or of what forecasts like one."""
+    if not hasattr(estimator, "expected_accuracy_interval"):
+        return {}
+    about = {name: getattr(estimator, f"{name}_", np.nan) for name in _ABOUT}
+    for level, names in INTERVALS.items():
+        about |= dict(zip(names, estimator.expected_accuracy_interval(level), strict=True))
+    return {name: np.array([value], np.float64) for name, value in about.items()}
 
 
 def _output(estimator: Any, name: str, X: Array, *n_columns: int) -> NDArray[Any]:
@@ -171,7 +145,6 @@ def _output(estimator: Any, name: str, X: Array, *n_columns: int) -> NDArray[Any
     shape = (len(X), *n_columns)
     if values.shape != shape:
         raise ValueError(
-            f"{name} must return an array of shape {shape} for {len(X)} windows; got "
-            f"{values.shape}."
+            f"{name} must return shape {shape} for {len(X)} windows; got {values.shape}."
         )
     return values

@@ -13,10 +13,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crossfade.exceptions import MissingPartWarning
-from crossfade.study._batch import Batch, Predictions
+from crossfade.study._batch import Batch
 from crossfade.study._budgets import (
     Budget,
     leaves_test_windows,
@@ -25,7 +24,7 @@ from crossfade.study._budgets import (
 )
 from crossfade.study._estimators import FitEach
 from crossfade.study._participants import Participant
-from crossfade.study._scores import brier, log_loss, recalls, roc_auc
+from crossfade.study._scores import INTERVALS, Columns
 from crossfade.study._sources import Sources
 from crossfade.study._splits import NEXT_SESSION, draw_splits, generator_for
 
@@ -34,18 +33,19 @@ if TYPE_CHECKING:
 
     from crossfade.study._methods import Method
 
-Columns = dict[str, NDArray[Any]]
-
-#: Columns of the ends of the intervals of a forecast.
-INTERVALS = ("lower_68", "upper_68", "lower_90", "upper_90")
 #: Columns of the rows, in order, and what they hold.
 COLUMNS: dict[str, type] = {
     **dict.fromkeys(("task", "group", "method"), object),
     "budget": float,
     **dict.fromkeys(("n_labelled", "split"), int),
     **dict.fromkeys(("balanced_accuracy", "accuracy", "roc_auc", "brier", "log_loss"), float),
-    **dict.fromkeys(("alpha", "expected_accuracy", *INTERVALS, "seconds"), float),
+    **dict.fromkeys(("alpha", "expected_accuracy", *sum(INTERVALS.values(), ())), float),
+    "seconds": float,
 }
+
+
+#: Those that a method answers; NaN where it does not.
+_MEASURED = [name for name, kind in COLUMNS.items() if kind is float and name != "budget"]
 
 
 class Plan(NamedTuple):
@@ -134,7 +134,6 @@ def _run_method(target: Participant, others: Sources, plan: Plan, method: Method
                 "group": target.group,
                 "method": method.name,
                 "budget": number_of(budget),
-                "n_labelled": splits.label.size,
                 "split": np.arange(plan.n_splits),
             }
             parts.append(pd.DataFrame(about | columns)[list(COLUMNS)])
@@ -154,11 +153,10 @@ def _evaluate(
     method: Method, sources: Sources, batch: Batch, rng: np.random.Generator
 ) -> tuple[Columns, list[tuple[bool, int, str]]]:
     """Scores of all splits of a batch; whether splits failed or warned, how many and why."""
-    n_splits, n_test = batch.splits.test.shape
-    n_columns = len(batch.classes) if len(batch.classes) > 2 else 1
+    n_splits = len(batch)
     size = 1 if isinstance(method.run, FitEach) else batch.largest_part
-    found: list[Predictions] = []
-    seconds = np.empty(n_splits)
+    columns: Columns = {name: np.full(n_splits, np.nan) for name in _MEASURED}
+    columns["n_labelled"] = np.full(n_splits, batch.splits.label.size)
     failures: list[str] = []
     pieces = [(first, min(first + size, n_splits)) for first in range(0, n_splits, size)]
     with warnings.catch_warnings(record=True) as caught:
@@ -172,38 +170,20 @@ def _evaluate(
             first, last = pieces.pop(0)
             start = perf_counter()
             try:
-                found.append(method.run(sources, batch.part(first, last), rng))
+                found = method.run(sources, batch.part(first, last), rng)
             except Exception as reason:
                 if last - first > 1:
                     # Run one after the other to find which of them it was.
                     pieces[:0] = [(place, place + 1) for place in range(first, last)]
                     continue
-                found.append(Predictions.none(n_test, n_columns))
+                found = {}
                 failures.append(f"{type(reason).__name__}: {reason}")
-            seconds[first:last] = (perf_counter() - start) / (last - first)
-    columns = _columns(Predictions.joined(found), batch.splits.truth) | {"seconds": seconds}
+            found["seconds"] = np.full(last - first, (perf_counter() - start) / (last - first))
+            for name, values in found.items():
+                columns[name][first:last] = values
     notes = []
     if failures:
         notes.append((True, len(failures), failures[0]))
     if caught:
         notes.append((False, len(caught), str(caught[0].message)))
     return columns, notes
-
-
-def _columns(predictions: Predictions, truth: NDArray[np.intp]) -> Columns:
-    """Scores of predictions, and what a method says about itself; NaN where it failed."""
-    shares = recalls(predictions.predicted, truth)
-    shares[predictions.predicted[:, 0] < 0] = np.nan
-    found = {
-        "balanced_accuracy": shares.mean(-1),
-        "accuracy": shares @ np.bincount(truth) / truth.size,
-        "roc_auc": roc_auc(predictions.scores, truth),
-        "brier": brier(predictions.probability, truth),
-        "log_loss": log_loss(predictions.probability, truth),
-        "alpha": predictions.alpha,
-        "expected_accuracy": predictions.expected,
-        **dict(zip(INTERVALS, predictions.interval.T, strict=True)),
-    }
-    if np.isfinite(predictions.used).all():
-        found["n_labelled"] = predictions.used.astype(int)
-    return found

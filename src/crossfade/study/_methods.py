@@ -14,9 +14,10 @@ import numpy as np
 from crossfade.study import _blend_methods as blends
 from crossfade.study import _paper_methods as paper
 from crossfade.study import _rivals as rivals
-from crossfade.study._batch import Batch, Predictions
+from crossfade.study._batch import Batch
 from crossfade.study._budgets import Budget, check_budget
 from crossfade.study._estimators import FitEach, asks_for
+from crossfade.study._scores import Columns
 from crossfade.study._sources import Sources
 
 Rng = np.random.Generator
@@ -36,7 +37,7 @@ class Method:
 
     name: str
     label: str
-    run: Callable[[Sources, Batch, Rng], Predictions]
+    run: Callable[[Sources, Batch, Rng], Columns]
     text: str
     role: str = "new"
     colour: str = ""
@@ -124,7 +125,7 @@ _RECORDS = (
     Method(
         "live",
         "Live session",
-        blends.Live(),
+        blends.run_live,
         "The hierarchical blend as in a live session: labelling stops when five more windows are "
         "expected to gain less than 0.01 of accuracy, or at the budget. The rows say how many "
         "windows it took (n_labelled).",
@@ -157,7 +158,7 @@ _RECORDS = (
     Method(
         "target-shrunk",
         "Person alone (shrunk)",
-        blends.run_target_shrunk,
+        blends.BlendOf("fisher"),
         "The person alone, with a shrunk covariance (oracle approximating shrinkage).",
         "rival",
         colour="#e69f00",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.fisher import Direction
+from crossfade.fisher import Direction, learn_direction
 from crossfade.risk import BlendLaw, least_risk
-from crossfade.study._batch import Array, Batch, Predictions
+from crossfade.study._batch import Array, Batch
+from crossfade.study._scores import Columns, measured
 from crossfade.study._sources import Sources
 
 Rng = np.random.Generator
@@ -17,15 +18,15 @@ GRID = np.linspace(0.0, 1.0, 11)
 _N_DRAWS = 100
 
 
-def run_target(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def run_target(sources: Sources, batch: Batch, rng: Rng) -> Columns:
     return _printed(batch, as_printed(batch).omega, 1.0)
 
 
-def run_average_source(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def run_average_source(sources: Sources, batch: Batch, rng: Rng) -> Columns:
     return _printed(batch, np.tile(sources.paper_prior.mean_direction, (len(batch), 1)), 0.0)
 
 
-def run_paper(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def run_paper(sources: Sources, batch: Batch, rng: Rng) -> Columns:
     own, prior = as_printed(batch), sources.paper_prior
     # As the estimator draws, but in those directions alone in which anything varies.
     law = BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors")).within_reach()
@@ -33,13 +34,13 @@ def run_paper(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     return _printed(batch, _blend(own, prior.mean_direction, alpha), alpha)
 
 
-def run_oracle(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def run_oracle(sources: Sources, batch: Batch, rng: Rng) -> Columns:
     scores = _scores_on_grid(sources, batch)
     best = _best_on(scores, batch.splits.truth)
-    return Predictions.of_two(scores[np.arange(len(best)), best], alpha=GRID[best])
+    return _rows(batch, scores[np.arange(len(best)), best], GRID[best])
 
 
-def run_oracle_honest(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def run_oracle_honest(sources: Sources, batch: Batch, rng: Rng) -> Columns:
     scores = _scores_on_grid(sources, batch)
     found, alphas = np.empty((len(batch), scores.shape[-1])), []
     # Each half of the test windows is predicted with the alpha that is best on the other.
@@ -50,7 +51,7 @@ def run_oracle_honest(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
         best = _best_on(scores[..., other], batch.splits.truth[other])
         found[:, half] = scores[np.arange(len(best)), best, half]
         alphas.append(GRID[best])
-    return Predictions.of_two(found, alpha=np.mean(alphas, axis=0))
+    return _rows(batch, found, np.mean(alphas, axis=0))
 
 
 def _scores_on_grid(sources: Sources, batch: Batch) -> Array:
@@ -74,12 +75,18 @@ def _best_on(scores: Array, truth: NDArray[np.intp]) -> NDArray[np.intp]:
 
 def as_printed(batch: Batch) -> Direction:
     """Target as in the paper; what it scales to a half gap of one is in the form "minus"."""
-    return batch.describe(None, np.ones(batch.X.shape[1]), form="minus")
+    return learn_direction(batch.moments, None, np.ones(batch.X.shape[1]), form="minus")
 
 
-def _printed(batch: Batch, omega: Array, alpha: Array | float) -> Predictions:
-    """Those of directions in raw units; the paper has neither probabilities nor forecasts."""
-    return Predictions.of_two(batch.scores(omega, batch.midpoint()), alpha=alpha)
+def _printed(batch: Batch, omega: Array, alpha: Array | float) -> Columns:
+    """Scores of directions in raw units, at the midpoint of the labelled windows."""
+    return _rows(batch, batch.scores(omega, batch.midpoint()), alpha)
+
+
+def _rows(batch: Batch, scores: Array, alpha: Array | float) -> Columns:
+    """The paper has neither probabilities nor forecasts."""
+    found = measured(batch.splits.truth, scores[..., None])
+    return found | {"alpha": np.broadcast_to(alpha, len(batch))}
 
 
 def _blend(own: Direction, mu: Array, alpha: Array | float) -> Array:

@@ -131,7 +131,7 @@ def identity(value: object, where: str) -> Any:
     if hasattr(value, "get_params") and not isinstance(value, type):
         inside = value.get_params(deep=False)
     elif is_dataclass(value) and not isinstance(value, type):
-        inside = {one.name: getattr(value, one.name) for one in fields(value)}
+        inside = {one.name: getattr(value, one.name) for one in fields(value) if one.compare}
     else:
         raise ValueError(
             f"{where} is {value!r}, which cannot be recognised when the study resumes. Use plain "

@@ -12,7 +12,7 @@ from scipy.stats import norm, t
 
 from crossfade._typing import RandomState
 from crossfade._validate import as_generator
-from crossfade.study._evaluate import INTERVALS
+from crossfade.study._scores import INTERVALS
 
 if TYPE_CHECKING:
     from crossfade.study._result import StudyResult
@@ -43,7 +43,7 @@ def check_rows(rows: pd.DataFrame) -> pd.DataFrame:
             f"rows must be those of a study; missing: {', '.join(missing) or 'all of them'}. Pass "
             "result.rows."
         )
-    used = [*KEYS, "n_labelled", *SCORES, *INTERVALS]
+    used = [*KEYS, "n_labelled", *SCORES, *sum(INTERVALS.values(), ())]
     # Names may be numbers in the rows of one study and text in those of another.
     kinds = dict.fromkeys(used, np.float64) | dict.fromkeys(KEYS[:3], str)
     return rows.reindex(columns=used).astype(kinds)

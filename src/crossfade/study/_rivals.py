@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, log_softmax
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 
 from crossfade.fisher import ClassMoments
-from crossfade.study._batch import Array, Batch, Predictions
-from crossfade.study._estimators import refitted
+from crossfade.study._batch import Array, Batch
+from crossfade.study._scores import Columns, of_odds
 from crossfade.study._sources import Sources
 
 Rng = np.random.Generator
@@ -41,12 +41,18 @@ def lda(n_classes: int) -> LinearDiscriminantAnalysis:
 _WELL_CONDITIONED = 1e-6
 
 
-def run_lda(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
-    """scikit-learn's LDA for all splits at once; by itself where its own rounding decides.
+def run_lda(sources: Sources, batch: Batch, rng: Rng) -> Columns:
+    """scikit-learn's LDA of the labelled windows."""
+    return of_odds(batch.splits.truth, lda_odds(batch))
 
-    The covariance is the mean over the classes of (1 - s) E + s I, in units of their deviations,
-    with E the covariance of the standardised windows x and Ledoit and Wolf's s = min(1, b / c),
-    b = (mean |x|^4 - |E|^2) / n, c = |E - I|^2.
+
+def lda_odds(batch: Batch) -> Array:
+    """Log odds (n_splits, n_test, n_classes), up to a constant, for all splits at once.
+
+    scikit-learn itself computes them where its own rounding decides. The covariance is the mean
+    over the classes of (1 - s) E + s I, in units of their deviations, with E the covariance of the
+    standardised windows x and Ledoit and Wolf's s = min(1, b / c), b = (mean |x|^4 - |E|^2) / n,
+    c = |E - I|^2.
     """
     n_classes, n_features = len(batch.classes), batch.X.shape[1]
     means, scale = np.empty((2, len(batch), n_classes, n_features))
@@ -69,15 +75,18 @@ def run_lda(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     able = values[:, 0] > _WELL_CONDITIONED * values[:, -1]
     sigma[~able] = np.eye(n_features)
     coef = np.linalg.solve(sigma[:, None], means[..., None])[..., 0]
-    scores = batch.scores(coef, np.zeros((len(batch), n_features)))
-    scores = (scores - 0.5 * np.vecdot(means, coef)[..., None]).mT
-    if n_classes == 2:
-        scores = scores[..., 1] - scores[..., 0]
-        found = Predictions.of_two(scores, expit(scores))
-    else:
-        chances = softmax(scores, -1)
-        found = Predictions.of(scores.argmax(-1), chances, chances)
-    return refitted(found, np.flatnonzero(~able).tolist(), batch, lda(n_classes))
+    odds = batch.scores(coef, np.zeros((len(batch), n_features)))
+    odds = (odds - 0.5 * np.vecdot(means, coef)[..., None]).mT
+    for place in np.flatnonzero(~able).tolist():
+        rule = lda(n_classes).fit(X[place], batch.splits.label)
+        odds[place] = _per_class(rule.decision_function(batch.X[batch.splits.test[place]]))
+    found: Array = odds
+    return found
+
+
+def _per_class(odds: Array) -> Array:
+    """Log odds (..., n_classes) of scores that may have no axis for two classes."""
+    return np.stack([np.zeros_like(odds), odds], -1) if odds.ndim == 1 else odds
 
 
 def centred_windows(sources: Sources) -> Centred:
@@ -101,18 +110,17 @@ def centred_rule(sources: Sources) -> LinearDiscriminantAnalysis:
     return lda(len(sources.classes)).fit(known.X, known.y)
 
 
-def run_lda_pooled(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def run_lda_pooled(sources: Sources, batch: Batch, rng: Rng) -> Columns:
     """Discriminant of the sources, at the person's middle; while that is unknown, the crowd's."""
     rule = sources.once(centred_rule)
     middle = np.tile(sources.once(centred_windows).middle, (len(batch), 1))
     if batch.shows_all_classes:
         middle = batch.midpoint()
     coef = np.broadcast_to(rule.coef_, (len(batch), *rule.coef_.shape))
-    scores = batch.scores(coef, middle).mT + rule.intercept_
-    if len(batch.classes) == 2:
-        return Predictions.of_two(scores[..., 0], expit(scores[..., 0]))
-    chances = softmax(scores, -1)
-    return Predictions.of(scores.argmax(-1), chances, chances)
+    odds = batch.scores(coef, middle).mT + rule.intercept_
+    if odds.shape[-1] == 1:
+        odds = np.concatenate([np.zeros_like(odds), odds], -1)
+    return of_odds(batch.splits.truth, odds)
 
 
 def logistic_of_crowd(sources: Sources) -> tuple[Array, Array]:
@@ -122,7 +130,7 @@ def logistic_of_crowd(sources: Sources) -> tuple[Array, Array]:
     return scale, np.append(rule.coef_[0], rule.intercept_)
 
 
-def run_logistic(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def run_logistic(sources: Sources, batch: Batch, rng: Rng) -> Columns:
     """Weights w near the crowd's: least sum of log losses + |w - crowd|^2 / 2, by Newton's steps.
 
     The penalty is that of scikit-learn's logistic regression, moved from zero to the crowd.
@@ -140,30 +148,26 @@ def run_logistic(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
         step = np.linalg.solve(bend, slope[..., None])[..., 0]
         # Far from the minimum a whole step may overshoot.
         w -= step / np.maximum(1.0, np.linalg.vector_norm(step, axis=-1, keepdims=True) / 2.0)
-    scores = batch.scores(w[:, :-1] / scale, middle) + w[:, -1:]
-    return Predictions.of_two(scores, expit(scores))
+    odds = batch.scores(w[:, :-1] / scale, middle) + w[:, -1:]
+    return of_odds(batch.splits.truth, np.stack([np.zeros_like(odds), odds], -1))
 
 
 #: Newton's steps, of which a few would do.
 _N_STEPS = 30
 
 
-#: Windows of each class from which on probabilities are calibrated, parts that these are cut into,
-#: and inverse temperatures.
-_FEWEST_TO_CALIBRATE, _N_PARTS, _SLOPES = 4, 5, np.geomspace(0.01, 4.0, 49)
+#: Parts that labelled windows are cut into to calibrate probabilities, and inverse temperatures.
+_N_PARTS, _SLOPES = 5, np.geomspace(0.01, 4.0, 49)
 
 
-def run_lda_calibrated(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
+def run_lda_calibrated(sources: Sources, batch: Batch, rng: Rng) -> Columns:
     """LDA with p = softmax(s log p), s being best for labelled windows that it was not fitted to.
 
     These are cut into parts, each of which is predicted from the others; their targets are Platt's,
     (n + 1) / (n + 2) for the own one of n windows.
     """
-    found = run_lda(sources, batch, rng)
     label, labelled = batch.splits.label, batch.splits.labelled
     counts = np.bincount(label)
-    if counts.min() < _FEWEST_TO_CALIBRATE:
-        return found
     # Parts are runs, since neighbours are alike.
     place = np.concatenate([np.arange(count) for count in counts])
     part = place * min(_N_PARTS, int(counts.min())) // counts[label]
@@ -171,24 +175,13 @@ def run_lda_calibrated(sources: Sources, batch: Batch, rng: Rng) -> Predictions:
     for name in np.unique(part):
         held = part == name
         splits = batch.splits._replace(
-            labelled=labelled[:, ~held],
-            label=label[~held],
-            test=labelled[:, held],
-            truth=label[held],
+            labelled=labelled[:, ~held], label=label[~held], test=labelled[:, held]
         )
-        odds = _log_odds(run_lda(sources, replace(batch, splits=splits), rng))
+        odds = lda_odds(replace(batch, splits=splits))
         own = (counts[label[held]] + 1.0) / (counts[label[held]] + 2.0)
         target = np.broadcast_to((1.0 - own)[:, None] / (len(counts) - 1.0), odds.shape[1:]).copy()
         target[np.arange(len(own)), label[held]] = own
         for column, slope in enumerate(_SLOPES):
             losses[:, column] -= (target * log_softmax(slope * odds, -1)).sum((-2, -1))
-    slope = _SLOPES[losses.argmin(1)][:, None, None]
-    columns = slice(None) if len(counts) > 2 else slice(1, None)
-    return found._replace(probability=softmax(slope * _log_odds(found), -1)[..., columns])
-
-
-def _log_odds(found: Predictions) -> Array:
-    """Logarithms (n_splits, n_test, n_classes) of the odds of the classes, up to a constant."""
-    if found.scores.shape[-1] == 1:
-        return np.concatenate([np.zeros_like(found.scores), found.scores], -1)
-    return np.log(np.maximum(found.probability, 1e-300))
+    slopes = _SLOPES[losses.argmin(1)][:, None, None]
+    return of_odds(batch.splits.truth, lda_odds(batch), slopes)

@@ -1,17 +1,71 @@
-"""How well test windows are predicted: balanced accuracy, area under the curve, two losses.
+"""What a method answers: columns of rows, one value for each split.
 
-Predictions have a leading axis of splits. `truth` (n_test,) has places of classes, the same for all
-splits. Two classes have one column of scores and probabilities, that of the second.
+Predictions of test windows have a leading axis of splits. `truth` (n_test,) has places of classes,
+the same for all splits. Two classes have one column of scores and probabilities, that of the
+second.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 from scipy.stats import rankdata
+
+from crossfade.blend import Rule, places_of
+from crossfade.study._batch import Batch
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
+#: Columns of rows by name, each (n_splits,).
+Columns = dict[str, NDArray[Any]]
+
+#: Columns of the ends of the intervals of a forecast, and their levels.
+INTERVALS = {0.68: ("lower_68", "upper_68"), 0.9: ("lower_90", "upper_90")}
+
+
+def measured(
+    truth: Places, scores: Array, probability: Array | None = None, predicted: Places | None = None
+) -> Columns:
+    """Scores of predictions; `scores` and `probability` are (n_splits, n_test, n_columns)."""
+    shares = recalls(places_of(scores) if predicted is None else predicted, truth)
+    found = {
+        "balanced_accuracy": shares.mean(-1),
+        "accuracy": shares @ np.bincount(truth) / truth.size,
+        "roc_auc": roc_auc(scores, truth),
+    }
+    if probability is not None:
+        found |= {"brier": brier(probability, truth), "log_loss": log_loss(probability, truth)}
+    return found
+
+
+def of_odds(truth: Places, odds: Array, slope: Array | float = 1.0) -> Columns:
+    """Scores of log odds (n_splits, n_test, n_classes), up to a constant, and times a slope."""
+    chances = softmax(slope * odds, -1)
+    if odds.shape[-1] == 2:
+        return measured(truth, odds[..., 1:] - odds[..., :1], chances[..., 1:])
+    return measured(truth, softmax(odds, -1), chances, odds.argmax(-1))
+
+
+def of_rule(batch: Batch, rule: Rule, *, forecasts: bool = True) -> Columns:
+    """Scores of the rules of all splits, and what they say about themselves."""
+    n_splits, truth = len(batch), batch.splits.truth
+    scores = rule.scores(batch.X).reshape(n_splits, len(batch.X), -1)
+    scores = np.take_along_axis(scores, batch.splits.test[..., None], 1)
+    chances = rule.probabilities(scores)
+    if len(batch.classes) == 2:
+        found = measured(truth, scores, chances[..., 1:])
+    else:
+        found = measured(truth, chances, chances, places_of(scores))
+    found["alpha"] = np.broadcast_to(rule.alpha, n_splits)
+    if forecasts:
+        found["expected_accuracy"] = np.broadcast_to(rule.expected_accuracy, n_splits)
+        for level, names in INTERVALS.items():
+            for name, end in zip(names, rule.interval(level), strict=True):
+                found[name] = np.broadcast_to(end, n_splits)
+    return found
 
 
 def recalls(predicted: Places, truth: Places) -> Array:
