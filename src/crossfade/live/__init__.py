@@ -1,19 +1,19 @@
-"""A session with a new person: windows come one by one, and their rule is always ready.
+"""A session with a new person: windows come one by one, and the rule is always ready.
 
 ============== =====================================================================================
 module         what it is about
 ============== =====================================================================================
-`_calibration` the session: windows, labels, what is known after each, and whether to go on
-`_records`     what it holds and reports: a window, a state, a prediction
+`_calibration` the session: windows, labels, state, rule, and the session's folder
+`_records`     a window, a state, a prediction
 `_evidence`    what the windows say, and whether a window fits the crowd
-`_folder`      what a session begins with; `_journal`, every action on disk before it counts
+`_folder`      what a session begins with; `_journal`, its actions, on disk before they count
 `_streams`     events of a stream, and recordings played again; `_lines`, lines of features from
                another program; `_lsl`, the Lab Streaming Layer
-`_session`     a stream drives the calibration: cues, windows, labels; `_cues`, when which holds
-`_view`        what the page shows of it: sentences, the course, the signal
+`_session`     calibrates from a stream; `_cues`, cues and the times at which labels hold
+`_view`        what the page shows: notes, the state and its course, the signal
 `_server`      the page's address, socket and token; `_page` is the page, and the report
 `_publish`     predictions: on standard output, and by LSL
-`_run`         puts prior, stream and folder together for ``crossfade live``
+`_run`         ``crossfade live``: prior, stream and folder, and the model at the end
 ============== =====================================================================================
 """
 

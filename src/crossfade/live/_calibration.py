@@ -1,7 +1,7 @@
-"""Calibration of one person while they sit there, without a page or a stream.
+"""Calibration of one person, window by window, without a page or a stream.
 
-Labelled windows are kept as their moments. The rule follows from these and the prior, so a new
-window costs the same however many came before.
+The rule follows from the prior and the moments of the labelled windows, so a new window costs the
+same however many came before.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CONTRADICTS = (
     "The labelled windows contradict the crowd: their classes lie the other way round. Check that "
     "no labels were swapped."
 )
-#: What `undo` restores of a window that was new.
+#: Stands for the label of a window before it was added.
 _NEW = object()
 
 
@@ -192,7 +192,7 @@ class LiveCalibration:
     # -- what is known ----------------------------------------------------------------------
 
     def state(self) -> LiveState:
-        """What is known of the person so far, and whether to go on.
+        """What is known about the person, and whether to label more.
 
         Returns
         -------
@@ -321,12 +321,12 @@ class LiveCalibration:
         return live
 
     def close(self) -> None:
-        """Let others open the session's folder; what is in memory can still be asked."""
+        """Close the session's folder, so that others can open it."""
         if self._journal is not None:
             self._journal.close()
 
     def _past(self, most: int) -> Iterator[LiveState]:
-        """States after some of the labelled windows, `most` at most, as these are labelled now."""
+        """States after at most `most` of the labelled windows, by their present labels."""
         past = LiveCalibration(self.prior, self.recipe, want=self.want)
         yield past.state()
         counts = [one.usable and one.label is not None for one in self._windows]
@@ -344,7 +344,7 @@ class LiveCalibration:
     def _append(
         self, features: Array | None, label: Any, start: float | None, note: str | None = None
     ) -> int:
-        """Put a window at the end, once it is on disk; its place."""
+        """Add a window to the journal, then to the session; return its place."""
         begun = None if start is None else check_number("start", start, -1e18, 1e18)
         one = LiveWindow(features, self._class_of(label), begun, note)
         self._write({"do": "add", **fields_of(one)})
@@ -376,11 +376,11 @@ class LiveCalibration:
     # -- from windows to a rule -------------------------------------------------------------
 
     def _count(self, one: LiveWindow) -> None:
-        """Add what a new window says."""
+        """Add a new window to the evidence."""
         self._evidence, self._known = self._evidence.then([one]), None
 
     def _count_again(self) -> None:
-        """Add up what all windows say, as they are labelled now."""
+        """Add all windows to the evidence, by their present labels."""
         self._evidence, self._known = self._nothing.then(self._windows), None
 
     @property

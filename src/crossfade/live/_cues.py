@@ -1,4 +1,4 @@
-"""Which label holds from which sample of a stream on, when it was taken, and the cue."""
+"""Cues, and the times at which labels hold. Samples are counted from the start of the session."""
 
 from __future__ import annotations
 
@@ -11,57 +11,57 @@ from crossfade.tasks import Recipe
 READY = 3.0
 
 
-class Labels:
-    """Changes of the label, by the place of the first sample that has the new one."""
+class LabelTimeline:
+    """Which label holds from which sample on."""
 
     def __init__(self) -> None:
-        self._places: list[float] = [-math.inf]
-        self._names: list[str | None] = [None]
+        self._starts: list[float] = [-math.inf]
+        self._labels: list[str | None] = [None]
 
     @property
     def now(self) -> str | None:
-        """Label of the samples to come."""
-        return self._names[-1]
+        """Label of the next samples."""
+        return self._labels[-1]
 
-    def change(self, place: float, name: str | None) -> None:
-        """Let samples have this label from a place on; a marker may be late."""
-        at = bisect_right(self._places, place)
-        self._places.insert(at, place)
-        self._names.insert(at, name)
+    def change(self, start: float, label: str | None) -> None:
+        """Let a label hold from a sample on; a marker may come late."""
+        at = bisect_right(self._starts, start)
+        self._starts.insert(at, start)
+        self._labels.insert(at, label)
 
     def only(self, start: float, stop: float) -> tuple[str | None, bool]:
-        """Label of the samples from `start` to `stop`, and whether there was a change within."""
-        at = bisect_right(self._places, start)
-        return self._names[at - 1], at < len(self._places) and self._places[at] < stop
+        """Label of the samples from `start` to `stop`, and whether it changes within them."""
+        at = bisect_right(self._starts, start)
+        return self._labels[at - 1], at < len(self._starts) and self._starts[at] < stop
 
-    def forget(self, place: float) -> None:
-        """Forget changes of which no sample from this place on depends."""
-        at = bisect_right(self._places, place) - 1
-        del self._places[:at], self._names[:at]
+    def forget(self, start: float) -> None:
+        """Forget changes that matter only to samples before this one."""
+        at = bisect_right(self._starts, start) - 1
+        del self._starts[:at], self._labels[:at]
 
 
-class Stamps:
-    """When samples were taken, on the clock of their stream."""
+class StreamClock:
+    """Time stamps of samples, on the clock of their stream."""
 
     def __init__(self, rate: float) -> None:
         self._rate, self.known = rate, False
-        self._place, self._stamp = 0, 0.0
+        self._stop, self._stamp = 0, 0.0
 
-    def hear(self, stop: int, stamp: float) -> None:
-        """The sample before `stop` has this time stamp."""
-        self._place, self._stamp, self.known = stop, stamp, True
+    def set(self, stop: int, stamp: float) -> None:
+        """Take this for the time stamp of the sample before `stop`."""
+        self._stop, self._stamp, self.known = stop, stamp, True
 
-    def of(self, stop: int) -> float:
+    def time_of(self, stop: int) -> float:
         """Time stamp of the sample before `stop`."""
-        return self._stamp + (stop - self._place) / self._rate
+        return self._stamp + (stop - self._stop) / self._rate
 
-    def place_of(self, stamp: float) -> int:
-        """Place of the sample with this time stamp."""
-        return self._place - 1 + round((stamp - self._stamp) * self._rate)
+    def index_of(self, stamp: float) -> int:
+        """Index of the sample with this time stamp."""
+        return self._stop - 1 + round((stamp - self._stamp) * self._rate)
 
 
 class Cue:
-    """What the person is asked for, and how much of it is left, in samples or lines."""
+    """What the person is asked to do, and how much of it is left."""
 
     def __init__(self, per_cue: int, rate: float, recipe: Recipe | None) -> None:
         self.word, self.until = "", 0.0
@@ -72,22 +72,22 @@ class Cue:
             self._seconds = recipe.window + (per_cue - 1) * (recipe.window - recipe.overlap)
 
     def announce(self, word: str, seen: int) -> None:
-        """Ask for a class soon."""
+        """Announce a class."""
         self.word = word
-        # The first line after the announcement began before the cue.
+        # The first line after the announcement was measured before it.
         self.until = seen + (1 if self._in_lines else READY * self._rate)
 
     def begin(self, seen: int) -> None:
-        """Ask for it now."""
+        """Begin what was announced."""
         self._begun, self._taken = seen, 0
 
     def take(self) -> bool:
-        """Count a window; whether it was the last."""
+        """Count a window; return whether it was the last."""
         self._taken += 1
         return self._taken >= self._per_cue
 
     def left(self, phase: str, seen: int) -> tuple[float, float]:
-        """What is left of a cue or its announcement, and of how much: seconds, or windows."""
+        """What is left of the cue or its announcement, and its whole length; seconds or windows."""
         if phase == "ready":
             return (self.until - seen) / self._rate, READY
         if phase != "cue":

@@ -1,4 +1,4 @@
-"""What the windows of a session say: moments of those with a label, and the last without one."""
+"""What the windows of a session say about the person, and whether a window fits the crowd."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_UNLABELLED = 500
 #: A window within so many deviations from the crowd is never refused. The furthest of Mental Math,
 #: each person left out, is 5.6 away by its shares and 5.9 by its log powers.
 _NEAR = 10.0
-#: A window is refused if fewer people than this have one as far away, by Student's t.
+#: A window is refused if so few are as far away, by Student's t.
 _SELDOM = 1e-4
 
 
@@ -64,16 +64,16 @@ class Evidence:
 
     def rule(self, law: Law) -> Rule:
         """The rule that follows."""
-        # Of more classes than two, unlabelled windows say nothing yet.
+        # Unlabelled windows are used with two classes only.
         seen = self.unlabelled if len(self.unlabelled) and len(self.classes) == 2 else None
         return fit_rule(self.moments, law, unlabelled=seen, classes=np.array(self.classes))
 
 
 def misfit_of(features: Array, prior: Any) -> str:
-    """Why features (d,) are out of all proportion to the crowd, as in other units, if they are.
+    """Why features (d,) cannot be in the units of the crowd; empty if they can.
 
-    A feature lies about the crowd's mean as Student's t does, with the variance between people
-    and within their classes, and as many degrees of freedom as these are alike (`Units`).
+    A feature follows Student's t about the crowd's mean, with the variance between and within
+    people, and degrees of freedom by how alike people are (`Units`).
     """
     units = prior.units
     if units is None or units.place is None:

@@ -33,7 +33,7 @@ def check_recipe(recipe: Recipe | None, prior: Any) -> Recipe | None:
 
 
 def names_of(prior: Any, classes: tuple[Any, ...]) -> tuple[str, ...]:
-    """What people call the classes."""
+    """Names of the classes."""
     names = getattr(prior, "class_names", None)
     if names is None:
         return tuple(str(one) for one in classes)

@@ -1,7 +1,7 @@
 """The journal of a session: one line for each action, on disk before the action counts.
 
-A line is JSON. Its `check` is a digest of the line and of all lines before it. A last line without
-its end was never acknowledged and is dropped; any other line that does not fit is damaged.
+A line is JSON. Its `check` is a digest of this line and all lines before it. An incomplete last
+line was never acknowledged and is dropped; any other line with a wrong digest is damaged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LARGEST = 1 << 30
 
 
 class Journal:
-    """Actions in a file that only grows; `actions` are those that it held when it was opened."""
+    """A file that only grows; `actions` are those that it held when it was opened."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,7 +57,7 @@ class Journal:
         self._check, self._size = check, self._size + len(line)
 
     def close(self) -> None:
-        """Let others open the file."""
+        """Close the file, so that others can open it."""
         self._stream.close()
 
     def __del__(self) -> None:

@@ -12,21 +12,18 @@ from typing import Any
 import numpy as np
 
 from crossfade._files import json_of
-from crossfade.live._streams import WAIT, Ended, Event, Note, Row
+from crossfade.live._streams import WAIT, Ended, Event, Note, Row, Stream
 
 #: Lines that wait for the session, and bytes of the longest.
 _HELD, _LONGEST = 64, 1 << 20
 
 
-class FeatureLines:
+class FeatureLines(Stream):
     """Windows as lines of text: CSV with a header, or one JSON object a line.
 
-    `read` gives the next bytes, few or many, and none at the end. A thread of its own waits for
-    them, and for the session where lines come faster than the session takes them.
+    `read` returns the next bytes, and none at the end. A thread waits for them, and for the
+    session if lines come faster than the session takes them.
     """
-
-    sfreq: float | None = None
-    channels: tuple[str, ...] = ()
 
     def __init__(
         self, name: str, read: Callable[[int], bytes | None], feature_names: Sequence[str] | None
@@ -34,7 +31,7 @@ class FeatureLines:
         self.name, self._names = name, feature_names
         self._header: list[str] | None = None
         self._events: queue.Queue[Event] = queue.Queue(maxsize=_HELD)
-        # Reading a pipe cannot be interrupted; a daemon does not hold up the end.
+        # Reading a pipe cannot be interrupted, so the thread must not outlive the program.
         threading.Thread(target=self._run, args=(read,), daemon=True).start()
 
     def _run(self, read: Callable[[int], bytes | None]) -> None:
@@ -49,7 +46,7 @@ class FeatureLines:
         self._events.put(Ended(end))
 
     def _event(self, number: int, line: bytes | None) -> Event | None:
-        """What a line says; None for one that is empty, or the header."""
+        """Event of a line; None for the header and for empty lines."""
         try:
             if line is None:
                 raise ValueError(f"it is longer than {_LONGEST} bytes")
@@ -83,15 +80,9 @@ class FeatureLines:
         with suppress(queue.Empty):
             yield self._events.get(timeout=WAIT)
 
-    def ask(self, label: str | None) -> None:
-        """Cues are for people."""
-
-    def close(self) -> None:
-        """Nothing is open."""
-
 
 def _lines(read: Callable[[int], bytes | None]) -> Iterator[bytes | None]:
-    """Lines of what is read, without their ends; None for one that is too long to be held."""
+    """Lines without their ends; None for a line that is too long."""
     held, is_long = b"", False
     while part := read(1 << 16):
         *whole, rest = part.split(b"\n")

@@ -16,7 +16,7 @@ import numpy as np
 
 from crossfade._typing import Array
 from crossfade._validate import check_extra
-from crossfade.live._streams import WAIT, Back, Chunk, Event, Lost, Marker, Note
+from crossfade.live._streams import WAIT, Back, Chunk, Event, Lost, Marker, Note, Stream
 from crossfade.signals import plain_name
 
 #: Seconds by which time stamps may be off without being called a gap.
@@ -32,7 +32,7 @@ _MARKS = 1000
 #: What streams call microvolts, volts and millivolts; a stream that says nothing is taken to be in
 #: microvolts, as are recordings.
 _MICROVOLTS = {"volts": 1e6, "volt": 1e6, "v": 1e6, "millivolts": 1e3, "millivolt": 1e3, "mv": 1e3}
-#: Of several streams on one machine only one hears a call to all; as known peers all are asked.
+#: A broadcast reaches one of several streams on this machine; known peers are asked one by one.
 _CONFIG = """[multicast]
 ResolveScope = machine
 [lab]
@@ -67,11 +67,10 @@ def _lsl() -> Any:
 
 
 class _Feed:
-    """One stream of a name: its inlet, and the search for it when it is lost.
+    """Inlet of the stream of a name, and the search for it when it is lost.
 
-    `accept` gets the stream's description before it is taken up, and raises if it does not fit. The
-    library finds a stream again by itself only if it has a source, and the same as before; here the
-    name is enough.
+    `accept` gets the description of the stream before it is used, and raises if it does not fit.
+    The library finds only streams with a source id again; here the name is enough.
     """
 
     def __init__(self, library: Any, name: str, accept: Callable[[Any], None]) -> None:
@@ -97,7 +96,7 @@ class _Feed:
         return inlet
 
     def pull(self, kind: str, **how: Any) -> tuple[Any, Any]:
-        """What the inlet has, as its `pull_sample` or `pull_chunk`; nothing if it was lost."""
+        """Result of the inlet's `pull_sample` or `pull_chunk`; nothing if the stream was lost."""
         if self.inlet is not None:
             try:
                 found: tuple[Any, Any] = getattr(self.inlet, f"pull_{kind}")(**how)
@@ -107,7 +106,7 @@ class _Feed:
         return [], None if kind == "sample" else []
 
     def look(self) -> str:
-        """Look for the stream every two seconds; says so if it is back, or why it is not used."""
+        """Look for the stream every two seconds; return that it is back, or why it is not used."""
         if time.monotonic() - self._looked < _EVERY:
             return ""
         try:
@@ -127,7 +126,7 @@ class _Feed:
         return f"The stream {self.name!r} is back."
 
     def once(self, text: str, more: str = "") -> Iterator[Note]:
-        """A sentence, unless it was said since the stream was last well."""
+        """A note, unless it was given since the last samples."""
         if text not in self.said:
             self.said.add(text)
             yield Note(text + more)
@@ -147,8 +146,8 @@ def _only(name: str, found: Sequence[Any]) -> Any:
 
 
 def _find_stream(library: Any, name: str) -> Any:
-    """The one stream of a name; says which there are."""
-    # Two of that name are waited for; a single one costs the whole time.
+    """The one stream of a name."""
+    # Waiting for two streams finds out whether the name is unique.
     info = _only(name, library.resolve_streams(timeout=_LOOK, name=name, minimum=2))
     if info is not None:
         return info
@@ -163,17 +162,14 @@ def _find_stream(library: Any, name: str) -> Any:
     return info
 
 
-class LslStream:
-    """A running stream of samples by its name, and a stream of markers if there is one."""
-
-    sfreq: float | None
+class LslStream(Stream):
+    """A running stream of samples, and a stream of markers if one is named."""
 
     def __init__(
         self, name: str, markers: str | None = None, *, channels: Sequence[str] = ()
     ) -> None:
         self._lsl = lsl()
         self.name, self._named = name, tuple(channels)
-        self.channels: tuple[str, ...] = ()
         self._scale = np.empty(0)
         self._samples = _Feed(self._lsl, name, self._fits)
         self._markers = None
@@ -184,7 +180,7 @@ class LslStream:
         self._lost = False
 
     def _fits(self, described: Any) -> None:
-        """Learn rate, channels and units of the samples; later they must be the same."""
+        """Read rate, channels and units; a stream that returns must have the same."""
         name, n = self.name, described.n_channels
         if described.dtype == "string" or described.sfreq <= 0:
             raise ValueError(f"The stream {name!r} has no sampling rate; --markers is for markers.")
@@ -214,7 +210,7 @@ class LslStream:
             yield from self._marks(self._markers)
         samples, stamps = self._samples.pull("chunk", timeout=0.0, max_samples=4096)
         if not len(stamps):
-            # A single sample is waited for: a chunk would be waited for until it is full.
+            # Waiting for a chunk would last until it is full.
             sample, stamp = self._samples.pull("sample", timeout=WAIT)
             if stamp is None:
                 yield from self._silence()
@@ -229,7 +225,7 @@ class LslStream:
         yield from self._joint.chunks(data, np.asarray(stamps))
 
     def _marks(self, feed: _Feed) -> Iterator[Event]:
-        """Markers; if their stream ends, so does the label of the last one."""
+        """Markers; when their stream ends, the last label ends, too."""
         for _ in range(_MARKS):
             content, stamp = feed.pull("sample", timeout=0.0)
             if stamp is None:
@@ -257,16 +253,13 @@ class LslStream:
             why = f"No samples from {self.name!r} for {_SILENT:g} s. Is the amplifier on?"
         else:
             return
-        for note in feed.once(why, " The session goes on when it is back."):
-            # What follows of the same loss is a note.
+        for note in feed.once(why, " The session continues when it is back."):
+            # Later notes about the same loss are no new loss.
             yield note if self._lost else Lost(note.text)
             self._lost = True
         if said := feed.look():
             yield from feed.once(said)
             self._heard = time.monotonic()
-
-    def ask(self, label: str | None) -> None:
-        """Cues are for people."""
 
     def close(self) -> None:
         """Leave the streams."""
@@ -276,15 +269,15 @@ class LslStream:
 
 
 class Joint:
-    """Where samples join those before them, by their time stamps."""
+    """Finds gaps between samples by their time stamps."""
 
     def __init__(self, sfreq: float) -> None:
         self.period = 1.0 / sfreq
         self.last: float | None = None
 
     def chunks(self, samples: Array, stamps: Array) -> Iterator[Chunk]:
-        """Samples (n_channels, n) with their stamps (n,), cut where they do not join."""
-        # A stamp that is not a number is taken for that of the next sample.
+        """Samples (n_channels, n) with their stamps (n,), cut at gaps."""
+        # A stamp that is not a number is replaced by that of the next sample in time.
         next_ones = (self.last or 0.0) + self.period * np.arange(1, len(stamps) + 1)
         stamps = np.where(np.isfinite(stamps), stamps, next_ones)
         before = stamps[0] - self.period if self.last is None else self.last

@@ -1,7 +1,7 @@
-"""The page of a running session, and the report of one that is over: the same page with its data.
+"""The page of a session, and its report: the same page with its data.
 
-One file each for what is there, how it looks and what it does; sent as one, so that nothing has to
-be loaded from anywhere.
+HTML, style and script are three files here, and one file when they are sent, so that the page loads
+nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _part(name: str) -> str:
 
 
 def live_page() -> str:
-    """The page, which gets its data from the socket."""
+    """The page of a running session, which gets its data from the socket."""
     return _page("null")
 
 
@@ -34,11 +34,9 @@ def result_of(
     recipe: Any,
     written: str,
 ) -> dict[str, Any]:
-    """What a report begins with: the result in a sentence, and facts."""
-    title = "There is no forecast: a class has no label."
-    if state["accuracy"] is not None:
-        right, lower, upper = (f"{100 * state[name]:.0f} %" for name in _FORECAST)
-        title = f"Expect {right} of new windows to be right (90 % interval {lower} to {upper})"
+    """Head of a report: the result in a sentence, and facts."""
+    right, lower, upper = (f"{100 * state[name]:.0f} %" for name in _FORECAST)
+    title = f"Expect {right} of new windows to be right (90 % interval {lower} to {upper})"
     counts = ", ".join(f"{count} of {name}" for name, count in state["counts"].items())
     until = "%H:%M" if ended.date() == begun.date() else _DATE
     date = f"{begun:{_DATE}} to {ended:{until}}"
@@ -48,7 +46,7 @@ def result_of(
         "Labelled windows": counts,
         "Left out": f"{state['left_out']} of {state['n_windows']} windows",
         "Stream": ", ".join(filter(None, [about["stream"], about["rate"]])),
-        "Recipe": "not known: features came from elsewhere" if recipe is None else str(recipe),
+        "Recipe": "not known" if recipe is None else str(recipe),
         "Model": written,
     }
     return {"title": title, "facts": list(facts.items())}
@@ -60,10 +58,10 @@ def report_page(
     course: list[dict[str, Any]],
     result: dict[str, Any],
 ) -> str:
-    """The page of a session that is over."""
+    """The report of a session."""
     given = {"about": about, "state": state, "course": course, "result": result}
     text = json.dumps(given, allow_nan=False)
-    # Within a script, "<" could end it.
+    # "<" could end the script that holds the data.
     return _page(text.replace("<", "\\u003c"))
 
 

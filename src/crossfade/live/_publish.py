@@ -1,4 +1,4 @@
-"""Where predictions go: JSON lines on standard output, and a stream of the Lab Streaming Layer."""
+"""Predictions: JSON lines on standard output, and a stream of the Lab Streaming Layer."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _HELD = 1000
 
 
 class Lines:
-    """Lines on a file descriptor, by a thread of its own: nobody may read what is written.
+    """Writes lines to a file descriptor in a thread, since the reader may be slow or gone.
 
-    Unbuffered, since a thread that waits in a buffer would hold its lock to the end.
+    Not buffered: a thread that waits in a buffer would hold the lock of the buffer for ever.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -35,21 +35,21 @@ class Lines:
         self._thread.start()
 
     def put(self, line: str) -> str:
-        """Write a line soon; says, once, why it cannot be written."""
+        """Write a line soon; return, once, why it cannot be written."""
         why = "Standard output was closed: predictions are no longer written to it."
         if not self._gone:
             try:
                 self._queue.put_nowait(line.encode() + b"\n")
                 return ""
             except queue.Full:
-                why = "Nobody reads standard output: predictions are left out there until it is."
+                why = "Nobody reads standard output: predictions are dropped there for now."
         if why in self._said:
             return ""
         self._said.add(why)
         return why
 
     def close(self) -> None:
-        """Write what is left, if it is read within a second."""
+        """Write the lines that wait, within a second."""
         try:
             self._queue.put_nowait(None)
         except queue.Full:
@@ -67,12 +67,11 @@ class Lines:
 
 
 class Publisher:
-    """Predictions as JSON lines, and as an LSL stream if there is a name.
+    """Publishes predictions as JSON lines, and as an LSL stream if it has a name.
 
-    That stream is there from :meth:`begin` on, and can be seen by whoever reaches this machine.
-    With `lsl_time`, the windows come from an LSL stream: a prediction then has the time stamp of
-    the last sample of its window, on the clock of this machine, so that both can be aligned. Else
-    it has the time at which it was sent.
+    The stream exists from :meth:`begin` on; anyone who reaches this machine can read it. With
+    `lsl_time`, windows come from an LSL stream, and a prediction has the time stamp of the last
+    sample of its window. Otherwise it has the time at which it is sent.
     """
 
     def __init__(
@@ -80,12 +79,12 @@ class Publisher:
     ) -> None:
         self._name, self._classes, self._lines = name, list(classes), lines
         self._lsl_time = lsl_time
-        # What is missing is said at the beginning rather than at the end.
+        # A missing package is reported at the start of the session.
         self._lsl = None if name is None else lsl()
         self._outlet: Any = None
 
     def begin(self) -> str:
-        """Begin the LSL stream; says so if that fails."""
+        """Begin the LSL stream; return why that failed, or nothing."""
         if self._lsl is None or self._outlet is not None:
             return ""
         try:
@@ -104,17 +103,17 @@ class Publisher:
         return ""
 
     def __call__(self, prediction: dict[str, Any], stamp: float) -> str:
-        """Publish one prediction, whose last sample has this time stamp; says what is wrong."""
+        """Publish a prediction with the stamp of its last sample; return what went wrong."""
         if self._outlet is not None and prediction["label"] is not None:
             values = [prediction["probabilities"][name] for name in self._classes]
-            # LSL takes 0 for now.
+            # LSL takes 0 for the present time.
             when = stamp if self._lsl_time else 0.0
             self._outlet.push_sample(np.array(values, dtype=np.float32), timestamp=when)
         return self._lines.put(json.dumps({"time": round(stamp, 4), **prediction}))
 
 
 class Predictions:
-    """Windows after the calibration: each is predicted and published; `last` is the latest."""
+    """Predicts and publishes windows after the calibration; `last` is the latest prediction."""
 
     def __init__(
         self,
@@ -128,12 +127,12 @@ class Predictions:
         self._n = 0
 
     def begin(self) -> None:
-        """Count from the first; the recorded person of the demo begins with the first class."""
+        """Begin to count; the recorded person of the demo begins with the first class."""
         self._n = 0
         self._stream.ask(self._live.class_names[0])
 
     def add(self, features: Array, problem: str, stamp: float) -> str:
-        """Predict a window, unless something is wrong with it; what publishing it said."""
+        """Predict a window unless it has a problem; return what publishing it said."""
         found: dict[str, Any] = {"label": None, "note": problem}
         if not problem:
             try:
@@ -144,7 +143,7 @@ class Predictions:
         self.last = {"window": self._n, **found}
         self._n += 1
         if self._n % self._every == 0:
-            # The recorded person of the demo goes on to the next class.
+            # The recorded person of the demo turns to the next class.
             names = self._live.class_names
             self._stream.ask(names[self._n // self._every % len(names)])
         return self._publish(self.last, stamp)

@@ -1,4 +1,4 @@
-"""Puts a live session together: prior, stream and folder; and writes what comes of it."""
+"""``crossfade live``: puts prior, stream and folder together, and writes model and report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from crossfade.prior import FEW_PEOPLE, MulticlassPrior, TaskPrior
 from crossfade.signals import OnlineFeatures
 from crossfade.signals.recordings import open_recording
 
-#: Where samples come from, and what makes windows of them; lines of features are windows already.
+#: Prior, stream, and what makes windows of its samples; lines of features are windows already.
 Source = tuple[Any, Stream, OnlineFeatures | None]
 
 
@@ -46,7 +46,7 @@ def run_live(
     publish: str | None = None,
     opens: bool = True,
 ) -> None:
-    """Serve a session until it is ended, and write what is left to write; no prior is the demo."""
+    """Serve a session until the program ends, then write model and report; no prior is the demo."""
     if labels is None:
         labels = "markers" if markers or replay else "cues" if features is None else "lines"
     with ExitStack() as opened:
@@ -81,7 +81,7 @@ def run_live(
         def started(address: str) -> None:
             lines.put(address)
             if opens:
-                # A browser in the terminal would keep the page waiting that it asks for.
+                # A browser that runs in the terminal would block the server.
                 threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
         def end() -> None:
@@ -90,10 +90,10 @@ def run_live(
             except OSError as reason:
                 raise OSError(
                     f"Model and report could not be written: {reason}. Every window is kept: make "
-                    f"room on the disk, then go on with --folder {live.folder} and finish."
+                    f"room on the disk, then continue with --folder {live.folder} and finish."
                 ) from reason
 
-        # What was learnt is written even if something goes wrong later.
+        # Model and report are written even if the server fails.
         opened.callback(end)
         serve(session, about, started)
 
@@ -125,7 +125,7 @@ def open_demo(speed: float) -> tuple[TaskPrior, Rehearsal, OnlineFeatures]:
 
 def _open_lines(prior: Path, features: BinaryIO) -> Source:
     crowd = _load_prior(prior)
-    # Unbuffered: a thread that waits in a buffer would hold its lock to the end.
+    # Not buffered: a thread that waits in a buffer would hold the lock of the buffer for ever.
     read = getattr(features, "raw", features).read
     name = str(getattr(features, "name", "<stdin>")).replace("<stdin>", "standard input")
     return crowd, FeatureLines(name, read, crowd.feature_names), None
@@ -135,7 +135,7 @@ def _open_replay(prior: Path, path: Path, labels: str, speed: float) -> Source:
     crowd, windows = _crowd_of(prior)
     recording = open_recording(path)
     if labels == "cues":
-        raise ValueError("A recording does not do what cues say. Leave --labels cues out.")
+        raise ValueError("A recording cannot follow cues. Leave --labels cues out.")
     values = tuple(crowd.classes or ())
     known = {str(one) for one in (*names_of(crowd, values), *values)}
     found = sorted({one.text for one in recording.annotations})
@@ -156,7 +156,7 @@ def _open_stream(prior: Path, name: str, markers: str | None, channels: Sequence
 
 
 def _load_prior(path: Path) -> Any:
-    """A prior of any kind that a session can use."""
+    """A prior that a session can use."""
     try:
         return TaskPrior.load(path)
     except ValueError:
@@ -164,7 +164,7 @@ def _load_prior(path: Path) -> Any:
 
 
 def _crowd_of(path: Path) -> tuple[Any, OnlineFeatures]:
-    """A prior, and what makes features of a running stream by its recipe."""
+    """A prior, and what makes features of a running stream."""
     crowd = _load_prior(path)
     if crowd.recipe is None:
         raise ValueError(
@@ -175,7 +175,7 @@ def _crowd_of(path: Path) -> tuple[Any, OnlineFeatures]:
 
 
 def places_of(stream: Stream, windows: OnlineFeatures) -> list[int]:
-    """Places of the recipe's channels in a stream that fits it."""
+    """Indices of the recipe's channels in a stream; refuses a stream that does not fit."""
     rate = windows.recipe.sfreq
     if stream.sfreq is not None and abs(stream.sfreq - rate) > 1e-3 * rate:
         raise ValueError(
@@ -196,27 +196,27 @@ def places_of(stream: Stream, windows: OnlineFeatures) -> list[int]:
 
 
 def _new_folder() -> Path:
-    """A folder named for the moment."""
+    """A folder named by date and time."""
     return Path("results") / "live" / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
 
 
 def open_live(prior: Any, folder: Path, want: float | None = None) -> LiveCalibration:
-    """A new session, or the one that the folder holds, if it was begun with the same."""
+    """A new session, or the one in the folder if it was begun with the same prior and goal."""
     if not (folder / SESSION).is_file():
         return LiveCalibration(prior, folder=folder, want=want)
     live = LiveCalibration.load(folder)
     if live.prior != prior or want not in (None, live.want):
         live.close()
         raise ValueError(
-            f"The session in {folder} was begun with another --prior, --earlier or --want. Go on "
-            "with the same, or choose another --folder."
+            f"The session in {folder} was begun with another --prior, --earlier or --want. Use "
+            "the same, or choose another --folder."
         )
-    print(f"Going on with the {len(live.windows)} windows in {folder}.", file=sys.stderr)
+    print(f"Continuing the session in {folder} with {len(live.windows)} windows.", file=sys.stderr)
     return live
 
 
 def _prior_for(prior: Any, earlier: Sequence[Path]) -> Any:
-    """The prior, tightened around a person by the folders of earlier sessions, if there are any."""
+    """The prior, tightened around a person by earlier sessions, if there are any."""
     tasks = []
     for folder in earlier:
         with closing(LiveCalibration.load(folder)) as live:
@@ -227,7 +227,7 @@ def _prior_for(prior: Any, earlier: Sequence[Path]) -> Any:
 def about_session(
     live: LiveCalibration, stream: Stream, windows: OnlineFeatures | None, *, returns: bool = False
 ) -> dict[str, Any]:
-    """What the page shows and does not change; `returns` says that the person was here before."""
+    """What the page shows and never changes; `returns` says that the person was here before."""
     prior, channels = live.prior, () if windows is None else windows.channels
     if isinstance(prior, MulticlassPrior):
         n_people = max(one.n_people for one in prior.priors.values())
@@ -245,7 +245,7 @@ def about_session(
     }
 
 
-# -- what comes of it -----------------------------------------------------------------------------
+# -- model and report -----------------------------------------------------------------------------
 
 
 def write_session(session: Session, about: dict[str, Any]) -> str:

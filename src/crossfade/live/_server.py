@@ -1,7 +1,7 @@
 """The page of a session: one address on this machine, one socket, and a token for both.
 
-The session runs in a thread of its own. Messages to the page are the latest of their kind: a page
-that is slow, or asleep, misses pictures and holds up nothing.
+The session runs in a thread of its own. A page gets the latest message of each kind, so a slow page
+misses pictures and holds up nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FORBIDDEN = (
     "This page needs the token that crossfade live printed with its address. Copy the whole "
     "address, with ?token=...\n"
 )
-#: Nothing is loaded from elsewhere, kept, or told to others.
+#: The page loads nothing from elsewhere, is not cached, and sends no referrer.
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
@@ -48,22 +48,22 @@ _COMMANDS = ("start", "pause", "undo", "finish", "label")
 
 
 class _Client:
-    """One open page, and what it has not been sent yet."""
+    """One open page, and the messages that wait for it."""
 
     def __init__(self, socket: WebSocket) -> None:
         self.socket = socket
-        # The participant's own screen only shows.
+        # The participant's screen only shows the cue.
         self.controls = socket.query_params.get("view") != "participant"
         self.pending: dict[str, str] = {}
         self.wake = asyncio.Event()
 
     def send(self, kind: str, text: str) -> None:
-        """Send this soon, instead of an older message of its kind."""
+        """Send this soon, in place of an older message of the same kind."""
         self.pending[kind] = text
         self.wake.set()
 
     async def run(self) -> None:
-        """Send what there is, until the page is closed."""
+        """Send messages until the page is closed."""
         with suppress(WebSocketDisconnect, RuntimeError):
             while True:
                 await self.wake.wait()
@@ -89,7 +89,7 @@ class Hub:
         if message["kind"] == "state":
             self._state = text
         if self._loop is not None:
-            # The server may have stopped by now.
+            # The server may have stopped.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._spread, message["kind"], text)
 
@@ -123,7 +123,7 @@ class Hub:
                 self._session.do({"do": "left"})
 
     def _heed(self, text: str) -> None:
-        """Pass a command on."""
+        """Pass a command of a page to the session."""
         with suppress(ValueError, RecursionError):
             command = json.loads(text)
             # Only the server says that a page left or is back.
@@ -132,7 +132,7 @@ class Hub:
 
 
 def make_app(hub: Hub, token: str) -> Starlette:
-    """The page and its socket, for those who have the token."""
+    """The page and its socket, which need the token."""
 
     def is_known(given: str | None) -> bool:
         return given is not None and secrets.compare_digest(given.encode(), token.encode())
@@ -155,7 +155,7 @@ def make_app(hub: Hub, token: str) -> Starlette:
 
 
 def _open_port() -> socket.socket:
-    """A socket that listens on this machine alone."""
+    """A socket that only this machine can reach."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -170,7 +170,7 @@ def _open_port() -> socket.socket:
 
 @contextmanager
 def _signals_end(server: Any) -> Iterator[None]:
-    """Let a signal end the server alone, before it runs, too; uvicorn raises it again later."""
+    """Let signals end the server and nothing else; uvicorn would raise them again."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -187,7 +187,7 @@ def _signals_end(server: Any) -> Iterator[None]:
 
 
 def _is_no_refusal(record: logging.LogRecord) -> bool:
-    """Whether a line of uvicorn's log is about something else than a socket without the token."""
+    """Whether a line of uvicorn's log is not about a socket without the token."""
     return "without completing handshake" not in record.getMessage()
 
 
@@ -207,7 +207,7 @@ def run_server(session: Session, about: dict[str, Any], started: Callable[[str],
         timeout_graceful_shutdown=1,
     )
     server = uvicorn.Server(config)
-    # uvicorn calls a refused handshake an incomplete one.
+    # uvicorn logs a refused handshake as an error.
     logging.getLogger("uvicorn.error").addFilter(_is_no_refusal)
 
     def work() -> None:
@@ -219,7 +219,7 @@ def run_server(session: Session, about: dict[str, Any], started: Callable[[str],
             server.should_exit = True
 
     thread = threading.Thread(target=work, name="session")
-    # From the first moment on, or an interrupt would leave the thread behind.
+    # Before the thread starts, since an interrupt would leave the thread behind.
     with _signals_end(server):
         try:
             thread.start()

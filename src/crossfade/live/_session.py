@@ -1,14 +1,14 @@
 """A session: windows from a stream, and labels from cues, keys or markers.
 
-A window has the label of the moment if no other began or ended within it; one that is cut by a gap,
-or holds a flat channel, is kept on record with the reason and left out. Phases:
+A window has a label if the label held from its first to its last sample. A window that is cut by a
+gap, or that holds a flat channel, is left out; the reason is kept on record. Phases:
 
 ============ =======================================================================================
-waiting      before the beginning
+waiting      before the start
 ready        the next cue is announced
-cue          the person does what the cue says, for so many windows
-recording    labels come from elsewhere: keys, markers, or the lines of features themselves
-lost         the stream stopped during a cue, which is announced anew when samples come again
+cue          the person does what the cue says, for a number of windows
+recording    labels come from keys, markers, or the lines of features
+lost         the stream stopped during a cue; the cue is announced again when samples return
 paused       nothing is learnt
 predicting   calibration is finished; every window is predicted
 ============ =======================================================================================
@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from crossfade._typing import Array
 from crossfade.live._calibration import LiveCalibration
-from crossfade.live._cues import Cue, Labels, Stamps
+from crossfade.live._cues import Cue, LabelTimeline, StreamClock
 from crossfade.live._publish import Predictions
 from crossfade.live._streams import Back, Chunk, Ended, Event, Lost, Marker, Note, Row, Stream
 from crossfade.live._view import Signal, View
@@ -42,11 +42,10 @@ _RUNNING = ("ready", "cue", "recording", "lost")
 
 
 class Session:
-    """Drives a calibration by a stream; everything but `do` and `stop` runs in one thread.
+    """Calibrates from a stream. Everything but `do` and `stop` runs in one thread.
 
-    `tell` gets messages for the page. `publish` gets each prediction, and returns a sentence if it
-    could not be published. `finish` is called when the calibration is finished, and returns a
-    sentence that says where the model is.
+    `tell` gets messages for the page. `publish` gets each prediction, and returns a sentence if
+    publishing failed. `finish` writes the model, and returns a sentence that says where it is.
     """
 
     def __init__(
@@ -72,13 +71,13 @@ class Session:
         self.phase = "waiting" if labels == "cues" else "recording"
         self.over = False  # whether the stream has ended
         self.lost = False  # whether samples have stopped, for now
-        self._left_alone = False  # whether it paused because nobody looked
+        self._unwatched = False  # whether it paused because no page was open
         self._seen = 0  # samples, or lines, so far
-        self._held = Labels()
+        self._timeline = LabelTimeline()
         self._waiting: list[Marker] = []
         self._predictions = Predictions(live, stream, per_cue, publish)
         self._rate = stream.sfreq or 1.0
-        self._stamps = Stamps(self._rate)
+        self._stream_clock = StreamClock(self._rate)
         self._painted = -math.inf
         self._cue = Cue(per_cue, self._rate, None if windows is None else windows.recipe)
         self._signal = Signal(() if windows is None else windows.channels, self._rate)
@@ -101,25 +100,25 @@ class Session:
     # -- the loop ---------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Go on until stopped."""
-        # Matrices are small: threads that wait for each other would keep the page waiting.
+        """Handle events until stopped."""
+        # Matrices are small, so threads of the linear algebra would only wait for each other.
         with threadpool_limits(limits=1):
             while not self._stopped:
                 self.step()
 
     def step(self) -> None:
-        """Obey commands that came, and take what the stream has."""
+        """Execute the commands that came, and handle what the stream has."""
         while not self._commands.empty():
-            self._obey(self._commands.get())
+            self._execute(self._commands.get())
         for event in self.stream.read():
-            self._heed(event)
-        # Only now: what came with the return may have waited since before the cue.
+            self._handle(event)
+        # Only after these events: samples that return may be older than the new cue.
         if self.phase == "lost" and not self.lost:
             self._announce()
-        self._heed_markers()
+        self._apply_markers()
         self._picture()
 
-    def _heed(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         match event:
             case Chunk():
                 self._samples(event)
@@ -138,11 +137,11 @@ class Session:
                 self._end(event.text)
 
     def _lose(self, why: str) -> None:
-        """Ask nothing of the person while nobody measures."""
+        """Stop the cue while no samples come."""
         self.lost, self._predictions.last = True, None
         self._signal.lose()
         if self.phase in ("ready", "cue"):
-            self._held.change(self._seen, None)
+            self._timeline.change(self._seen, None)
             self.phase = "lost"
         self._note(why)
 
@@ -153,7 +152,7 @@ class Session:
         self.over, self._predictions.last = True, None
         self._note(why)
         if self.phase != "predicting":
-            self._done()
+            self._complete()
 
     # -- samples and windows ----------------------------------------------------------------
 
@@ -161,14 +160,14 @@ class Session:
         if chunk.gap:
             self._gap(chunk.gap, chunk.missing)
         samples = chunk.samples[self._places]
-        # A filter would ring with an infinite sample for ever.
+        # An infinite sample would stay in the filter for ever.
         samples = np.where(np.abs(samples) <= _LARGEST, samples, np.nan)
-        self._stamps.hear(self._seen + samples.shape[1], chunk.stamp)
+        self._stream_clock.set(self._seen + samples.shape[1], chunk.stamp)
         self._signal.keep(samples)
         while samples.shape[1]:
             n = samples.shape[1]
             if self.phase == "ready":
-                # A cue begins between two samples, and its first window with it.
+                # A cue begins at a sample, and its first window with it.
                 n = min(n, max(1, math.ceil(self._cue.until - self._seen)))
             self._push(samples[:, :n])
             samples = samples[:, n:]
@@ -176,44 +175,44 @@ class Session:
                 self._begin_cue()
 
     def _push(self, samples: Array) -> None:
-        """Samples (n_channels, n) that join those before."""
+        """Add samples (n_channels, n) that follow the last ones without a gap."""
         assert self._windows is not None
         self._seen += samples.shape[1]
-        self._heed_markers()
+        self._apply_markers()
         for window in self._windows.push(samples):
             start, stop = (round(at * self._rate) for at in (window.start, window.stop))
-            self._take(window.features, start, stop, _problem(window))
-        # Windows to come begin within the last one's length.
-        self._held.forget(self._seen - self._windows.recipe.window * self._rate - 1)
+            self._window(window.features, start, stop, _problem(window))
+        # The next windows begin within the length of a window before now.
+        self._timeline.forget(self._seen - self._windows.recipe.window * self._rate - 1)
 
     def _row(self, row: Row) -> None:
-        """A line of features is a window of one, with the label it brings, if it does."""
+        """Take a line of features as one window; its label, if any, is in the line."""
         self._seen += 1
-        self._stamps.hear(self._seen, self._clock())
+        self._stream_clock.set(self._seen, self._clock())
         if self.labels != "cues":
-            # A line's label is its own alone.
+            # The label of a line does not hold for the next line.
             named = row.label is not None and self.phase == "recording"
             label = self._class_of(str(row.label), "The label") if named else None
-            self._held.change(self._seen - 1, label)
-        self._held.forget(self._seen - 1)
+            self._timeline.change(self._seen - 1, label)
+        self._timeline.forget(self._seen - 1)
         if self.phase == "ready" and self._seen >= self._cue.until:
             self._begin_cue()
-        self._take(row.features, self._seen - 1, self._seen, "")
+        self._window(row.features, self._seen - 1, self._seen, "")
 
-    def _take(self, features: Array, start: int, stop: int, problem: str) -> None:
-        """Learn from a window, predict it, or let it pass."""
+    def _window(self, features: Array, start: int, stop: int, problem: str) -> None:
+        """Learn from a window, predict it, or ignore it."""
         if self.phase == "predicting":
-            stamp = self._stamps.of(stop)
+            stamp = self._stream_clock.time_of(stop)
             if said := self._predictions.add(features, problem, stamp):
                 self._note(said)
             self._tell_state(stamp, known=True)
             return
-        label, mixed = self._held.only(start, stop)
+        label, mixed = self._timeline.only(start, stop)
         wanted = self.phase == "recording" or (self.phase == "cue" and label is not None)
         if wanted and not mixed:
-            self._keep(features, label, start, problem, self._stamps.of(stop))
+            self._record(features, label, start, problem, self._stream_clock.time_of(stop))
 
-    def _keep(
+    def _record(
         self,
         features: Array | None,
         label: str | None,
@@ -221,7 +220,7 @@ class Session:
         problem: str,
         stamp: float | None = None,
     ) -> None:
-        """Put a window on record, and show it; it may be the last of its cue."""
+        """Keep a window, show what follows from it, and end the cue if it was the last one."""
         try:
             if features is not None and not problem:
                 problem = self._add(features, label, start)
@@ -231,7 +230,7 @@ class Session:
         except OSError as reason:
             self._pause(
                 f"The last window could not be kept: {_plain(reason)}. Make room on the disk, "
-                "then go on."
+                "then continue."
             )
             return
         self._tell_state(stamp)
@@ -239,7 +238,7 @@ class Session:
             self._end_cue()
 
     def _add(self, features: Array, label: str | None, start: int) -> str:
-        """Learn from a window; says why, if it is refused."""
+        """Learn from a window; return why it was refused, or nothing."""
         try:
             self.live.add(features, label, start=start / self._rate)
         except ValueError as reason:
@@ -247,51 +246,51 @@ class Session:
         return ""
 
     def _gap(self, why: str, missing: float) -> None:
-        """Begin anew after samples that are missing, with the cue if that was for long."""
+        """Start a new window after missing samples; after a long gap, announce the cue again."""
         assert self._windows is not None
         self._windows.reset(self._seen / self._rate)
-        # A demo that turns to the next cue has a gap, too, but nobody's window is cut by it.
+        # The demo has a gap between two cues, which cuts no window.
         if self.phase in ("cue", "recording"):
-            label, _ = self._held.only(self._seen, self._seen)
-            self._keep(None, label, self._seen, why)
+            label, _ = self._timeline.only(self._seen, self._seen)
+            self._record(None, label, self._seen, why)
         if missing > self._windows.recipe.window and self.phase == "cue":
-            self._held.change(self._seen, None)
+            self._timeline.change(self._seen, None)
             self._announce()
 
     # -- labels -----------------------------------------------------------------------------
 
     def _class_of(self, text: str, what: str) -> str | None:
-        """Name of the class that a marker means; says so if there is none."""
+        """Name of the class that a text means; None, with a note, if there is none."""
         names = self.live.class_names
         for name, value in zip(names, self.live.classes, strict=True):
             if text in (name, str(value)):
                 return name
         self._note(
-            f"{what} {text!r} is no class of the prior: those are {', '.join(names)}. Windows "
-            "after it have no label until the next one that is."
+            f"{what} {text!r} is not a class of the prior ({', '.join(names)}). Windows have no "
+            "label until the next one that is."
         )
         return None
 
-    def _heed_markers(self) -> None:
-        """Markers whose time has come, by the clock of the samples."""
-        if not self._stamps.known or not self._waiting:
+    def _apply_markers(self) -> None:
+        """Apply the markers that are due by the clock of the samples."""
+        if not self._stream_clock.known or not self._waiting:
             return
         waiting, self._waiting = self._waiting, []
         for marker in waiting:
-            at = self._stamps.place_of(marker.stamp)
+            at = self._stream_clock.index_of(marker.stamp)
             if at > self._seen + self._rate:
                 self._waiting.append(marker)
                 continue
             label = self._class_of(marker.text, "The marker") if marker.text else None
-            self._held.change(at, label)
-            self._cue.word = self._held.now or ""
+            self._timeline.change(at, label)
+            self._cue.word = self._timeline.now or ""
         if len(self._waiting) < len(waiting):
             self._tell_state(known=True)
 
     # -- cues -------------------------------------------------------------------------------
 
     def _announce(self) -> None:
-        """Say which cue is next."""
+        """Announce the next cue."""
         self.phase = "ready"
         self._cue.announce(self.view.known["advice"]["next"], self._seen)
         self.stream.ask(self._cue.word)
@@ -302,12 +301,12 @@ class Session:
         self._cue.begin(self._seen)
         if self._windows is not None:
             self._windows.align()
-        self._held.change(self._seen, self._cue.word)
+        self._timeline.change(self._seen, self._cue.word)
         self._tell_state()
 
     def _end_cue(self) -> None:
-        """Go on to the next cue, or pause if the advice is to stop."""
-        self._held.change(self._seen, None)
+        """Announce the next cue, or pause if the advice is to stop."""
+        self._timeline.change(self._seen, None)
         if self.view.known["advice"]["stop"]:
             self._pause()
         else:
@@ -315,7 +314,7 @@ class Session:
 
     # -- commands ---------------------------------------------------------------------------
 
-    def _obey(self, command: Mapping[str, Any]) -> None:
+    def _execute(self, command: Mapping[str, Any]) -> None:
         try:
             match command["do"]:
                 case "start":
@@ -326,13 +325,13 @@ class Session:
                     self._note(f"The last {self.live.undo()} was taken back.")
                     self._tell_state()
                 case "finish":
-                    self._done()
+                    self._complete()
                 case "label":
                     self._relabel(command["window"], command["label"])
                 case "left":
-                    self._leave_alone()
+                    self._page_closed()
                 case "back":
-                    if self._left_alone and self.phase == "paused":
+                    if self._unwatched and self.phase == "paused":
                         self._start()
         except OSError as reason:
             self._note(
@@ -343,35 +342,35 @@ class Session:
 
     def _start(self) -> None:
         if self.over:
-            self._note("The stream has ended, so that no more windows can come.")
+            self._note("The stream has ended, so no more windows can come.")
         if self.over or self.phase in _RUNNING:
             return
-        self._left_alone = False
+        self._unwatched = False
         if self.labels == "cues" and not self.lost:
             self._announce()
             return
         if self.labels != "cues":
-            # A window that began before is none of these.
-            self._held.change(self._seen, self._held.now)
+            # A window that began before the pause has no label.
+            self._timeline.change(self._seen, self._timeline.now)
             self.stream.ask(self.live.class_names[0])
         self.phase = "lost" if self.labels == "cues" else "recording"
         self._tell_state()
 
     def _pause(self, why: str = "") -> None:
         if self.phase in _RUNNING:
-            self._held.change(self._seen, None if self.labels == "cues" else self._held.now)
+            self._timeline.change(self._seen, None if self.labels == "cues" else self._timeline.now)
             self.phase = "paused"
             self.stream.ask(None)
         if why:
             self._note(why)
         self._tell_state()
 
-    def _leave_alone(self) -> None:
-        """Nobody sees the cues any more."""
+    def _page_closed(self) -> None:
+        """Pause the cues when nobody sees them."""
         if self.phase in ("ready", "cue", "lost"):
-            self._left_alone = True
+            self._unwatched = True
             self._pause(
-                "The page was closed, so the session paused. It goes on when a page is opened."
+                "The page was closed, so the session paused. It continues when a page is opened."
             )
 
     def _relabel(self, place: Any, label: Any) -> None:
@@ -380,8 +379,8 @@ class Session:
         self._note(f"Window {place + 1} is {label} now.")
         self._tell_state()
 
-    def _done(self) -> None:
-        """Finish the calibration; from here on windows are predicted."""
+    def _complete(self) -> None:
+        """Finish the calibration, and predict windows from here on."""
         try:
             said = self._finish(self)
         except OSError as reason:
@@ -403,13 +402,13 @@ class Session:
         self.tell(self.message())
 
     def _tell_state(self, stamp: float | None = None, known: bool = False) -> None:
-        """Send what is known; `known` says that nothing was learnt since."""
+        """Send the state; `known` says that nothing was learnt since the last time."""
         if not known:
             self.view.learn(self.live.state())
         self.tell({**self.message(), "stamp": stamp})
 
     def message(self) -> dict[str, Any]:
-        """All that the page shows but the signal."""
+        """Everything that the page shows, except the signal."""
         left, whole = self._cue.left(self.phase, self._seen)
         return {
             "kind": "state",
@@ -427,7 +426,7 @@ class Session:
         }
 
     def _picture(self) -> None:
-        """Send the signal since the last picture, and how much time is left."""
+        """Send the samples since the last picture, and how much time is left."""
         now = self._clock()
         if now - self._painted < _PICTURE:
             return
@@ -438,7 +437,7 @@ class Session:
 
 
 def _problem(window: Any) -> str:
-    """What is wrong with a window, or nothing."""
+    """What is wrong with a window; empty if nothing is."""
     bad = [f"{name} is {word}" for name, word in window.quality.items() if word != "good"]
     if bad:
         return f"{', '.join(bad)}."
@@ -446,5 +445,5 @@ def _problem(window: Any) -> str:
 
 
 def _plain(reason: OSError) -> str:
-    """What the system said; the journal says more, for those who have no page."""
+    """Message of the operating system."""
     return str(reason) if reason.errno is None else os.strerror(reason.errno)

@@ -1,16 +1,16 @@
-"""Events of a stream, and recordings that are played again; `_lsl` and `_lines` have the others.
+"""Events of a stream, and streams that play a recording; `_lsl` and `_lines` have the others.
 
-A stream hands over events in the order of time: chunks of samples, markers, rows of features, and
-notes for the page. Samples that do not join those before them say why in ``Chunk.gap``. Gaps below
-0.1 s cannot be told from the jitter of time stamps. A stream that stops says `Lost` once, and
-`Back` before the first samples that come again.
+A stream gives events in the order of time: chunks of samples, markers, rows of features, and notes
+for the page. If samples are missing before a chunk, ``Chunk.gap`` says so. Gaps below 0.1 s cannot
+be told from the jitter of time stamps. A stream that stops gives `Lost` once, and `Back` before the
+first samples that come again.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from crossfade._typing import Array
 from crossfade.signals import Annotation
@@ -20,9 +20,9 @@ WAIT = 0.02
 
 
 class Chunk(NamedTuple):
-    """Samples of shape (n_channels, n), when the last was taken, and why they join no others.
+    """Samples of shape (n_channels, n), the time stamp of the last one, and the gap before them.
 
-    `missing` are the seconds of samples that were lost before them, as far as that is known.
+    `missing` is the length of the gap in seconds, as far as it is known.
     """
 
     samples: Array
@@ -32,7 +32,7 @@ class Chunk(NamedTuple):
 
 
 class Marker(NamedTuple):
-    """What a marker says, and when, on the clock of the samples."""
+    """Text of a marker, and its time on the clock of the samples."""
 
     text: str
     stamp: float
@@ -52,7 +52,7 @@ class Note(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Samples do not come any more, for now."""
+    """Samples have stopped, for now."""
 
     text: str
 
@@ -64,7 +64,7 @@ class Back(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """Nothing comes after this."""
+    """The stream is over."""
 
     text: str
 
@@ -72,27 +72,25 @@ class Ended(NamedTuple):
 Event = Chunk | Marker | Row | Note | Lost | Back | Ended
 
 
-class Stream(Protocol):
-    """What a session reads from; lines of features have no rate and no channels."""
+class Stream:
+    """Source of a session; lines of features have no rate and no channels."""
 
     name: str
-    sfreq: float | None
-    channels: tuple[str, ...]
+    sfreq: float | None = None
+    channels: tuple[str, ...] = ()
 
     def read(self) -> Iterable[Event]:
-        """What has arrived; waits a few hundredths of a second if there is nothing."""
-        ...
+        """Events since the last call; waits a few hundredths of a second if there are none."""
+        return ()
 
     def ask(self, label: str | None) -> None:
-        """Hear which class the cue asks for; None asks for nothing."""
-        ...
+        """Tell which class the cue asks for; only the person of the demo listens."""
 
     def close(self) -> None:
-        """Let go of it."""
-        ...
+        """Close what is open."""
 
 
-class _Played:
+class _Played(Stream):
     """Samples that come in real time, or `speed` times faster."""
 
     def __init__(
@@ -105,28 +103,25 @@ class _Played:
         sleep: Callable[[float], None],
     ) -> None:
         self.name, self.channels = name, tuple(channels)
-        self.sfreq: float | None = sfreq
+        self.sfreq = sfreq
         self._rate, self._speed, self._clock, self._sleep = sfreq, speed, clock, sleep
         self._begun: float | None = None
         self._sent = 0
 
     def _due(self) -> int:
-        """Number of samples to send now, of a second at most, so that commands are heard.
+        """Number of samples to send now, after a wait if there are few.
 
-        Waits for as many as come while it waits.
+        At most those of a second, so that the session handles commands in between.
         """
         if self._late() < max(1, int(WAIT * self._speed * self._rate)):
             self._sleep(WAIT)
         return min(self._late(), max(1, int(self._rate)))
 
     def _late(self) -> int:
-        """Number of samples whose time has come."""
+        """Number of samples that are due and were not sent."""
         now = self._clock()
         self._begun = now if self._begun is None else self._begun
         return int((now - self._begun) * self._speed * self._rate) - self._sent
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 class Replay(_Played):
@@ -149,7 +144,7 @@ class Replay(_Played):
         self._marks = sorted(_marks(annotations, samples.shape[1] / sfreq), key=lambda m: m.stamp)
 
     def read(self) -> Iterator[Event]:
-        """What is due by now."""
+        """Samples and markers that are due."""
         first = self._sent
         if first >= self._samples.shape[1]:
             self._sleep(WAIT)
@@ -164,12 +159,9 @@ class Replay(_Played):
             yield self._marks.pop(0)
         yield Chunk(self._samples[:, first:stop], stamp)
 
-    def ask(self, label: str | None) -> None:
-        """A recording cannot be asked."""
-
 
 def _marks(annotations: Sequence[Annotation], end: float) -> Iterator[Marker]:
-    """Marker at the beginning of each annotation, and an empty one where it ends in silence."""
+    """Marker at the start of each annotation, and an empty one at its end if no other starts."""
     starts = {one.start for one in annotations}
     for one in annotations:
         yield Marker(one.text, one.start)
@@ -179,10 +171,10 @@ def _marks(annotations: Sequence[Annotation], end: float) -> Iterator[Marker]:
 
 
 class Rehearsal(_Played):
-    """A recorded person who does what the cue says: plays the segments of the class asked for.
+    """A recorded person who does what the cue says: plays the recording of that class.
 
-    No sample is played twice for a cue. While nothing is asked, the beginning of the first segment
-    is played over and over, and counts as not played.
+    No sample is played twice for a cue. While nothing is asked, the first recording is played over
+    and over.
     """
 
     def __init__(
@@ -204,12 +196,12 @@ class Rehearsal(_Played):
         self._gap = self._end = ""
 
     def ask(self, label: str | None) -> None:
-        """Do something else from now on."""
+        """Play another class from now on."""
         if label != self._label and label in self._at:
             self._label, self._gap = label, "The recorded person turns to the next cue."
 
     def read(self) -> Iterator[Event]:
-        """What is due by now, of the class that was asked for."""
+        """Samples that are due, of the class that was asked for."""
         due = self._due()
         if due < 1:
             return
@@ -220,7 +212,7 @@ class Rehearsal(_Played):
                 f"The recording of {label!r} is at its end, so the demo ends here."
             )
         if self._end:
-            # Whatever is asked later, and of which class.
+            # The demo ends for all classes.
             self._sleep(WAIT)
             yield Ended(self._end)
             return

@@ -1,4 +1,4 @@
-"""What the page shows of a session: sentences, the course of what is known, and the signal."""
+"""What the page shows of a session: notes, the state and its course, and the signal."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from crossfade.live._records import LiveState
 
 #: Samples of each channel that the page draws: of a second, and of one picture at most.
 _DRAWN, _AT_ONCE = 125, 100
-#: Sentences that the page keeps, and points of the course that it draws of windows from before.
+#: Notes that the page keeps, and points of the course for windows of a session that continues.
 _NOTES, _POINTS = 30, 100
 #: What is drawn against the number of labelled windows.
 _COURSE = ("alpha", "accuracy", "lower", "upper")
 
 
 class View:
-    """Sentences of a session, what is known now, and a point for each labelled window."""
+    """Notes of a session, its state, and a point of the course for each labelled window."""
 
     def __init__(self) -> None:
         self.notes: deque[dict[str, Any]] = deque(maxlen=_NOTES)
@@ -30,30 +30,27 @@ class View:
         self.known: dict[str, Any] = {}
 
     def note(self, text: str, at: float) -> None:
-        """Say something, at so many seconds of the stream."""
+        """Add a note, at this second of the stream."""
         if self.notes and self.notes[-1]["text"] == text:
             self.notes[-1]["times"] += 1
         else:
             self.notes.append({"text": text, "times": 1, "at": round(at, 1)})
 
     def recall(self, live: LiveCalibration) -> None:
-        """Show what is known, and the course and the notes of windows from before."""
+        """Show the course and the notes of the windows that a session begins with."""
         for state in live._past(_POINTS):
             self.learn(state)
         for window in live.windows:
             if window.note:
                 self.note(f"Left out: {window.note}", window.start or 0.0)
         if live.windows:
-            self.note(f"The session goes on, with {len(live.windows)} windows from before.", 0.0)
+            self.note(f"The session continues with {len(live.windows)} windows.", 0.0)
         self.learn(live.state())
 
     def learn(self, state: LiveState) -> None:
-        """Show what is known now."""
+        """Show a state."""
         n = sum(state.counts.values())
-        point = {
-            "n": n,
-            **{name: _number(getattr(state, name)) for name in _COURSE},
-        }
+        point = {"n": n, **{name: _number(getattr(state, name)) for name in _COURSE}}
         while self.course and self.course[-1]["n"] >= n:
             self.course.pop()
         self.course.append(point)
@@ -61,17 +58,13 @@ class View:
             "counts": state.counts,
             **point,
             "gains": {name: _number(gain) for name, gain in state.gains.items()},
-            "advice": {
-                "stop": state.advice.stop,
-                "next": state.advice.next,
-                "reason": state.advice.reason,
-            },
+            "advice": state.advice._asdict(),
             "left_out": state.n_left_out,
             "remarks": list(state.notes),
         }
 
     def fields(self) -> dict[str, Any]:
-        """All of it, as the page has it, but the points before the last."""
+        """Fields for the page: the state, the last point of the course, and the notes."""
         return {**self.known, "point": self.course[-1], "notes": list(self.notes)}
 
 
@@ -86,17 +79,17 @@ class Signal:
         self._stopped = False
 
     def lose(self) -> None:
-        """No more samples, for now: all channels are missing."""
+        """Samples have stopped, so all channels are missing."""
         self._stopped = True
 
     def keep(self, samples: Array) -> None:
-        """Samples (n_channels, n) that came."""
+        """Add samples (n_channels, n)."""
         self._drawn.append(samples)
         self._stopped = False
         self._recent = np.concatenate([self._recent, samples], axis=1)[:, -math.ceil(self._rate) :]
 
     def picture(self) -> dict[str, Any]:
-        """What came since the last picture, and the quality of each channel."""
+        """Samples since the last picture, and the quality of each channel."""
         if not self._drawn:
             gone = [{"state": "missing"} for _ in self._channels]
             return {"quality": gone} if self._stopped else {}
@@ -127,5 +120,5 @@ class Signal:
 
 
 def _number(value: float) -> float | None:
-    """A number that JSON has a word for."""
+    """A number, or None for NaN and infinity, which JSON does not have."""
     return round(float(value), 4) if math.isfinite(value) else None

@@ -88,8 +88,8 @@ function showCue() {
   if (over && phase === "predicting" && !prediction) word = "The end";
   if (phase === "cue") hint = state.in_seconds ? "Keep going until the bar is full." : `${state.left} more windows`;
   if (phase === "recording" && labels === "keys") hint = "Press the number of a class to label the last window.";
-  if (state.lost && phase !== "paused") hint = "It goes on when the signal is back.";
-  if (phase === "paused") hint = over ? "Press F to finish." : state.advice.stop ? "Finish, or go on anyway." : "Press Space to go on.";
+  if (state.lost && phase !== "paused") hint = "It continues when the signal is back.";
+  if (phase === "paused") hint = over ? "Press F to finish." : state.advice.stop ? "Finish, or continue anyway." : "Press Space to continue.";
   set("ask", ask);
   setWord(word);
   set("hint", hint);
@@ -128,7 +128,7 @@ function showWorth() {
   const parts = known.flatMap(([name, gain], place) => [`${place ? ", " : " "}${choice(name, place)} `, [points(gain)]]);
   fill($("gains"), known.length ? [["Five more windows:", ...parts, " points"]] : []);
   const running = RUNNING.includes(phase);
-  set("start-text", running ? "Pause" : phase === "waiting" ? "Start" : "Go on");
+  set("start-text", running ? "Pause" : phase === "waiting" ? "Start" : "Continue");
   $("start").disabled = !controls || state.over;
   $("undo").disabled = !controls || !state.n_windows;
   $("finish").disabled = !controls || phase === "predicting";
@@ -185,7 +185,7 @@ function showForecast() {
   const wanted = about.want ? ` Wanted: ${percent(about.want)}, with a probability of 90 %.` : "";
   // The crowd's record is of newcomers.
   const returns = about.returns && !state.n ? " This is a newcomer's forecast: someone who has been here before can expect more." : "";
-  const few = about.few ? ` The crowd has ${about.few} people only, so this is little more than their mean.` : "";
+  const few = about.few ? ` The crowd has only ${about.few} people, so this is little more than their average.` : "";
   if (known.length) {
     const now = known[known.length - 1];
     const back = [...known].reverse();
