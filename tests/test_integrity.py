@@ -1,17 +1,12 @@
-"""Files that cannot lie: one flipped bit, another's shard, a bomb, a device, a killed run.
-
-``python tests/test_integrity.py 2000`` flips that many bits, one at a time, in each kind of file.
-"""
+"""Files that cannot lie: one flipped bit, another's shard, a bomb, a device, a killed run."""
 
 import importlib.util
 import json
 import os
-import shutil
 import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import warnings
 import zipfile
 from collections import Counter
@@ -27,8 +22,6 @@ from crossfade import (
     HierarchicalBlendClassifier,
     Ledger,
     LiveCalibration,
-    MulticlassPrior,
-    PosteriorBlendClassifier,
     Task,
     TaskPrior,
     TaskSet,
@@ -40,22 +33,21 @@ from crossfade import _files as files
 from crossfade.cli import main
 from crossfade.report import Findings, write_findings
 from crossfade.study import CalibrationStudy, StudyResult
-from crossfade.tasks import frame_of_parquet, parquet_of
 
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("pyarrow")
+posix = pytest.mark.skipif(os.name != "posix", reason="nodes, links and signals of POSIX")
 
 # -- one flipped bit ------------------------------------------------------------------------------
 
 
-def draw_tasks(n_tasks=6, n_classes=2, seed=0):
+def draw_tasks(n_tasks=6, seed=0):
     """Tasks with text for labels, groups and times."""
     rng = np.random.default_rng(seed)
-    y = np.tile(np.arange(n_classes), 12)
+    y = np.tile([0, 1], 12)
     return TaskSet(
         Task(
             rng.standard_normal((y.size, 3)) + y[:, None],
-            np.array(["rest", "math", "song"])[y],
+            np.array(["rest", "math"])[y],
             f"p{place}",
             f"g{place // 2}",
             ["a", "b", "c"],
@@ -65,37 +57,24 @@ def draw_tasks(n_tasks=6, n_classes=2, seed=0):
     )
 
 
-def draw_study(n_tasks=6, methods=("target", "posterior")):
-    return CalibrationStudy(
-        draw_tasks(n_tasks),
-        methods=methods,
-        budgets=[2, 3],
-        n_splits=4,
-        random_state=0,
-    )
+def draw_study(n_tasks=4):
+    options = {"budgets": [2, 3], "n_splits": 4, "random_state": 0}
+    return CalibrationStudy(draw_tasks(n_tasks), methods=["target"], **options)
 
 
 def a_table(folder):
-    frame = draw_tasks().to_frame()
-    frame.loc[3, "b"] = np.nan
-    (folder / "tasks.parquet").write_bytes(parquet_of(frame))
-    return folder / "tasks.parquet", lambda path: frame_of_parquet(path, path.read_bytes())
+    draw_tasks().write(folder / "tasks.parquet")
+    return folder / "tasks.parquet", lambda path: read_tasks(path).to_frame()
 
 
 def a_shard(folder):
-    draw_study(4, ["target"]).run(folder=folder)
-    path = min((folder / "shards").iterdir())
-
-    def read(_):
-        # Of a shard that is refused StudyResult.load says that it is missing; here it is an error.
-        result = StudyResult.load(folder)
-        return result.rows, result.failures
-
-    return path, read
+    draw_study().run(folder=folder)
+    # Of a shard that is refused StudyResult.load warns; here that is an error.
+    return min((folder / "shards").iterdir()), lambda _: StudyResult.load(folder).rows
 
 
 def a_plan(folder):
-    draw_study(4, ["target"]).run(folder=folder)
+    draw_study().run(folder=folder)
 
     def read(_):
         result = StudyResult.load(folder)
@@ -104,45 +83,33 @@ def a_plan(folder):
     return folder / "study.json", read
 
 
-def a_prior(kind):
-    def make(folder):
-        tasks = draw_tasks(8, 2 + (kind is MulticlassPrior))
-        kind.from_tasks(tasks).save(folder / "prior.npz")
+def a_prior(folder):
+    TaskPrior.from_tasks(draw_tasks(8)).save(folder / "prior.npz")
 
-        def read(path):
-            prior = kind.load(path)
-            # Equality of priors leaves metadata out.
-            return prior, dict(prior._metadata)
+    def read(path):
+        prior = TaskPrior.load(path)
+        # Equality of priors leaves what is said about them out.
+        return prior, prior.card()
 
-        return folder / "prior.npz", read
-
-    return make
+    return folder / "prior.npz", read
 
 
-def a_model(n_classes):
-    def make(folder):
-        tasks = draw_tasks(6, n_classes)
-        if n_classes == 2:
-            rule = PosteriorBlendClassifier(TaskPrior.from_tasks(tasks[:-1]))
-        else:
-            rule = HierarchicalBlendClassifier(MulticlassPrior.from_tasks(tasks[:-1]))
-        X = pd.DataFrame(np.asarray(tasks[-1].X), columns=list("abc"))
-        save_model(rule.fit(X, tasks[-1].y), folder / "model.json")
+def a_model(folder):
+    tasks = draw_tasks()
+    rule = HierarchicalBlendClassifier(TaskPrior.from_tasks(tasks[:-1]))
+    save_model(rule.fit(tasks[-1].X, tasks[-1].y), folder / "model.json")
 
-        def read(path):
-            # Everything that is loaded is a field of the file, where a number may be spelt
-            # otherwise.
-            load_model(path)
-            return json.loads(path.read_bytes())
+    def read(path):
+        # Everything that is loaded is a field of the file, where a number may be spelt otherwise.
+        load_model(path)
+        return json.loads(path.read_bytes())
 
-        return folder / "model.json", read
-
-    return make
+    return folder / "model.json", read
 
 
 def a_session(name):
     def make(folder):
-        tasks = draw_tasks(6)
+        tasks = draw_tasks()
         prior = TaskPrior.from_tasks(tasks[:-1])
         session = LiveCalibration(prior, folder=folder / "session", want=0.8)
         for place in range(4):
@@ -162,7 +129,7 @@ def a_session(name):
 
 def a_ledger(folder):
     pytest.importorskip("opendp")
-    prior = TaskPrior.from_tasks(draw_tasks(8), replay=False, feature_scale=[1.0, 1.0, 1.0])
+    prior = TaskPrior.from_tasks(draw_tasks(8), feature_scale=[1.0, 1.0, 1.0])
     prior.released(1.0, 1e-5, ledger=folder / "ledger.json")
     return folder / "ledger.json", lambda path: (Ledger(path).releases, Ledger(path).budget)
 
@@ -171,10 +138,8 @@ KINDS = {
     "table": a_table,
     "shard": a_shard,
     "plan": a_plan,
-    "TaskPrior": a_prior(TaskPrior),
-    "MulticlassPrior": a_prior(MulticlassPrior),
-    "model": a_model(2),
-    "model of many": a_model(3),
+    "prior": a_prior,
+    "model": a_model,
     "session": a_session("session.json"),
     "journal": a_session("windows.jsonl"),
     "ledger": a_ledger,
@@ -185,21 +150,18 @@ def same(one, other):
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, pd.DataFrame):
-        kinds = one.dtypes.equals(other.dtypes) and one.index.equals(other.index)
-        return kinds and one.equals(other)
+        return one.dtypes.equals(other.dtypes) and one.equals(other)
     return one == other
 
 
-def flip_bits(kind, folder, n_flips, seed=0):
-    """How often a file with one flipped bit is refused, harmless, or believed with other content.
-
-    Everything but a ValueError or a warning, which say what is wrong, is raised.
-    """
-    path, read = KINDS[kind](folder)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_flipped_bit_is_never_believed(kind, tmp_path):
+    """Nothing but a ValueError or a warning may come of it, which say what is wrong."""
+    path, read = KINDS[kind](tmp_path)
     before, content = read(path), path.read_bytes()
-    rng = np.random.default_rng(seed)
-    found = Counter(refused=0, harmless=0, believed=0)
-    for place in rng.integers(8 * len(content), size=n_flips).tolist():
+    rng = np.random.default_rng(0)
+    found = Counter()
+    for place in rng.integers(8 * len(content), size=100).tolist():
         altered = bytearray(content)
         altered[place // 8] ^= 1 << place % 8
         path.write_bytes(altered)
@@ -211,88 +173,8 @@ def flip_bits(kind, folder, n_flips, seed=0):
             found["harmless" if same(before, after) else "believed"] += 1
     path.write_bytes(content)
     assert same(before, read(path))
-    return found
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_flipped_bit_is_never_believed(kind, tmp_path):
-    found = flip_bits(kind, tmp_path, 150)
     assert found["believed"] == 0
-    assert found["refused"] > 75
-
-
-def test_a_flipped_bit_would_be_believed_without_a_digest(tmp_path):
-    frame = draw_tasks().to_frame()
-    frame.to_parquet(tmp_path / "theirs.parquet", index=False)
-    content = (tmp_path / "theirs.parquet").read_bytes()
-    rng = np.random.default_rng(0)
-    believed = 0
-    for place in rng.integers(8 * len(content), size=100).tolist():
-        altered = bytearray(content)
-        altered[place // 8] ^= 1 << place % 8
-        try:
-            # Whatever pyarrow and pandas raise, it is a ValueError with a sentence.
-            believed += not same(frame, frame_of_parquet("theirs.parquet", bytes(altered)))
-        except ValueError as refusal:
-            assert str(refusal).startswith("theirs.parquet cannot be read as a table: ")  # noqa: PT017
-    assert believed > 20
-
-
-# -- tables ---------------------------------------------------------------------------------------
-
-
-def test_tables_of_others_have_no_digest_and_are_read(tmp_path):
-    tasks = draw_tasks()
-    frame = tasks.to_frame()
-    frame.to_parquet(tmp_path / "pandas.parquet", index=False)
-    tasks.write(tmp_path / "ours.parquet")
-    # Who works on a table of ours with pyarrow makes one of their own.
-    ours = pq.read_table(tmp_path / "ours.parquet")
-    pq.write_table(ours.slice(0, 24), tmp_path / "cut.parquet")
-    assert len(read_tasks(tmp_path / "pandas.parquet")) == len(tasks)
-    assert len(read_tasks(tmp_path / "cut.parquet")) == 1
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "ours.parquet"), frame)
-
-
-# -- shards and plans -----------------------------------------------------------------------------
-
-
-def by_pandas(path, change):
-    frame = pd.read_parquet(path)
-    change(frame).to_parquet(path)
-
-
-def by_pyarrow(path, change):
-    table = pq.read_table(path)
-    frame = change(table.to_pandas())
-    altered = pa.Table.from_pandas(frame, preserve_index=False)
-    pq.write_table(altered.replace_schema_metadata(table.schema.metadata), path)
-
-
-def perfect(frame):
-    return frame.assign(balanced_accuracy=1.0)
-
-
-def another_plan(path, folder):
-    """A shard of the same task and method in a study with another seed."""
-    study = CalibrationStudy(
-        draw_tasks(), methods=["target", "posterior"], budgets=[2, 3], n_splits=4, random_state=1
-    )
-    study.run(folder=folder / "another")
-    shutil.copy(min((folder / "another" / "shards").iterdir()), path)
-
-
-DAMAGE = {
-    "replaced": lambda path: shutil.copy(max(path.parent.iterdir()), path),
-    "of another plan": lambda path: another_plan(path, path.parents[1]),
-    "cut by pandas": lambda path: by_pandas(path, lambda frame: frame.head(3)),
-    "cut by pyarrow": lambda path: by_pyarrow(path, lambda frame: frame.head(3)),
-    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-9]),
-    "perfect by pandas": lambda path: by_pandas(path, perfect),
-    "perfect by pyarrow": lambda path: by_pyarrow(path, perfect),
-    "of an older Crossfade": lambda path: pq.write_table(pq.read_table(path), path),
-    "a folder": lambda path: (path.unlink(), path.mkdir()),
-}
+    assert found["refused"] > 50
 
 
 def test_shards_that_changed_places_are_both_computed_again(tmp_path):
@@ -302,52 +184,44 @@ def test_shards_that_changed_places_are_both_computed_again(tmp_path):
     contents = first.read_bytes(), second.read_bytes()
     first.write_bytes(contents[1])
     second.write_bytes(contents[0])
-    with pytest.warns(UserWarning, match="^2 of 12 parts"):
+    with pytest.warns(UserWarning, match="^2 of 4 parts"):
         mended = study.run(folder=tmp_path)
     assert mended.rows["balanced_accuracy"].equals(whole.rows["balanced_accuracy"])
 
 
-def test_shards_are_tables_for_everybody(tmp_path):
-    import pyarrow.dataset as ds
-
-    rows = draw_study().run(folder=tmp_path).rows
-    table = ds.dataset(tmp_path / "shards").to_table(["task", "method", "balanced_accuracy"])
-    assert table.num_rows == len(rows)
-    assert sum(table["balanced_accuracy"].to_pylist()) == pytest.approx(
-        rows["balanced_accuracy"].sum()
-    )
+# -- what is no file of ours ----------------------------------------------------------------------
 
 
-# -- models ---------------------------------------------------------------------------------------
+LOADS = {"prior": TaskPrior.load, "model": load_model}
 
 
-@pytest.mark.parametrize("field", ["coef", "projection"])
-def test_what_load_model_refuses_is_not_saved(make_target, tmp_path, field):
-    rule = PosteriorBlendClassifier().fit(*make_target())
-    # No fit gives such numbers any more, but a caller may.
-    setattr(rule, f"{field}_", 1e101 * getattr(rule, f"{field}_"))
-    message = f"The model was not written, since it could not be read again: {field} is too large"
-    with pytest.raises(ValueError, match=message):
-        save_model(rule, tmp_path / "model.json")
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
+def test_what_is_not_loaded(load, tmp_path):
+    with open(tmp_path / "large", "wb") as stream:
+        stream.truncate(1 << 40)
+    (tmp_path / "deep").write_bytes(b"[" * 200_000)
+    for name in ("large", "deep", "."):
+        with pytest.raises(ValueError, match=r"large|deep|folder"):
+            load(tmp_path / name)
+    with pytest.raises(FileNotFoundError, match="none"):
+        load(tmp_path / "none")
 
 
-# -- sizes and depths -----------------------------------------------------------------------------
+@posix
+@pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
+def test_devices_and_pipes_are_not_read(load, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="is a pipe"):
+        load(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="is a device"):
+        load("/dev/zero")
 
 
-@pytest.mark.parametrize("content", [b"[" * 200_000, b'"\\', b"", b"\xff", b'{"a": 1, "a": 2}'])
-def test_what_is_no_json_is_refused(content):
-    with pytest.raises(ValueError, match=r"."):
-        files.json_of(content)
-
-
-def test_models_and_plans_without_end_are_refused(tmp_path):
-    (tmp_path / "model.json").write_bytes(b"[" * 200_000)
-    with pytest.raises(ValueError, match="cannot be read as JSON"):
-        load_model(tmp_path / "model.json")
-    (tmp_path / "study.json").write_bytes(b"[" * 200_000)
-    with pytest.raises(ValueError, match="is not the plan of a study"):
-        StudyResult.load(tmp_path)
+def test_a_bomb_is_not_unpacked(tmp_path):
+    with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.npy", bytes(50_000_000))
+    with pytest.raises(ValueError, match="50000000"):
+        TaskPrior.load(tmp_path / "bomb.npz")
 
 
 def test_an_array_without_end_is_refused(tmp_path):
@@ -355,91 +229,48 @@ def test_an_array_without_end_is_refused(tmp_path):
     head = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
     with zipfile.ZipFile(tmp_path / "p.npz", "w") as archive:
         archive.writestr("header.npy", head)
-    with pytest.raises(ValueError, match=r"p\.npz is damaged or holds something other than numb"):
+    with pytest.raises(ValueError, match="damaged"):
         TaskPrior.load(tmp_path / "p.npz")
 
 
-def test_a_bomb_is_not_unpacked_by_the_command(tmp_path):
-    with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.npy", bytes(50_000_000))
-    found = CliRunner().invoke(main, ["prior", "show", str(tmp_path / "bomb.npz")])
-    assert found.exit_code == 1
-    assert "would unpack to 50000000; nothing in it was read" in found.stderr
-
-
-@pytest.mark.parametrize("load", [TaskPrior.load, load_model])
-def test_a_file_that_is_too_large_is_not_loaded(load, tmp_path):
-    with open(tmp_path / "large", "wb") as stream:
-        stream.truncate(1 << 40)
-    with pytest.raises(ValueError, match="large has more than"):
-        load(tmp_path / "large")
-
-
-@pytest.mark.parametrize("load", [TaskPrior.load, load_model])
-def test_only_files_are_read(load, tmp_path):
-    with pytest.raises(ValueError, match="is a folder"):
-        load(tmp_path)
-    with pytest.raises(FileNotFoundError, match="none"):
-        load(tmp_path / "none")
-
-
-@pytest.mark.skipif(os.name != "posix", reason="nodes of POSIX")
-@pytest.mark.parametrize("load", [TaskPrior.load, load_model])
-def test_devices_and_pipes_are_not_read(load, tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ValueError, match="is a pipe"):
-        load(tmp_path / "pipe")
-    with pytest.raises(ValueError, match="is a device"):
-        load("/dev/zero")
-    with pytest.raises(ValueError, match="is a device"):
-        files.read_whole("/dev/zero", 100, pipes=True)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+@posix
 def test_a_pipe_is_read_where_it_is_allowed():
-    for content, most in ((b"task,label\n", 100), (b"x" * 60_000, 60_000)):
-        read, write = os.pipe()
-        os.write(write, content)
-        os.close(write)
-        assert files.read_whole(f"/dev/fd/{read}", most, pipes=True) == content
-        os.close(read)
     read, write = os.pipe()
-    os.write(write, b"x" * 101)
+    os.write(write, b"task,label\n")
     os.close(write)
-    with pytest.raises(ValueError, match="more than 100 bytes"):
-        files.read_whole(f"/dev/fd/{read}", 100, pipes=True)
+    assert files.read_whole(f"/dev/fd/{read}", 100, pipes=True) == b"task,label\n"
     os.close(read)
 
 
 # -- writing --------------------------------------------------------------------------------------
 
 
-def write(path):
-    files.write_whole(path, b"content")
-
-
-@pytest.mark.skipif(os.name != "posix", reason="nodes of POSIX")
-@pytest.mark.parametrize("kind", ["a pipe", "a device"])
-@pytest.mark.parametrize("words", ["prior build t.csv", "calibrate --prior prior.npz"])
-def test_commands_write_to_files_only(words, kind, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    draw_tasks().write("t.csv")
-    TaskPrior.from_tasks(draw_tasks()).save("prior.npz")
+def make_node(path, kind):
     try:
         node = stat.S_IFIFO if kind == "a pipe" else stat.S_IFCHR
-        os.mknod("node", node | 0o600, os.makedev(1, 3))
+        os.mknod(path, node | 0o600, os.makedev(1, 3))
     except PermissionError:
         pytest.skip("making a device takes a permission")
+
+
+@posix
+@pytest.mark.parametrize("kind", ["a pipe", "a device"])
+def test_commands_write_to_files_only(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    draw_tasks().write("t.csv")
+    make_node("node", kind)
     before = os.stat("node")
     os.symlink("node", "link")
-    with pytest.raises(FileExistsError, match=f"node is {kind}"):
-        files.check_writable(Path("node"))
     for name in ("node", "link"):
-        found = CliRunner().invoke(main, [*words.split(), "-o", name])
+        found = CliRunner().invoke(main, ["prior", "build", "t.csv", "-o", name])
         assert found.exit_code == 1
         assert f"node is {kind}" in found.stderr
     assert (os.stat("node").st_ino, os.stat("node").st_mode) == (before.st_ino, before.st_mode)
-    assert {path.name for path in Path().iterdir()} == {"link", "node", "prior.npz", "t.csv"}
+    assert {path.name for path in Path().iterdir()} == {"link", "node", "t.csv"}
+
+
+def write(path):
+    files.write_whole(path, b"content")
 
 
 @pytest.fixture
@@ -463,18 +294,14 @@ def written(monkeypatch):
     return write
 
 
-@pytest.mark.skipif(os.name != "posix", reason="nodes of POSIX")
+@posix
 @pytest.mark.parametrize("kind", ["a pipe", "a device"])
 def test_no_file_of_a_study_replaces_anything_but_a_file(kind, written, tmp_path):
     names = written(tmp_path)
     assert {"rows.parquet", "study.json", "report.html"} < {path.name for path in names}
     for path in names:
         path.rename(tmp_path / "aside")
-        try:
-            node = stat.S_IFIFO if kind == "a pipe" else stat.S_IFCHR
-            os.mknod(path, node | 0o600, os.makedev(1, 3))
-        except PermissionError:
-            pytest.skip("making a device takes a permission")
+        make_node(path, kind)
         before = path.stat()
         with warnings.catch_warnings():
             # Of a shard that is none.
@@ -485,7 +312,7 @@ def test_no_file_of_a_study_replaces_anything_but_a_file(kind, written, tmp_path
         (tmp_path / "aside").replace(path)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+@posix
 def test_links_of_a_study_are_followed(written, tmp_path):
     (tmp_path / "study").mkdir()
     (tmp_path / "elsewhere").mkdir()
@@ -529,7 +356,7 @@ def writer(tmp_path):
         process.kill()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
+@posix
 def test_what_a_killed_run_left_is_removed_by_the_next(writer, tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
     os.kill(writer.pid, signal.SIGKILL)
@@ -540,7 +367,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(writer, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
+@posix
 def test_what_another_run_is_writing_is_left_alone(writer, tmp_path):
     [theirs] = tmp_path.iterdir()
     write(tmp_path / "file")
@@ -548,7 +375,7 @@ def test_what_another_run_is_writing_is_left_alone(writer, tmp_path):
     assert theirs.read_bytes() == b"content"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="nodes of POSIX")
+@posix
 def test_only_temporary_files_are_removed(tmp_path):
     (tmp_path / ".crossfade").write_bytes(b"kept")
     (tmp_path / ".crossfade-folder").mkdir()
@@ -574,14 +401,3 @@ def test_a_full_disk_leaves_what_was_there(step, tmp_path, monkeypatch):
         write(tmp_path / "file")
     monkeypatch.undo()
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"before"]
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("error")
-    total = Counter()
-    for kind in KINDS:
-        with tempfile.TemporaryDirectory() as folder:
-            found = flip_bits(kind, Path(folder), int(sys.argv[1]))
-        print(kind, dict(found), flush=True)
-        total += found
-    print("all", total.total(), dict(total), "believed", total["believed"])
