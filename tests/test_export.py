@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +18,8 @@ from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
     HierarchicalBlendClassifier,
-    MulticlassBlend,
     MulticlassPrior,
     PosteriorBlendClassifier,
-    SavedRule,
     TaskPrior,
     export_model,
     load_mental_math,
@@ -30,7 +29,6 @@ from crossfade import (
 from crossfade._files import digest_of
 from crossfade.cli import main
 
-OLD = Path(__file__).parent / "contracts" / "golden" / "files"
 SCHEMA = json.loads(
     (Path(sys.modules["crossfade"].__file__).parent / "export/model.schema.json").read_text()
 )
@@ -53,25 +51,24 @@ KINDS = {
     ),
     "start": lambda prior, *_: HierarchicalBlendClassifier(prior).start(),
 }
-MANY = {
-    "pairs": lambda prior, X, y: MulticlassBlend(PosteriorBlendClassifier(prior)).fit(X, y),
-    "softmax": lambda prior, X, y: HierarchicalBlendClassifier(prior).fit(X, y),
-    "rests": lambda _, X, y: MulticlassBlend(PosteriorBlendClassifier(), "one-vs-rest").fit(X, y),
-}
 
 
-@pytest.fixture(params=[*KINDS, *MANY, "pairs of 6"])
-def model(request, people, make_many):
+@pytest.fixture(scope="module")
+def crowd(people):
+    return TaskPrior.from_tasks(people[1:12])
+
+
+@pytest.fixture(params=[*KINDS, "three classes", "six classes"])
+def model(request, people, crowd, make_many):
     """A fitted classifier, and windows that it has not seen, some of them far away."""
     if request.param in KINDS:
-        prior = TaskPrior.from_tasks(people[1:12])
-        fitted = KINDS[request.param](prior, people[0].X[::10], people[0].y[::10])
+        fitted = KINDS[request.param](crowd, people[0].X[::10], people[0].y[::10])
         new = np.asarray(people[0].X)
     else:
-        n_classes = 6 if "of 6" in request.param else 3
+        n_classes = {"three": 3, "six": 6}[request.param.split()[0]]
         prior = MulticlassPrior.from_tasks(make_many(n_each=(8,) * n_classes))
         [few] = make_many(1, n_each=(3,) * n_classes, first=50)
-        fitted = MANY[request.param.split()[0]](prior, few.X, few.y)
+        fitted = HierarchicalBlendClassifier(prior).fit(few.X, few.y)
         new = np.asarray(make_many(1, n_each=(20,) * n_classes, first=50)[0].X)
     # As a device with floats has them, so that all compute with the same numbers.
     return fitted, np.concatenate([new, 1e3 * new, 1e-3 * new]).astype(np.float32)
@@ -82,34 +79,18 @@ def model(request, people, make_many):
 
 def by_hand(fields, x):
     """Label and probabilities, as the descriptions of the schema say it."""
-    known, n = fields["calibration"], len(fields["classes"])
     rows = zip(fields["coef"], fields["intercept"], strict=True)
     scores = [start + sum(w * v for w, v in zip(row, x, strict=True)) for row, start in rows]
     odds = []
-    for r, score in enumerate(scores):
-        u = max(-1e100, min(1e100, (score + known["shift"][r]) / known["deviation"][r]))
-        bend = math.sqrt(1.0 + math.pi / 2.0 * known["spread"][r] ** 2 * u**2)
-        odds.append(2.0 * known["mean"][r] * u / bend + known["offset"][r])
-    if fields["coupling"] == "two":
-        second = logistic(odds[0])
-        return fields["classes"][scores[0] > 0.0], [1.0 - second, second]
-    if fields["coupling"] == "softmax":
-        p = [math.exp(one - max(odds)) for one in odds]
-    elif fields["coupling"] == "rests":
-        p = [logistic(one) for one in odds]
-    else:
-        b, pairs = (
-            [[0.0] * n for _ in range(n)],
-            [(i, j) for i in range(n) for j in range(i + 1, n)],
-        )
-        for (i, j), one in zip(pairs, odds, strict=True):
-            b[i][j], b[j][i] = logistic(one), logistic(-one)
-        a = [[1.0 - b[i][j] * b[j][i] for j in range(n)] for i in range(n)]
-        for i in range(n):
-            a[i][i] = 1.0 + sum(one**2 for one in b[i])
-        p = [max(one, 0.0) for one in np.linalg.solve(a, np.ones(n)).tolist()]
-    best = scores if fields["coupling"] == "softmax" else p
-    return fields["classes"][best.index(max(best))], [one / sum(p) for one in p]
+    for score in scores:
+        moved = max(-1e100, min(1e100, score + fields["shift"]))
+        odds.append(fields["slope"] * moved / math.hypot(1.0, fields["bend"] * moved))
+    if len(scores) == 1:
+        first, second = fields["class_prior"]
+        chance = logistic(odds[0] - math.log(first / second))
+        return fields["classes"][scores[0] > 0.0], [1.0 - chance, chance]
+    p = [math.exp(one - max(odds)) for one in odds]
+    return fields["classes"][scores.index(max(scores))], [one / sum(p) for one in p]
 
 
 def logistic(odds):
@@ -192,8 +173,8 @@ def test_every_file_is_valid_by_the_schema(model, tmp_path):
     for changes in (
         {"version": 2},
         {"coef": [fields["coef"][0]] * 2 + [["x"]]},
-        {"coupling": "vote"},
-        {"calibration": {}},
+        {"slope": -1.0},
+        {"forecast": {}},
         {"class_prior": [2.0, -1.0]},
         {"sha256": "abc"},
         {"more": 1},
@@ -280,7 +261,6 @@ def test_the_header_names_classes_features_and_recipe(people, tmp_path):
         '* Class 1: 1, "arithmetic"',
         f'* 0: "{people[0].feature_names[0]}"',
         "windows of 2.5 s at 500 Hz",
-        "a crowd of 8 tasks",
         "#ifndef CROSSFADE_MODEL_H",
         "static inline int crossfade_predict",
         "static inline void crossfade_probability",
@@ -298,7 +278,7 @@ def test_names_that_would_break_the_header_are_refused(make_target, tmp_path, na
     names = ["a", "b", "c", name if where == "feature" else "d"]
     labels = np.array([name if where == "class" else "rest", "\uffff"])[y]
     fitted = PosteriorBlendClassifier().fit(pd.DataFrame(X, columns=names), labels)
-    with pytest.raises(ValueError, match="names classes, features and channels in a comment"):
+    with pytest.raises(ValueError, match="comment"):
         export_model(fitted, tmp_path / "model.h")
     assert list(tmp_path.iterdir()) == []
 
@@ -384,9 +364,8 @@ def test_labels_of_onnx(make_target, tmp_path, labels, expected):
 def test_labels_that_onnx_cannot_have(make_target, tmp_path, labels):
     X, y = make_target()
     save_model(FisherDiscriminant().fit(X, y), tmp_path / "model.json")
-    rule = load_model(tmp_path / "model.json")
-    rule.classes_ = np.array(labels)
-    with pytest.raises(ValueError, match="Labels of ONNX are text or whole numbers of 64 bits"):
+    rule = replace(load_model(tmp_path / "model.json"), classes=np.array(labels))
+    with pytest.raises(ValueError, match="ONNX"):
         export_model(rule, tmp_path / "model.onnx")
 
 
@@ -396,7 +375,7 @@ def test_text_that_is_none_is_refused(make_target, tmp_path):
     save_model(fitted, tmp_path / "model.json")
     with pytest.raises(ValueError, match="Labels of ONNX are text in UTF-8"):
         export_model(tmp_path / "model.json", tmp_path / "model.onnx")
-    with pytest.raises(ValueError, match="names classes, features and channels in a comment"):
+    with pytest.raises(ValueError, match="comment"):
         export_model(tmp_path / "model.json", tmp_path / "model.h")
     assert "\\ud800" in load_model(tmp_path / "model.json").card()
 
@@ -426,32 +405,30 @@ def test_estimator_rule_and_file_are_exported_alike(make_target, tmp_path):
 @pytest.mark.parametrize("name", ["model.json", "model", "model.c", "schema.json", "model.h.txt"])
 def test_names_without_a_format_are_refused(make_target, tmp_path, name):
     fitted = FisherDiscriminant().fit(*make_target())
-    with pytest.raises(ValueError, match=r"must end in \.h \(C99\), \.onnx, or \.schema\.json"):
+    with pytest.raises(ValueError, match="must end in"):
         export_model(fitted, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["coef_", "intercept_"])
+@pytest.mark.parametrize("name", ["coef", "intercept"])
 @pytest.mark.parametrize("suffix", [".h", ".onnx", ".schema.json"])
 def test_numbers_that_are_none_are_not_exported(make_target, tmp_path, name, suffix):
     save_model(FisherDiscriminant().fit(*make_target()), tmp_path / "m.json")
     rule = load_model(tmp_path / "m.json")
-    setattr(rule, name, np.full(getattr(rule, name).shape, np.inf))
-    with pytest.raises(ValueError, match=f"{name} of the model has NaN or infinity"):
+    rule = replace(rule, **{name: np.full(getattr(rule, name).shape, np.inf)})
+    with pytest.raises(ValueError, match="NaN or infinity"):
         export_model(rule, tmp_path / f"model{suffix}")
 
 
 def test_only_models_are_exported(tmp_path):
-    with pytest.raises(TypeError, match="got dict"):
+    with pytest.raises(TypeError, match="dict"):
         export_model({}, tmp_path / "model.h")
-    with pytest.raises(ValueError, match="This SavedRule is empty"):
-        export_model(SavedRule(), tmp_path / "model.h")
 
 
 @pytest.fixture
 def saved(people, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    prior = TaskPrior.from_tasks(people[1:9]).annotated(made_by="Lab A")
+    prior = TaskPrior.from_tasks(people[1:9], replay=False).annotated(made_by="Lab A")
     X = pd.DataFrame(people[0].X[::10], columns=list(people[0].feature_names))
     save_model(HierarchicalBlendClassifier(prior).fit(X, people[0].y[::10]), "model.json")
     return tmp_path
@@ -477,25 +454,21 @@ def test_the_card_says_for_whom_and_how_sure(saved):
     rule = load_model("model.json")
     done = CliRunner().invoke(main, ["export", "model.json"])
     assert done.output == rule.card() == json.loads(Path("model.json").read_text())["card"]
-    lower, upper = rule.expected_accuracy_interval(0.9)
-    counts = " + ".join(f"{count:g}" for count in rule.n_labelled_)
+    lower, upper = rule.interval(0.9)
+    counts = " + ".join(f"{count:g}" for count in rule.n_labelled)
     for said in (
         "# Model of one person: 2 classes, 9 features",
         f"one person, with {counts} labelled windows",
         "'rest' (0), 'arithmetic' (1)",
-        repr(rule.feature_names_in_[0]),
+        repr(rule.about.feature_names[0]),
         "windows of 2.5 s at 500 Hz",
         "a crowd of 8 tasks",
         "Lab A",
-        f"{rule.expected_accuracy_:.3f} (90 % interval {lower:.2f} to {upper:.2f})",
+        f"{rule.expected_accuracy:.3f} (90 % interval {lower:.2f} to {upper:.2f})",
         "exact sums: anyone who knows all tasks but one can recover that one",
     ):
         assert said in done.output
-    line = repr(rule)
-    assert "\n" not in line
-    assert f"{rule.expected_accuracy_:.3f} (90 % interval {lower:.2f} to {upper:.2f})" in line
-    assert "classes 'rest' and 'arithmetic', n_features=9" in line
-    assert "a crowd of 8 tasks" in line
+    assert "'rest' and 'arithmetic', n_features=9" in repr(rule)
 
 
 def test_the_card_names_the_person_if_it_is_told_to(people, tmp_path):
@@ -504,7 +477,7 @@ def test_the_card_names_the_person_if_it_is_told_to(people, tmp_path):
         save_model(fitted, tmp_path / name, person="Ada | 7", date="2026-11-18")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     rule = load_model(tmp_path / "a")
-    assert (rule.person_, rule.date_) == ("Ada | 7", "2026-11-18")
+    assert (rule.about.person, rule.about.date) == ("Ada | 7", "2026-11-18")
     [row] = [one for one in rule.card().splitlines() if one.startswith("| for ")]
     assert "'Ada \\| 7', with 8 + 2 labelled windows, recorded on 2026-11-18 " in row
     assert list(faults(json.loads((tmp_path / "a").read_text()), SCHEMA)) == []
@@ -516,9 +489,9 @@ def test_the_card_names_the_person_if_it_is_told_to(people, tmp_path):
 @pytest.mark.parametrize(
     ("whose", "error"),
     [
-        ({"person": " "}, "person must be a printable name; got ' '"),
-        ({"person": "a\nb"}, "person must be a printable name"),
-        ({"date": "yesterday"}, "date must be a day such as '2026-11-18'; got 'yesterday'"),
+        ({"person": " "}, "person"),
+        ({"person": "a\nb"}, "person"),
+        ({"date": "yesterday"}, "isoformat"),
     ],
 )
 def test_whose_model_it_is_must_be_said_in_words(people, tmp_path, whose, error):
@@ -532,14 +505,11 @@ def test_the_card_says_what_was_released(people, tmp_path):
     pytest.importorskip("opendp")
     scale = np.ones(9)
     prior = TaskPrior.from_tasks(people[1:30], feature_scale=scale)
-    prior.save(tmp_path / "prior.npz")
-    prior = prior.released(2.0, 1e-5)
+    prior = prior.released(2.0, 1e-5, tmp_path / "ledger.json")
     X, y = people[0].X[::5], people[0].y[::5]
-    with pytest.warns(UserWarning, match="no replay"):
-        save_model(PosteriorBlendClassifier(prior).fit(X, y), tmp_path / "model.json")
+    save_model(PosteriorBlendClassifier(prior).fit(X, y), tmp_path / "model.json")
     rule = load_model(tmp_path / "model.json")
     assert "released with epsilon = 2, delta = 1e-05" in rule.card()
-    assert "privacy: released with epsilon = 2, delta = 1e-05" in repr(rule)
 
 
 def test_text_from_a_file_cannot_break_the_card(saved):
@@ -555,7 +525,7 @@ def test_text_from_a_file_cannot_break_the_card(saved):
     for about in ({"made_by": "Lab\nA"}, {"made_by": 7}):
         hostile = fields | {"prior": fields["prior"] | {"about": about}}
         Path("lie.json").write_text(json.dumps(hostile | {"sha256": digest_of(hostile)}))
-        with pytest.raises(ValueError, match="holds no valid model: about must be"):
+        with pytest.raises(ValueError, match="about must be"):
             load_model("lie.json")
 
 
@@ -564,7 +534,7 @@ def test_text_from_a_file_cannot_break_the_card(saved):
 
 def test_windows_of_another_recipe_are_refused(saved, people):
     pytest.importorskip("pyarrow")
-    assert load_model("model.json").recipe_ == people.recipe
+    assert load_model("model.json").about.recipe == people.recipe
     frame = people[:1].to_frame().drop(columns=["label"])
     frame.attrs["recipe"] = people.recipe.to_dict()
     frame.to_parquet("new.parquet")
@@ -574,7 +544,7 @@ def test_windows_of_another_recipe_are_refused(saved, people):
     frame.to_parquet("new.parquet")
     done = CliRunner().invoke(main, ["predict", "model.json", "new.parquet"])
     assert done.exit_code == 1
-    assert "window 4; the model's have window 2.5" in done.output
+    assert "window 4" in done.output
 
 
 def test_a_recipe_that_is_none_is_refused(saved):
@@ -583,5 +553,5 @@ def test_a_recipe_that_is_none_is_refused(saved):
     for recipe in ("shares", {}, fields["recipe"] | {"sfreq": -1.0}):
         lie = fields | {"recipe": recipe}
         Path("lie.json").write_text(json.dumps(lie | {"sha256": digest_of(lie)}))
-        with pytest.raises(ValueError, match="holds no valid model"):
+        with pytest.raises(ValueError, match="not a valid model file"):
             load_model("lie.json")

@@ -1,40 +1,46 @@
 """Are the estimators scikit-learn's in every respect? Its own checks, with no expected failure.
 
-One configuration of each class, and each blend once more with a prior, since that is what people
-use. A prior has to be as wide as X and to know the labels, which change from check to check: blends
-with one build it when they are fitted, and are otherwise what they inherit.
+Each estimator is checked without and with a prior. A prior has to be as wide as X and to know the
+labels, which change from check to check: estimators with one get it when they are fitted, and are
+otherwise what they inherit.
 """
 
-from itertools import combinations
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
-from sklearn.base import clone
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
-    MulticlassBlend,
-    MulticlassPrior,
+    HierarchicalBlendClassifier,
     PosteriorBlendClassifier,
+    Task,
     TaskPrior,
 )
 
 
-def width_of(X):
-    """Number of features; None for what is no table, which is for the estimator to refuse."""
-    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
-    return shape[1] if len(shape) == 2 and shape[1] > 0 else None
-
-
-def prior_for(n_features, seed=0):
-    """Twelve directions about the first axis."""
-    W = 0.7 * np.random.default_rng(seed).standard_normal((12, n_features))
-    return TaskPrior.from_projections(W + np.eye(n_features)[0], normalize=True)
+@cache
+def prior_for(n_features):
+    """A prior with class means that does not know the names of its classes."""
+    rng = np.random.default_rng(75)
+    label = np.repeat([0, 1], 10)
+    tasks = [
+        Task(
+            rng.normal(size=(20, n_features))
+            + np.outer(label, np.eye(n_features)[0])
+            + 0.5 * rng.normal(size=(2, n_features))[label],
+            label,
+        )
+        for _ in range(12)
+    ]
+    return replace(TaskPrior.from_tasks(tasks, replay=False), classes=None)
 
 
 class PriorOfItsOwn:
-    """A blend of two classes that gets a prior when it is fitted."""
+    """A blend that gets a prior when it is fitted."""
 
     def fit(self, X, y, sample_domain=None, sample_weight=None):
         return self._with_a_prior(
@@ -47,8 +53,10 @@ class PriorOfItsOwn:
         )
 
     def _with_a_prior(self, fit, X, y, **more):
-        width = width_of(X)
-        self.prior = None if width is None else prior_for(width)
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+        # What is no table is for the estimator to refuse.
+        wide = len(shape) == 2 and shape[1] > 0
+        self.prior = prior_for(shape[1]) if wide else None
         try:
             return fit(X, y, **more)
         finally:
@@ -57,57 +65,42 @@ class PriorOfItsOwn:
 
 
 class ConvexWithPrior(PriorOfItsOwn, ConvexBlendClassifier):
-    """The paper's blend with a prior."""
+    """The convex blend with a prior."""
 
 
 class PosteriorWithPrior(PriorOfItsOwn, PosteriorBlendClassifier):
     """The posterior blend with a prior."""
 
 
-class MulticlassWithPrior(MulticlassBlend):
-    """Blends of many classes with a prior."""
-
-    def fit(self, X, y, sample_weight=None):
-        width, labels = width_of(X), np.asarray(y)
-        if np.asarray(sample_weight).shape == labels.shape != ():
-            labels = labels[np.asarray(sample_weight) > 0.0]
-        names = np.unique(labels).tolist()
-        given = self.estimator
-        # What is no label is for the estimator to refuse.
-        if width is not None and 2 <= len(names) <= 10 and not np.iscomplexobj(labels):
-            pairs = enumerate(combinations(names, 2))
-            priors = {pair: prior_for(width, seed) for seed, pair in pairs}
-            prior = MulticlassPrior("pairwise", tuple(names), priors)
-            self.estimator = clone(given).set_params(prior=prior)
-        try:
-            return super().fit(X, y, sample_weight)
-        finally:
-            self.estimator = given
+class HierarchicalWithPrior(PriorOfItsOwn, HierarchicalBlendClassifier):
+    """The hierarchical blend with a prior."""
 
 
+WITH_PRIOR = (ConvexWithPrior, PosteriorWithPrior, HierarchicalWithPrior)
+
+
+# The checks have samples of any size and labels of any meaning, which no one prior can have.
+@pytest.mark.filterwarnings("ignore::crossfade.exceptions.UnitsWarning")
+@pytest.mark.filterwarnings("ignore::crossfade.exceptions.ContradictionWarning")
+@pytest.mark.filterwarnings("ignore::crossfade.exceptions.CancellingSourcesWarning")
 @parametrize_with_checks(
     [
         FisherDiscriminant(),
         ConvexBlendClassifier(),
         PosteriorBlendClassifier(),
-        MulticlassBlend(PosteriorBlendClassifier()),
-        ConvexWithPrior(),
-        PosteriorWithPrior(),
-        MulticlassWithPrior(PosteriorBlendClassifier()),
+        HierarchicalBlendClassifier(),
+        *(kind() for kind in WITH_PRIOR),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-def test_the_prior_is_used():
+@pytest.mark.parametrize("kind", WITH_PRIOR)
+def test_the_prior_is_used(kind):
     rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], 4)
-    X = rng.standard_normal((12, 3)) + y[:, None]
-    for blend in (ConvexWithPrior(), PosteriorWithPrior()):
-        fitted = blend.fit(X[:8], y[:8])
-        assert fitted.prior_.n_features == 3
-        assert fitted.alpha_ < 1.0
-        assert fitted.prior is None
-    many = MulticlassWithPrior(PosteriorBlendClassifier()).fit(X, y)
-    assert all(rule.prior_.n_tasks == 12 for rule in many.rules_.values())
+    y = np.repeat([0, 1], 4)
+    fitted = kind().fit(rng.standard_normal((8, 3)) + y[:, None], y)
+    assert fitted.prior_.n_features == 3
+    assert fitted.alpha_ < 1.0
+    assert fitted.prior is None

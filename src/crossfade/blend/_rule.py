@@ -33,8 +33,9 @@ class Rule:
     .. math:: s = w^T x + b, \quad
         \ell = \frac{a (s + s_0)}{\sqrt{1 + b_s^2 (s + s_0)^2}} - \ell_0
 
-    are the score and its log odds, with slope a and bend :math:`b_s`. :math:`\ell_0` are the log
-    odds of the classes' proportions, and :math:`s_0` is how far these move the threshold.
+    are the score and its log odds, with slope a and bend :math:`b_s`. :math:`\ell_0` is the
+    logarithm of how often the first class comes for the second, and :math:`s_0` is how far the
+    proportions move the threshold.
 
     Attributes
     ----------

@@ -255,7 +255,9 @@ class BlendClassifier(TakesDomains):
 
     def _refuse_other_columns(self, X: Any, prior: Any) -> None:
         """Refuse other features than the prior's before anything is learnt of them."""
-        shape: Any = np.shape(X) if prior is not None else ()
+        if prior is None:
+            return
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) == 2 and shape[1] != prior.n_features:
             self._refuse_other_features(prior, shape[1])
         self._compared(X, prior)
@@ -290,7 +292,8 @@ class BlendClassifier(TakesDomains):
                 "makes it. Give one, or leave these samples out."
             )
         stands_in = self.missing_class == "crowd" or not counts.any()
-        answers = counts.all() or (law is not None and law.class_means is not None and stands_in)
+        crowd = law is not None and law.class_means is not None and stands_in
+        answers = counts.all() or (crowd and len(seen.names) == len(counts))
         if not answers and not (may_wait and len(seen.names) > 1):
             refuse_missing_class(seen.names, counts, may_wait=may_wait)
         if counts.all():

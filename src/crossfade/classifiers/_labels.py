@@ -65,12 +65,12 @@ def places_among(names: NDArray[Any], labels: NDArray[Any]) -> Places:
 
 def check_names(names: NDArray[Any], prior: Any) -> None:
     """Refuse names of classes that are not as many as the prior has, or not different."""
-    if prior is None and len(names) > 2:
+    wanted = 2 if prior is None else prior.law.n_classes
+    if wanted == 2 and len(names) > 2:
         # Refused in scikit-learn's words.
         encode(names)
     if prior is not None and not len(names):
         raise ValueError("Neither the prior nor classes= says what the classes are.")
-    wanted = 2 if prior is None else prior.law.n_classes
     if len(names) > wanted or len(set(names.tolist())) < len(names):
         raise ValueError(f"classes must be {wanted} different labels; got {names.tolist()}.")
 

@@ -1,0 +1,102 @@
+"""A new blend is one short function: estimator, study, file and C export work with it unchanged."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from crossfade import CalibrationStudy, Task, TaskPrior, export_model, load_model, save_model
+from crossfade.blend import KINDS, rule_along, rule_of_crowd
+from crossfade.classifiers import BlendClassifier
+
+
+def halfway(newcomer, law, weight=0.5):
+    """The middle of the person's direction and the crowd's."""
+    if not newcomer.shows_all:
+        return rule_of_crowd(newcomer, law)
+    person = newcomer.direction(law)
+    omega = weight * person.omega + (1.0 - weight) * law.directions.mean_direction
+    return rule_along(newcomer, law, person, omega, alpha=weight, dof=weight * person.rank)
+
+
+class HalfwayClassifier(BlendClassifier):
+    """The estimator of the new blend."""
+
+    kind = "halfway"
+
+    def __init__(self, prior=None, missing_class="crowd", classes=None, class_prior=None):
+        self.prior = prior
+        self.missing_class = missing_class
+        self.classes = classes
+        self.class_prior = class_prior
+
+
+@pytest.fixture(autouse=True)
+def new_kind(monkeypatch):
+    monkeypatch.setitem(KINDS, "halfway", halfway)
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 12)
+    gaps = np.array([1.5, 0.5, 0.0]) + 0.4 * rng.normal(size=(7, 3))
+    return [
+        Task(rng.normal(size=(24, 3)) + np.where(y, 1.0, -1.0)[:, None] * gap, y) for gap in gaps
+    ]
+
+
+def test_it_is_short():
+    assert len(inspect.getsource(halfway).splitlines()) <= 20
+
+
+def test_estimator_file_and_c_export(tasks, tmp_path):
+    prior = TaskPrior.from_tasks(tasks[1:], replay=False)
+    X, y = tasks[0].X, tasks[0].y
+    clf = HalfwayClassifier(prior).start()
+    assert (clf.predict(X) == y).mean() > 0.7
+    for place in (0, 12, 1, 13):
+        clf.partial_fit(X[place : place + 1], y[place : place + 1])
+    assert clf.alpha_ == 0.5
+    assert 0.5 < clf.expected_accuracy_ < 1.0
+    lower, upper = clf.expected_accuracy_interval()
+    assert lower < clf.expected_accuracy_ < upper
+    save_model(clf, tmp_path / "model.json")
+    rule = load_model(tmp_path / "model.json")
+    assert rule.about.made_by == "HalfwayClassifier"
+    np.testing.assert_array_equal(rule.predict_proba(X), clf.predict_proba(X))
+    export_model(clf, tmp_path / "model.h")
+    assert "crossfade_predict" in (tmp_path / "model.h").read_text()
+
+
+def test_study(tasks):
+    # Each target gets the windows of the others in fit, as any estimator does that takes groups.
+    study = CalibrationStudy(
+        tasks,
+        methods=["posterior", ("halfway", HalfwayClassifier())],
+        budgets=[2],
+        n_splits=2,
+        random_state=0,
+    )
+    rows = study.run().rows
+    own = rows[rows["method"] == "halfway"]
+    assert len(own) == 2 * len(tasks)
+    assert (own["alpha"] == 0.5).all()
+    assert own["balanced_accuracy"].mean() > 0.7
+    assert own["expected_accuracy"].notna().all()
+
+
+def test_only_fit_rule_imports_the_single_blends():
+    import ast
+    import pathlib
+
+    import crossfade
+
+    single = {f"crossfade.blend._{kind}" for kind in ("fisher", "convex", "posterior")}
+    single.add("crossfade.blend._hierarchical")
+    found = set()
+    for path in pathlib.Path(crossfade.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module in single:
+                found.add(path.name)
+    assert found == {"_fit_rule.py"}
