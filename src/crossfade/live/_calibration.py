@@ -325,20 +325,6 @@ class LiveCalibration:
         if self._journal is not None:
             self._journal.close()
 
-    def _past(self, most: int) -> Iterator[LiveState]:
-        """States after at most `most` of the labelled windows, by their present labels."""
-        past = LiveCalibration(self.prior, self.recipe, want=self.want)
-        yield past.state()
-        counts = [one.usable and one.label is not None for one in self._windows]
-        shown = np.flatnonzero(counts)
-        if len(shown) > most:
-            shown = shown[np.linspace(0, len(shown) - 1, most).astype(int)]
-        for place, one in enumerate(self._windows):
-            past._record(one)
-            past._count(one)
-            if place in shown:
-                yield past.state()
-
     # -- windows and actions ----------------------------------------------------------------
 
     def _append(

@@ -82,7 +82,9 @@ class Session:
         self._cue = Cue(per_cue, self._rate, None if windows is None else windows.recipe)
         self._signal = Signal(() if windows is None else windows.channels, self._rate)
         self.view = View()
-        self.view.recall(live)
+        self.view.learn(live.state())
+        if live.windows:
+            self.view.note(f"The session continues with {len(live.windows)} windows.", 0.0)
         if self.phase == "recording":
             # The recorded person of the demo begins with the first class.
             stream.ask(live.class_names[0])

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from crossfade._typing import Array
-from crossfade.live._calibration import LiveCalibration
 from crossfade.live._records import LiveState
 
 #: Samples of each channel that the page draws: of a second, and of one picture at most.
 _DRAWN, _AT_ONCE = 125, 100
-#: Notes that the page keeps, and points of the course for windows of a session that continues.
-_NOTES, _POINTS = 30, 100
+#: Notes that the page keeps.
+_NOTES = 30
 #: What is drawn against the number of labelled windows.
 _COURSE = ("alpha", "accuracy", "lower", "upper")
 
@@ -35,17 +34,6 @@ class View:
             self.notes[-1]["times"] += 1
         else:
             self.notes.append({"text": text, "times": 1, "at": round(at, 1)})
-
-    def recall(self, live: LiveCalibration) -> None:
-        """Show the course and the notes of the windows that a session begins with."""
-        for state in live._past(_POINTS):
-            self.learn(state)
-        for window in live.windows:
-            if window.note:
-                self.note(f"Left out: {window.note}", window.start or 0.0)
-        if live.windows:
-            self.note(f"The session continues with {len(live.windows)} windows.", 0.0)
-        self.learn(live.state())
 
     def learn(self, state: LiveState) -> None:
         """Show a state."""
@@ -109,13 +97,8 @@ class Signal:
         recent = self._recent
         missing = np.array([not np.isfinite(row).all() for row in recent], dtype=bool)
         recent = np.where(missing[:, None], 0.0, recent)
-        spread = np.std(recent, axis=1)
         flat = np.ptp(recent, axis=1) <= 1e-9 * np.maximum(1.0, np.abs(recent).max(axis=1))
-        flat &= ~missing
-        alive = ~flat & ~missing
-        middle = float(np.median(spread[alive])) if alive.any() else 0.0
-        loud = (spread > 5.0 * middle) & (middle > 0.0)
-        states = np.select([missing, flat, loud], ["missing", "flat", "loud"], "good")
+        states = np.select([missing, flat], ["missing", "flat"], "good")
         return [{"state": str(state)} for state in states]
 
 
