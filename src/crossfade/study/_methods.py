@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crossfade.blend import KINDS
 from crossfade.study import _blend_methods as blends
 from crossfade.study import _paper_methods as paper
 from crossfade.study import _rivals as rivals
@@ -261,6 +262,10 @@ def _method_of(given: object, n_classes: int) -> Method:
     if isinstance(given, str):
         if given in able:
             return METHODS[given]
+        kind = given.removesuffix("-unlabelled")
+        if kind in KINDS and given not in METHODS:
+            run = blends.BlendOf(kind, unlabelled=kind != given)
+            return Method(given, given, run, "A blend of `crossfade.blend`.", many=True)
         raise ValueError(
             f"There is no method {given!r} for {n_classes} classes. There are "
             f"{', '.join(map(repr, able))}; give your own estimator as (name, estimator)."
