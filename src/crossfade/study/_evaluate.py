@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from crossfade.exceptions import MissingPartWarning
 from crossfade.study._batch import Batch
@@ -29,8 +30,6 @@ from crossfade.study._sources import Sources
 from crossfade.study._splits import NEXT_SESSION, draw_splits, generator_for
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from crossfade.study._methods import Method
 
 #: Columns of the rows, in order, and what they hold.
@@ -89,12 +88,14 @@ class Outcome(NamedTuple):
 
 def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Rows one after the other; there may be none."""
-    import pandas as pd
-
     found = [part for part in parts if len(part)]
-    if found:
-        return pd.concat(found, ignore_index=True)
-    return pd.DataFrame({name: np.empty(0, kind) for name, kind in COLUMNS.items()})
+    return pd.concat(found, ignore_index=True) if found else _frame_of([])
+
+
+def _frame_of(parts: Sequence[Columns]) -> pd.DataFrame:
+    """Rows of columns one after the other."""
+    parts = [{name: np.empty(0, kind) for name, kind in COLUMNS.items()}, *parts]
+    return pd.DataFrame({name: np.concatenate([one[name] for one in parts]) for name in COLUMNS})
 
 
 def run_target(
@@ -112,9 +113,7 @@ def _run_method(target: Participant, others: Sources, plan: Plan, method: Method
 
     A method has no rows at budgets that give it too few windows.
     """
-    import pandas as pd
-
-    parts: list[pd.DataFrame] = []
+    parts: list[Columns] = []
     notes: list[Note] = []
     # The matrices are small, and sums by several threads are not the same to the last bit.
     with threads().limit(limits=1):
@@ -134,11 +133,13 @@ def _run_method(target: Participant, others: Sources, plan: Plan, method: Method
                 "group": target.group,
                 "method": method.name,
                 "budget": number_of(budget),
-                "split": np.arange(plan.n_splits),
             }
-            parts.append(pd.DataFrame(about | columns)[list(COLUMNS)])
+            same: Columns = {
+                name: np.full(plan.n_splits, value, COLUMNS[name]) for name, value in about.items()
+            }
+            parts.append(same | {"split": np.arange(plan.n_splits)} | columns)
             notes += [Note(target.name, number_of(budget), method.name, *one) for one in found]
-    return Outcome(joined(parts), notes)
+    return Outcome(_frame_of(parts), notes)
 
 
 @cache

@@ -264,8 +264,8 @@ def _method_of(given: object, n_classes: int) -> Method:
             return METHODS[given]
         kind = given.removesuffix("-unlabelled")
         if kind in KINDS and given not in METHODS:
-            run = blends.BlendOf(kind, unlabelled=kind != given)
-            return Method(given, given, run, "A blend of `crossfade.blend`.", many=True)
+            blend = blends.BlendOf(kind, unlabelled=kind != given)
+            return Method(given, given, blend, "A blend of `crossfade.blend`.", many=True)
         raise ValueError(
             f"There is no method {given!r} for {n_classes} classes. There are "
             f"{', '.join(map(repr, able))}; give your own estimator as (name, estimator)."
