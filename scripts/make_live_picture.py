@@ -33,7 +33,7 @@ def main(path: Path) -> None:
             )
             page = browser.new_page(viewport={"width": 1280, "height": 800})
             page.goto(address)
-            # The first page controls, once it is told so.
+            # Keys are ignored before the page is connected.
             page.locator("#start:enabled").wait_for()
             page.keyboard.press("Space")
             counted = page.locator("#counts").filter(has_text=re.compile("rest 5.*arithmetic 2"))
