@@ -37,10 +37,11 @@ def own_direction(nu, sigma):
     return omega / np.linalg.norm(omega), across @ raw @ across / (omega @ omega)
 
 
+@pytest.mark.parametrize("class_prior", [None, (0.8, 0.2), (0.05, 0.95)], ids=str)
 @pytest.mark.parametrize("psi", ["tangent", "authors", "printed"])
 @pytest.mark.parametrize("kind", ["full", "deficient", "low", "floor"])
 @pytest.mark.parametrize("n_features", [9, 24])
-def test_structured_curve_is_the_dense_one(kind, psi, n_features):
+def test_structured_curve_is_the_dense_one(kind, psi, n_features, class_prior):
     rng = np.random.default_rng(21)
     sigma = covariance_of(kind, rng, n_features)
     nu = sigma @ rng.normal(size=n_features)
@@ -52,19 +53,14 @@ def test_structured_curve_is_the_dense_one(kind, psi, n_features):
     )
     prior = TaskPrior.from_projections(W, normalize=True)
     source = prior.mean_direction, prior.standard_error(psi)
-    truth = risk_curve(ALPHAS, target=(omega, own), source=source, nu=nu, sigma=sigma)
-    given = {"half_gap": nu, "covariance": sigma, "n_samples": COUNTS, "shrinkage": SHRINKAGE}
-    found = choose_alpha(prior, **given, psi=psi, alphas=ALPHAS)
-    np.testing.assert_allclose(found.risks, truth.risks, atol=2e-6)
-    drawn = choose_alpha(
-        prior,
-        **given,
-        psi=psi,
-        alphas=ALPHAS,
-        method="monte_carlo",
-        n_draws=20_000,
-        random_state=0,
+    truth = risk_curve(
+        ALPHAS, target=(omega, own), source=source, nu=nu, sigma=sigma, class_prior=class_prior
     )
+    given = {"half_gap": nu, "covariance": sigma, "n_samples": COUNTS, "shrinkage": SHRINKAGE}
+    given |= {"psi": psi, "alphas": ALPHAS, "class_prior": class_prior}
+    found = choose_alpha(prior, **given)
+    np.testing.assert_allclose(found.risks, truth.risks, atol=2e-6)
+    drawn = choose_alpha(prior, **given, method="monte_carlo", n_draws=20_000, random_state=0)
     # The standard error of a mean of 20,000 risks is at most 0.0036.
     np.testing.assert_allclose(drawn.risks, truth.risks, atol=0.015)
 

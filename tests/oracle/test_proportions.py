@@ -16,15 +16,7 @@ from crossfade import (
     choose_alpha,
     risk_curve,
 )
-from crossfade.fisher import _spectrum
-from crossfade.fisher._direction import direction_of
-from crossfade.prior._crowd import Psi
-from crossfade.risk import (
-    conditional_risk,
-    expected_risk,
-)
-from crossfade.risk._choose import dense_curve
-from crossfade.risk._law import BlendLaw, curve, sampled_curve
+from crossfade.risk import conditional_risk, expected_risk
 
 PRIORS = [(0.8, 0.2), (0.2, 0.8), (0.05, 0.95), (0.999, 0.001)]
 BLENDS = {"posterior": PosteriorBlendClassifier, "convex": ConvexBlendClassifier}
@@ -152,26 +144,6 @@ def test_without_uncertainty_it_is_the_conditional_risk():
     answer = expected_risk(mean, np.zeros((3, 3)), **options)
     truth = conditional_risk(mean, **options)
     assert (np.abs(answer.risk - truth) <= answer.error + 1e-12).all()
-
-
-@pytest.mark.parametrize("form", ["unit", "plus"])
-@pytest.mark.parametrize("psi", [Psi(0.02, -0.02), Psi(0.15, 0.0)], ids=str)
-@pytest.mark.parametrize("n_rows", [40, 5])
-def test_structured_curve_is_the_dense_one(n_rows, psi, form):
-    rng = np.random.default_rng(96)
-    sigma = _spectrum.from_rows(rng.normal(size=(n_rows, 9)) / np.sqrt(n_rows))
-    nu = sigma.apply(rng.normal(size=9))
-    counts = np.array([7.0, 5.0])
-    person = direction_of(sigma, nu / np.linalg.norm(nu), counts, 0.3, form)
-    mu = person.omega + 0.3 * rng.normal(size=9)
-    alphas = np.array([0.0, 0.001, 0.1, 0.5, 0.9, 1.0])
-    for share in (0.2, 0.95):
-        law = BlendLaw(person, mu / np.linalg.norm(mu), psi, share)
-        risks, errors = curve(law, alphas)
-        other, doubt = dense_curve(law, alphas)
-        assert (np.abs(risks - other) <= errors + doubt + 2e-6).all()
-        drawn, standard_errors = sampled_curve(law, alphas, 20_000, np.random.default_rng(0))
-        assert (np.abs(drawn - risks) <= 4.5 * standard_errors + errors + 1e-6).all()
 
 
 @pytest.mark.parametrize("class_prior", [(0.2, 0.8), (0.95, 0.05)])
