@@ -11,7 +11,7 @@ from crossfade import (
     Task,
     TaskPrior,
 )
-from crossfade.fisher._direction import worth_of_runs
+from crossfade.fisher import worth_of_runs
 
 
 @pytest.fixture
