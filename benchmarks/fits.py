@@ -105,7 +105,7 @@ def run_many_classes(progress: Progress) -> Iterator[Row]:
         means = crowd + 0.7 * rng.standard_normal(crowd.shape)
         tasks.append(cf.Task(means[label] + rng.standard_normal((label.size, n_features)), label))
     X, y = np.asarray(tasks[0].X), np.asarray(tasks[0].y)
-    ours = cf.MulticlassBlend(cf.PosteriorBlendClassifier(cf.MulticlassPrior.from_tasks(tasks[1:])))
+    ours = cf.MulticlassBlend(cf.PosteriorBlendClassifier(cf.TaskPrior.from_tasks(tasks[1:])))
     theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     fast, slow = medians([lambda: ours.fit(X, y), lambda: theirs.fit(X, y)], 30, progress)
     yield at_most(

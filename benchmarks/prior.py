@@ -25,8 +25,8 @@ def _from_tasks(progress: Progress) -> Iterator[Row]:
     many = [cf.Task(rng.standard_normal((40, 20)) + shift, label) for _ in range(10_000)]
     few, large, replayed = medians(
         [
-            lambda: cf.TaskPrior.from_tasks(known, replay=False),
-            lambda: cf.TaskPrior.from_tasks(many, class_means=False, replay=False),
+            lambda: cf.TaskPrior.from_tasks(known, rehearse=False),
+            lambda: cf.TaskPrior.from_tasks(many, rehearse=False),
             lambda: cf.TaskPrior.from_tasks(known),
         ],
         5,

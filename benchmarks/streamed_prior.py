@@ -5,7 +5,7 @@ from time import perf_counter
 
 import numpy as np
 
-from crossfade.prior import TaskPrior
+from crossfade.crowd import TaskPrior
 
 N_VECTORS, N_FEATURES, CHUNK = 1_000_000, 24, 20_000
 

@@ -75,7 +75,7 @@ def simulate(rng, means, concentration, apart, likeness):
         for direction in directions(rng, means, concentration, N_SOURCES):
             middle = SPREAD * rng.normal(size=N_FEATURES)
             tasks.append(cf.Task(*windows(rng, direction, middle, N_WINDOWS, likeness)))
-        prior = cf.TaskPrior.from_tasks(tasks, replay=False)
+        prior = cf.TaskPrior.from_tasks(tasks, rehearse=False)
         own = means if apart is None else [apart]
         for direction in directions(rng, own, concentration, N_NEWCOMERS):
             middle = SPREAD * rng.normal(size=N_FEATURES)

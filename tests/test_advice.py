@@ -11,7 +11,7 @@ from crossfade import (
     TaskPrior,
     load_mental_math,
 )
-from crossfade.prior import LADDER, Replay
+from crossfade.prior import LADDER, ForecastRecord
 from crossfade.study._splits import draw_splits, generator_for
 
 
@@ -30,7 +30,7 @@ def prior(people):
 
 def record_of(curves, forecasts):
     """Record of people with probits (n_people, 9) of their accuracies, and of their forecasts."""
-    return Replay.of(ndtr(forecasts)[:, None, :], ndtr(curves)[:, None, :])
+    return ForecastRecord.of(ndtr(forecasts)[:, None, :], ndtr(curves)[:, None, :])
 
 
 def test_people_who_follow_the_crowd_gain_what_it_gains():

@@ -59,7 +59,7 @@ def crowd():
         gap = np.array([1.5, 0.5, 0.0, 0.0]) + 0.4 * rng.normal(size=4)
         X = 10.0 + rng.normal(size=(40, 4)) + np.where(y, 1.0, -1.0)[:, None] * gap
         tasks.append((X, y))
-    return TaskPrior.from_tasks([Task(X, y) for X, y in tasks], replay=False)
+    return TaskPrior.from_tasks([Task(X, y) for X, y in tasks], rehearse=False)
 
 
 def same(one, other, **tolerance):
@@ -561,7 +561,7 @@ def test_labels_of_any_kind(make_target, make_prior, blend, labels):
 def test_classes_in_the_other_order(make_target, crowd, kind, missing):
     blend = (BLENDS | {"hierarchical": HierarchicalBlendClassifier})[kind]
     X, y = make_target()
-    prior = replace(crowd, classes=("rest", "task"))
+    prior = replace(crowd, space=replace(crowd.space, classes=("rest", "task")))
     keep = y == 1 if missing else slice(None)
     # The same people: once called as the prior calls them, once with names that sort otherwise.
     one = blend(prior, class_prior=(0.3, 0.7))

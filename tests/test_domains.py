@@ -7,7 +7,6 @@ import pytest
 from crossfade import (
     ConvexBlendClassifier,
     HierarchicalBlendClassifier,
-    MulticlassPrior,
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
@@ -239,7 +238,7 @@ def test_many_classes_come_from_the_sources_too(make_many):
     X, y = np.vstack([task.X for task in tasks]), np.concatenate([task.y for task in tasks])
     people = np.repeat([task.name for task in tasks], [len(task.y) for task in tasks])
     clf = HierarchicalBlendClassifier().fit(X, y, groups=people)
-    prior = MulticlassPrior.from_tasks(tasks[:-1])
+    prior = TaskPrior.from_tasks(tasks[:-1])
     expected = HierarchicalBlendClassifier(prior).fit(tasks[-1].X, tasks[-1].y)
     np.testing.assert_allclose(clf.coef_, expected.coef_)
     with pytest.raises(ValueError, match="HierarchicalBlendClassifier"):
@@ -258,7 +257,7 @@ def test_masked_samples_of_many_classes_are_left_out(make_many):
     left_out.fit(X[~some], y[~some], sample_domain=domain[~some])
     np.testing.assert_allclose(clf.coef_, left_out.coef_)
     crowd = HierarchicalBlendClassifier().fit(X, np.where(target, -1, y), sample_domain=domain)
-    alone = HierarchicalBlendClassifier(MulticlassPrior.from_tasks(tasks[:-1])).start()
+    alone = HierarchicalBlendClassifier(TaskPrior.from_tasks(tasks[:-1])).start()
     np.testing.assert_allclose(crowd.coef_, alone.coef_)
     # MOABB's evaluation sends them whether anybody has use for them or not.
     beside = HierarchicalBlendClassifier().fit(

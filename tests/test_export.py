@@ -18,7 +18,6 @@ from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
     HierarchicalBlendClassifier,
-    MulticlassPrior,
     PosteriorBlendClassifier,
     TaskPrior,
     export_model,
@@ -66,7 +65,7 @@ def model(request, people, crowd, make_many):
         new = np.asarray(people[0].X)
     else:
         n_classes = {"three": 3, "six": 6}[request.param.split()[0]]
-        prior = MulticlassPrior.from_tasks(make_many(n_each=(8,) * n_classes))
+        prior = TaskPrior.from_tasks(make_many(n_each=(8,) * n_classes))
         [few] = make_many(1, n_each=(3,) * n_classes, first=50)
         fitted = HierarchicalBlendClassifier(prior).fit(few.X, few.y)
         new = np.asarray(make_many(1, n_each=(20,) * n_classes, first=50)[0].X)
@@ -428,7 +427,7 @@ def test_only_models_are_exported(tmp_path):
 @pytest.fixture
 def saved(people, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    prior = TaskPrior.from_tasks(people[1:9], replay=False).annotated(made_by="Lab A")
+    prior = TaskPrior.from_tasks(people[1:9], rehearse=False).annotated(made_by="Lab A")
     X = pd.DataFrame(people[0].X[::10], columns=list(people[0].feature_names))
     save_model(HierarchicalBlendClassifier(prior).fit(X, people[0].y[::10]), "model.json")
     return tmp_path

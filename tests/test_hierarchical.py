@@ -18,7 +18,6 @@ from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
     HierarchicalBlendClassifier,
-    MulticlassPrior,
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
@@ -61,7 +60,7 @@ def few(person):
 
 @pytest.fixture(scope="module")
 def many():
-    return MulticlassPrior.from_tasks(draw(10, 4, (9, 8, 10), 1, ("a", "b", "c"))[1:])
+    return TaskPrior.from_tasks(draw(10, 4, (9, 8, 10), 1, ("a", "b", "c"))[1:])
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +226,7 @@ def test_unlabelled_windows_of_any_mix_do_no_harm(mix):
         return np.stack([c - h, c + h])
 
     tasks = [Task(rng.normal(size=(40, 4)) + means()[label], label) for _ in range(25)]
-    prior = TaskPrior.from_tasks(tasks, replay=False)
+    prior = TaskPrior.from_tasks(tasks, rehearse=False)
     found = []
     for _ in range(150):
         own = means()

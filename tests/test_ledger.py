@@ -41,7 +41,7 @@ def test_every_release_is_written_down(prior, path):
     # Two releases of epsilon = 1 are worth less than 2: composition is exact.
     assert second["spent_epsilon"] == pytest.approx(1.465, abs=0.001)
     assert second["noise"] == public.release.noise
-    assert (second["n_people"], second["holds"]) == (40, ["direction_sum", "outer_sum"])
+    assert (second["n_people"], second["holds"]) == (40, ["directions"])
     assert Ledger(path).spent(1e-5) == pytest.approx(second["spent_epsilon"], rel=1e-12)
     assert Ledger(path).spent(1e-9) > second["spent_epsilon"]
     assert "1.465" in Ledger(path).summary()
@@ -52,7 +52,7 @@ def test_a_rolling_crowd_spends_what_all_its_releases_spend(make_tasks, path):
     people = make_tasks(31)
     for month in range(12):
         crowd = people[month : month + 20]
-        prior = TaskPrior.from_tasks(crowd, feature_scale=np.ones(4), replay=False)
+        prior = TaskPrior.from_tasks(crowd, feature_scale=np.ones(4), rehearse=False)
         prior.released(1.0, 1e-5, ledger=path)
     assert Ledger(path).spent(1e-5) == pytest.approx(4.02, abs=0.005)
 

@@ -19,7 +19,6 @@ import pytest
 from crossfade import (
     HierarchicalBlendClassifier,
     LiveCalibration,
-    MulticlassPrior,
     Recipe,
     TaskPrior,
     TaskSet,
@@ -49,7 +48,7 @@ def prior(people):
 
 @pytest.fixture(scope="module")
 def powers():
-    return TaskPrior.from_tasks(load_mental_math(features="log-powers")[1:], replay=False)
+    return TaskPrior.from_tasks(load_mental_math(features="log-powers")[1:], rehearse=False)
 
 
 def both(newcomer, n):
@@ -111,7 +110,7 @@ def test_windows_that_are_left_out_do_not_count(prior, newcomer):
 
 def test_many_classes(make_many, tmp_path):
     tasks = make_many()
-    prior = MulticlassPrior.from_tasks(tasks[1:])
+    prior = TaskPrior.from_tasks(tasks[1:])
     live = LiveCalibration(prior, folder=tmp_path)
     rows = np.concatenate([np.flatnonzero(tasks[0].y == name)[:4] for name in prior.classes])
     for row in rows:
@@ -201,7 +200,7 @@ WRONG = {
 
 @pytest.mark.parametrize("what", WRONG)
 def test_refusals(prior, what):
-    live = LiveCalibration(replace(prior, recipe=None))
+    live = LiveCalibration(replace(prior, space=replace(prior.space, recipe=None)))
     call, error, word = WRONG[what]
     with pytest.raises(error, match=word):
         call(live)
@@ -223,7 +222,7 @@ def test_nobodys_own_window_is_refused(features):
     people = load_mental_math(features=features)
     for place in range(0, len(people), 3):
         others = TaskSet([*people[:place], *people[place + 1 :]])
-        live = LiveCalibration(TaskPrior.from_tasks(others, replay=False))
+        live = LiveCalibration(TaskPrior.from_tasks(others, rehearse=False))
         X = people[place].X
         for row in np.unique([X.argmin(0), X.argmax(0)]):
             live.add(X[row])
@@ -256,7 +255,9 @@ def cut(samples, n):
 def test_raw_windows_have_the_features_of_their_stream(powers, causal, tmp_path):
     recipe, samples = causal
     expected = [one.features for one in OnlineFeatures(recipe).push(samples)]
-    live = LiveCalibration(replace(powers, recipe=recipe), folder=tmp_path / "s")
+    live = LiveCalibration(
+        replace(powers, space=replace(powers.space, recipe=recipe)), folder=tmp_path / "s"
+    )
     for n in range(6):
         # What is predicted only is not heard.
         live.predict(cut(samples, n))
@@ -272,7 +273,7 @@ def test_raw_windows_have_the_features_of_their_stream(powers, causal, tmp_path)
 
 def test_a_raw_window_after_a_gap_is_filtered_anew(powers, causal):
     recipe, samples = causal
-    live = LiveCalibration(replace(powers, recipe=None), recipe)
+    live = LiveCalibration(replace(powers, space=replace(powers.space, recipe=None)), recipe)
     live.add(cut(samples, 0), start=0.0)
     for start in (30.0, None):
         i = live.add(cut(samples, 1), start=start)
@@ -285,7 +286,9 @@ def test_raw_windows_that_do_not_fit_are_refused(prior, causal):
     with pytest.raises(ValueError, match="--causal"):
         LiveCalibration(prior).add(samples[:, :1250])
     with pytest.raises(ValueError, match="shape"):
-        LiveCalibration(replace(prior, recipe=None), recipe).add(samples[:, :90])
+        LiveCalibration(replace(prior, space=replace(prior.space, recipe=None)), recipe).add(
+            samples[:, :90]
+        )
     with pytest.raises(PriorMismatchError, match="prior"):
         LiveCalibration(prior, recipe)
 

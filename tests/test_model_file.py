@@ -12,7 +12,6 @@ from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
     HierarchicalBlendClassifier,
-    MulticlassPrior,
     PosteriorBlendClassifier,
     TaskPrior,
     load_model,
@@ -97,7 +96,7 @@ def test_predictions_and_forecasts_are_equal_to_the_bit(
 @pytest.mark.parametrize("n_classes", [3, 5])
 def test_many_classes_predict_as_before(make_many, tmp_path, state, n_classes):
     n_each = (8, 10, 9, 8, 7)[:n_classes]
-    prior = MulticlassPrior.from_tasks(make_many(n_each=n_each))
+    prior = TaskPrior.from_tasks(make_many(n_each=n_each))
     [few] = make_many(1, n_each=(3,) * n_classes, first=50)
     [new] = make_many(1, n_each=(60,) * n_classes, first=50)
     fitted = STATES[state](HierarchicalBlendClassifier(prior), few.X, few.y)

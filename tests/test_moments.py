@@ -293,9 +293,9 @@ def test_leaving_a_task_out_is_never_having_seen_it(tasks, shrinkage):
     moments = moments_of(tasks)
     for place in (0, len(tasks) // 2, len(tasks) - 1):
         rest = np.arange(len(tasks)) != place
-        left = TaskPrior.from_moments(moments[rest], shrinkage, keep_directions=True)
+        left = TaskPrior.from_moments(moments[rest], shrinkage)
         others = [task for task, kept in zip(tasks, rest, strict=True) if kept]
-        fresh = TaskPrior.from_moments(moments_of(others), shrinkage, keep_directions=True)
+        fresh = TaskPrior.from_moments(moments_of(others), shrinkage)
         same_prior(left, fresh)
 
 
@@ -305,16 +305,16 @@ def test_a_task_can_be_left_out_after_another(tasks):
     twice = moments[kept][np.arange(kept.sum()) > 0]
     kept[0] = False
     same_prior(
-        TaskPrior.from_moments(twice, keep_directions=True),
-        TaskPrior.from_moments(moments[kept], keep_directions=True),
+        TaskPrior.from_moments(twice),
+        TaskPrior.from_moments(moments[kept]),
     )
 
 
 def test_chunks_of_tasks_are_all_at_once(tasks, monkeypatch):
-    whole = TaskPrior.from_tasks(tasks, keep_directions=True)
+    whole = TaskPrior.from_tasks(tasks)
     monkeypatch.setattr(_task_moments, "_CHUNK", 1)
     assert all(len(block.places) == 1 for block in moments_of(tasks).blocks)
-    same_prior(TaskPrior.from_tasks(tasks, keep_directions=True), whole)
+    same_prior(TaskPrior.from_tasks(tasks), whole)
 
 
 def halves_of(task):
@@ -348,9 +348,7 @@ def autocorrelation_of(task):
 
 @pytest.mark.parametrize("shrinkage", SHRINKAGES)
 def test_a_prior_is_a_plain_loop_of_discriminants(tasks, shrinkage):
-    prior = TaskPrior.from_tasks(
-        tasks, FisherDiscriminant(shrinkage=shrinkage), keep_directions=True
-    )
+    prior = TaskPrior.from_tasks(tasks, FisherDiscriminant(shrinkage=shrinkage))
     # Tasks of one window a class have no deviation; raw units if there are no others.
     able = [task for task in tasks if len(task.y) > 2]
     own = np.array([FisherDiscriminant().fit(task.X, task.y).feature_scale_ for task in able])

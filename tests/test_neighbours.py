@@ -7,12 +7,11 @@ import pytest
 
 from crossfade import (
     ConvexBlendClassifier,
-    MulticlassPrior,
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
 )
-from crossfade.fisher._task_moments import cut_off
+from crossfade.fisher import cut_off
 
 BLENDS = [ConvexBlendClassifier, PosteriorBlendClassifier]
 
@@ -27,21 +26,25 @@ def tasks(make_run):
     return [Task(one, label, f"p{place}") for place, one in enumerate(rows)]
 
 
+def unknown_of(prior):
+    """The prior as if nobody knew how far neighbours are alike."""
+    directions = replace(prior.directions, autocorrelation=None)
+    return replace(prior, sums={**prior.sums, "directions": directions})
+
+
 def test_samples_from_all_over_a_session_are_taken_for_independent(tasks):
     blend = PosteriorBlendClassifier
-    prior = TaskPrior.from_tasks(tasks[1:], replay=False)
+    prior = TaskPrior.from_tasks(tasks[1:], rehearse=False)
     few = np.r_[0:4, 30:34]
     X, y = tasks[0].X[few], tasks[0].y[few]
-    apart = blend(prior, in_a_row=False).fit(X, y)
-    unknown = blend(replace(prior, autocorrelation=None)).fit(X, y)
+    apart = blend(prior, consecutive=False).fit(X, y)
+    unknown = blend(unknown_of(prior)).fit(X, y)
     in_a_row = blend(prior).fit(X, y)
     assert apart.expected_accuracy_ == unknown.expected_accuracy_
     np.testing.assert_array_equal(apart.coef_, unknown.coef_)
     # A run says less than its number: the crowd counts for more, and less is promised.
     assert in_a_row.alpha_ < apart.alpha_
     assert in_a_row.expected_accuracy_ < apart.expected_accuracy_
-    with pytest.raises(TypeError, match="in_a_row must be True or False"):
-        blend(prior, in_a_row="yes").fit(X, y)
 
 
 @pytest.mark.parametrize("blend", BLENDS)
@@ -64,10 +67,9 @@ def test_the_paper_takes_samples_for_independent(tasks):
     X, y = tasks[0].X[few], tasks[0].y[few]
     rules = [
         ConvexBlendClassifier.paper(one, random_state=0).fit(X, y)
-        for one in (prior, replace(prior, autocorrelation=None))
+        for one in (prior, unknown_of(prior))
     ]
     assert rules[0].alpha_ == rules[1].alpha_
-    np.testing.assert_array_equal(rules[0].risks_, rules[1].risks_)
 
 
 def test_likeness_is_cut_off_at_the_first_that_may_be_chance():
@@ -76,41 +78,21 @@ def test_likeness_is_cut_off_at_the_first_that_may_be_chance():
     assert cut_off(np.array([-0.1, 0.5])).size == 0
 
 
-def test_what_is_known_of_neighbours_is_merged_and_kept_in_files(tasks, tmp_path):
-    prior = TaskPrior.from_tasks(tasks)
+def test_what_is_known_of_neighbours_is_added_and_kept_in_files(tasks, tmp_path):
+    prior = TaskPrior.from_tasks(tasks, rehearse=False)
     scale = prior.feature_scale
-    parts = [TaskPrior.from_tasks(some, feature_scale=scale) for some in (tasks[:4], tasks[4:])]
-    both = parts[0] + parts[1]
-    np.testing.assert_allclose(both.autocorrelation, prior.autocorrelation)
-    assert both.direction_noise == pytest.approx(prior.direction_noise)
+    one, other = (
+        TaskPrior.from_tasks(some, feature_scale=scale, rehearse=False)
+        for some in (tasks[:4], tasks[4:])
+    )
+    both = one + other
+    for name in ("autocorrelation", "noise"):
+        np.testing.assert_allclose(both.directions.average(name), prior.directions.average(name))
     prior.save(tmp_path / "prior.npz")
     assert TaskPrior.load(tmp_path / "prior.npz") == prior
-    more = prior.update(np.eye(4)[:1])
-    assert more.autocorrelation is None
-    assert more.direction_noise is None
-    with pytest.raises(ValueError, match="direction_noise"):
-        replace(prior, direction_noise=-0.1)
-    with pytest.raises(ValueError, match="autocorrelation must be of shape"):
-        replace(prior, autocorrelation=np.zeros(3))
+    assert prior.update(np.eye(4)[:1]).law.neighbour_correlation is None
 
 
 def test_tasks_too_short_for_halves_have_no_noise(make_tasks):
-    assert TaskPrior.from_tasks(make_tasks(4, 3, (3, 3))).direction_noise is None
-    assert TaskPrior.from_tasks(make_tasks(4, 3, (4, 4))).direction_noise > 0.0
-
-
-def test_neighbours_in_the_rest_are_not_alike(make_many):
-    prior = MulticlassPrior.from_tasks(make_many(4), strategy="one-vs-rest")
-    assert all(one.autocorrelation is None for one in prior.priors.values())
-    pairs = MulticlassPrior.from_tasks(make_many(4))
-    assert all(one.autocorrelation is not None for one in pairs.priors.values())
-
-
-def test_pairs_have_priors_of_their_own(make_many):
-    tasks = make_many(4)
-    prior = MulticlassPrior.from_tasks(tasks)
-    first, _, last = prior.pairs
-    with pytest.raises(ValueError, match=r"is of the classes \('class 1', 'class 2'\)"):
-        MulticlassPrior("pairwise", prior.classes, {first: prior[last]})
-    with pytest.raises(TypeError, match="must be a TaskPrior; got MulticlassPrior"):
-        MulticlassPrior("pairwise", prior.classes, {first: prior})
+    assert TaskPrior.from_tasks(make_tasks(4, 3, (3, 3))).directions.noise is None
+    assert TaskPrior.from_tasks(make_tasks(4, 3, (4, 4))).directions.noise > 0.0

@@ -22,33 +22,34 @@ def tasks(make_tasks):
 
 
 def build(tasks, **options):
-    return TaskPrior.from_tasks(tasks, feature_scale=SCALE, replay=False, **options)
+    return TaskPrior.from_tasks(tasks, feature_scale=SCALE, rehearse=False, **options)
 
 
 def test_sessions_of_a_group_are_one_person(tasks):
-    prior = build(grouped(tasks, ["a", "a", "a", "b", None, None]), keep_directions=True)
+    prior = build(grouped(tasks, ["a", "a", "a", "b", None, None]))
     assert (prior.n_tasks, prior.n_people) == (6, 4)
     weight = np.array([1 / 3, 1 / 3, 1 / 3, 1.0, 1.0, 1.0])
-    W = prior.directions
-    np.testing.assert_allclose(prior.people.direction_sum, weight @ W)
-    np.testing.assert_allclose(prior.people.outer_sum, W.T @ (weight[:, None] * W))
+    alone = [build([task]).direction_sum for task in tasks]
+    W = np.array(alone)
+    np.testing.assert_allclose(prior.directions.person_direction, weight @ W)
+    np.testing.assert_allclose(prior.directions.person_outer, W.T @ (weight[:, None] * W))
     # Tasks of different groups are different people, as tasks without a group are.
     assert build(grouped(tasks, "abcdef")) == build(tasks)
 
 
-def test_people_are_added_streamed_and_turned(tasks, make_directions):
+def test_people_are_added_and_streamed(tasks, make_directions):
     first = build(grouped(tasks[:3], "aab"))
     # A group of the same name in another build is somebody else.
     for groups, n_people in (("cde", 5), ("aac", 4)):
         other = build(grouped(tasks[3:], groups))
         for both in (first + other, other + first):
             assert (both.n_tasks, both.n_people) == (6, n_people)
-            assert np.trace(both.people.outer_sum) == pytest.approx(n_people)
+            assert np.trace(both.directions.person_outer) == pytest.approx(n_people)
     W = make_directions(5, 4)
     longer = first.update(W)
     assert (longer.n_tasks, longer.n_people) == (8, 7)
-    np.testing.assert_allclose(longer.people.direction_sum, first.people.direction_sum + W.sum(0))
-    np.testing.assert_allclose(first.reversed().people.direction_sum, -first.people.direction_sum)
+    expected = first.directions.person_direction + W.sum(0)
+    np.testing.assert_allclose(longer.directions.person_direction, expected)
 
 
 def test_no_build_counts_twice(tasks, tmp_path):
@@ -59,7 +60,7 @@ def test_no_build_counts_twice(tasks, tmp_path):
         prior,
         TaskPrior.load(tmp_path / "prior.npz"),
         prior.annotated(made_by="us"),
-        prior.without("outer_sum"),
+        prior.without("class_means"),
         prior.update(np.eye(4)),
         both,
     ):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from crossfade.prior._compatibility import misfits, name_misfits
 
 from crossfade import Task, TaskPrior
-from crossfade.prior._compatibility import misfits, name_misfits
 from crossfade.prior._units import unit_misfits
 
 NAMES = ("a", "b", "c", "d")

@@ -7,14 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from crossfade import (
-    ConvexBlendClassifier,
-    PosteriorBlendClassifier,
-    Release,
-    TaskPrior,
-)
+from crossfade import ConvexBlendClassifier, PosteriorBlendClassifier, Release, TaskPrior
 from crossfade.exceptions import CancellingSourcesWarning
-from crossfade.prior._release import noisy, repaired, sensitivity
 
 pytest.importorskip("opendp")
 pytestmark = pytest.mark.filterwarnings(
@@ -31,6 +25,18 @@ def cosine(one, other):
     return one @ other / (np.linalg.norm(one) * np.linalg.norm(other))
 
 
+def exact_twin(released):
+    """The same prior as if its sums were exact."""
+    return dataclasses.replace(released, origin=dataclasses.replace(released.origin, release=None))
+
+
+def with_release(prior, release, **sums):
+    """The prior as if it were the release, with other sums of directions."""
+    directions = dataclasses.replace(prior.directions, **sums)
+    origin = dataclasses.replace(prior.origin, release=release)
+    return dataclasses.replace(prior, sums={"directions": directions}, origin=origin)
+
+
 # -- what it holds --------------------------------------------------------------------------
 
 
@@ -38,19 +44,20 @@ def test_a_released_prior_knows_its_budget(released):
     assert (released.release.epsilon, released.release.delta) == (2.0, 1e-5)
     assert released.release.noise > 1.0
     assert released.release.scale_covered
-    assert repr(released).endswith(", epsilon=2, delta=1e-05)")
-    assert "privacy        released with epsilon=2, delta=1e-05" in released.summary()
     assert (released.n_tasks, released.classes) == (40, (0, 1))
     assert released.feature_names == tuple("abcd")
+    for text in (repr(released), released.summary(), released.card()):
+        assert "epsilon" in text
 
 
 def test_only_what_has_a_bound_is_released(make_tasks):
-    exact = TaskPrior.from_tasks(make_tasks(), feature_scale=np.ones(4), keep_directions=True)
-    assert exact.half_gap is not None
-    released = exact.annotated(made_by="site A").released(1.0, 1e-5)
-    for name in ("within_covariance", "half_gap", "directions"):
-        assert getattr(released, name) is None
-    assert released.about == {"made_by": "site A"}
+    exact = TaskPrior.from_tasks(make_tasks(), feature_scale=np.ones(4)).annotated(made_by="A")
+    released = exact.released(1.0, 1e-5)
+    assert released.holds == ("directions",)
+    kept = {"n_tasks", "n_people", "direction", "person_direction", "outer", "person_outer"}
+    assert released.directions.arrays().keys() == kept
+    assert released.about == {"made_by": "A"}
+    assert released.builds.isdisjoint(exact.builds)
     np.testing.assert_array_equal(released.feature_scale, exact.feature_scale)
     assert not np.allclose(released.direction_sum, exact.direction_sum, atol=1e-3)
     assert not np.allclose(released.outer_sum, exact.outer_sum, atol=1e-3)
@@ -68,6 +75,21 @@ def test_an_isotropic_prior_needs_less_noise(make_prior):
     )
     assert less.isotropic
     assert less.release.noise / full.release.noise == pytest.approx(np.sqrt(4.0 / 4.5), rel=1e-6)
+
+
+def test_sensitivity_grows_with_rounding_only(make_directions):
+    """The noise of one budget for more and more people."""
+    total = 10**7 * make_directions(1, 4)[0]
+    few, many = (
+        TaskPrior.from_projections(make_directions(36, 4), isotropic=True),
+        TaskPrior.from_projections(make_directions(36, 4), isotropic=True),
+    )
+    sums = dataclasses.replace(
+        many.directions, n_tasks=1e7, n_people=1e7, direction=total, person_direction=total
+    )
+    many = dataclasses.replace(many, sums={"directions": sums})
+    ratio = many.released(1.0, 1e-5).release.noise / few.released(1.0, 1e-5).release.noise
+    assert ratio > 1.01
 
 
 def test_with_a_large_budget_little_changes(make_prior):
@@ -93,40 +115,18 @@ def test_sums_are_always_those_of_unit_directions(n_features, n_tasks, epsilon):
     assert np.linalg.norm(released.mean) <= released.resultant_length
 
 
-def test_repairing_takes_batches():
-    rng = np.random.default_rng(0)
-    sums, outers = rng.normal(size=(5, 3)), rng.normal(size=(5, 3, 3))
-    outers = outers + outers.mT
-    together = repaired(sums, outers, 20, 0.7)
-    for place in range(5):
-        alone = repaired(sums[place], outers[place], 20, 0.7)
-        np.testing.assert_allclose(together[0][place], alone[0])
-        np.testing.assert_allclose(together[1][place], alone[1])
-    np.testing.assert_allclose(repaired(sums, None, 20, 0.7)[0], together[0])
-
-
-def test_noise_below_rounding_leaves_sums_as_they_are(make_prior):
-    exact = make_prior(20, 5)
-    total, outer = noisy([exact.direction_sum, exact.outer_sum], 1e-12)
-    np.testing.assert_allclose(total, exact.direction_sum, atol=1e-10)
-    np.testing.assert_allclose(outer, exact.outer_sum, atol=1e-10)
-    assert len(noisy([exact.direction_sum], 1e-12)) == 1
-
-
 # -- a blend trusts it less -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["tangent", "authors", "printed"])
 def test_standard_error_holds_the_noise(make_prior, form):
     released = make_prior(400, 4).released(1.0, 1e-5)
-    exact = dataclasses.replace(released, release=None)
     added = (released.release.noise / (400 * released.resultant_length)) ** 2
     shape = np.eye(4)
     if form == "tangent":
         shape = shape - np.outer(released.mean_direction, released.mean_direction)
-    np.testing.assert_allclose(
-        released.standard_error(form) - exact.standard_error(form), added * shape, atol=1e-12
-    )
+    found = released.standard_error(form) - exact_twin(released).standard_error(form)
+    np.testing.assert_allclose(found, added * shape, atol=1e-12)
 
 
 def test_scatter_holds_the_noise(make_prior):
@@ -144,40 +144,27 @@ def test_a_prior_drowned_in_noise_is_left_alone(make_prior, make_target):
     assert not drowned.mean.any()
     np.testing.assert_allclose(drowned.scatter, 30 / 29 / 4 * np.eye(4))
     X, y = make_target()
-    with pytest.warns(
-        CancellingSourcesWarning, match=r"The noise of its release hides them: ask for more"
-    ):
+    with pytest.warns(CancellingSourcesWarning):
         blend = ConvexBlendClassifier(drowned).fit(X, y)
     assert blend.alpha_ == 1.0
     assert np.isfinite(PosteriorBlendClassifier(drowned).fit(X, y).projection_).all()
 
 
-def test_reversed_keeps_the_budget(released):
-    turned = released.reversed()
-    assert turned.release == released.release
-    np.testing.assert_allclose(turned.mean, -released.mean)
-
-
-# -- a scale learnt from the same tasks -----------------------------------------------------
+# -- a scale learnt from the same tasks, files, cards ---------------------------------------
 
 
 def test_a_learnt_scale_is_not_covered(make_tasks):
-    learnt = TaskPrior.from_tasks(make_tasks())
-    given = TaskPrior.from_tasks(make_tasks(12)[6:], feature_scale=learnt.feature_scale)
-    assert learnt.scale_learnt
-    assert not given.scale_learnt
-    assert (learnt + given).scale_learnt
-    assert (given + learnt).scale_learnt
-    with pytest.warns(UserWarning, match="scale was learnt") as caught:
-        released = learnt.released(1.0, 1e-5)
-    assert caught[0].filename == __file__
-    assert not released.release.scale_covered
-    assert "its scale is not covered" in released.summary()
+    learnt = TaskPrior.from_tasks(make_tasks(), rehearse=False)
+    given = TaskPrior.from_tasks(
+        make_tasks(12)[6:], feature_scale=learnt.feature_scale, rehearse=False
+    )
+    for prior in (learnt, learnt + given, given + learnt):
+        with pytest.warns(UserWarning, match="scale") as caught:
+            released = prior.released(1.0, 1e-5)
+        assert caught[0].filename == __file__
+        assert not released.release.scale_covered
+        assert "not covered" in released.summary()
     assert given.released(1.0, 1e-5).release.scale_covered
-    assert not TaskPrior.from_tasks(make_tasks(), feature_scale=None).scale_learnt
-
-
-# -- files ----------------------------------------------------------------------------------
 
 
 def test_a_released_prior_is_saved_with_its_budget(released, tmp_path):
@@ -189,51 +176,28 @@ def test_a_released_prior_is_saved_with_its_budget(released, tmp_path):
     assert pickle.loads(pickle.dumps(released)) == released
 
 
-def test_an_exact_prior_is_saved_without(make_tasks, tmp_path):
-    exact = TaskPrior.from_tasks(make_tasks())
-    exact.save(tmp_path / "prior.npz")
-    again = TaskPrior.load(tmp_path / "prior.npz")
-    assert again == exact
-    assert again.release is None
-    assert again.scale_learnt
-
-
-# -- the card -------------------------------------------------------------------------------
-
-
-def hidden(prior):
-    data = prior.card_data()
-    rows = [line for line in prior.card().splitlines() if "hidden by noise" in line]
-    assert len(rows) == 2
-    assert prior.summary().count("hidden by noise") == 2
-    return data["agreement"] is None and data["concentration"] is None
-
-
 def test_agreement_that_noise_hides_is_not_told(make_prior):
     exact = make_prior(36, 9)
     # Where R is cut off at 1, and where at 0.
     noise = exact.released(0.1, 1e-5).release
     for length in (0.0, 36.0):
-        whole = length * np.eye(9)[0]
-        released = dataclasses.replace(exact, direction_sum=whole, release=noise)
+        released = with_release(exact, noise, direction=length * np.eye(9)[0])
         assert released.resultant_length == length / 36
-        assert hidden(released)
         assert released.concentration == 0.0
-    assert hidden(make_prior(1, 4).released(1.0, 1e-5))
+        data = released.card_data()
+        assert data["agreement"] is data["concentration"] is None
+        for text in (released.card(), released.summary()):
+            assert text.count("hidden by noise") == 2
 
 
 def test_agreement_is_told_as_far_as_it_can_be_trusted(make_prior):
     released = make_prior(400, 4).released(1.0, 1e-5)
-    assert 0.0 < released.trusted_length < released.resultant_length
-    assert released.card_data()["agreement"] == pytest.approx(released.trusted_length, rel=1e-3)
-    assert "the noise is allowed for" in released.card()
-    assert f"agreement R    {released.trusted_length:.3f}" in released.summary()
-    exact = make_prior(400, 4)
-    assert exact.trusted_length == exact.resultant_length
-    assert "noise is" not in exact.card()
+    trusted = released.card_data()["agreement"]
+    assert trusted == pytest.approx(np.linalg.norm(released.mean), rel=1e-3)
+    assert 0.0 < trusted < released.resultant_length
 
 
-# -- a prior that is no sum of unit vectors -------------------------------------------------
+# -- refusals -------------------------------------------------------------------------------
 
 
 def test_one_task_moves_a_summary_further_than_noise_covers():
@@ -245,11 +209,11 @@ def test_one_task_moves_a_summary_further_than_noise_covers():
         whole = TaskPrior.from_projections(W)
         summary = TaskPrior.from_summary(whole.mean_direction, whole.standard_error(), 101)
         sums.append(summary.direction_sum)
-    assert np.linalg.norm(sums[0] - sums[1]) > 50 * sensitivity(101, True)
+    assert np.linalg.norm(sums[0] - sums[1]) > 50 * 2.0
 
 
 def test_a_summary_is_not_released(make_prior, make_directions, tmp_path):
-    exact = make_prior(40, 4)
+    exact = make_prior(40, 4, isotropic=True)
     summary = TaskPrior.from_summary(exact.mean_direction, exact.standard_error(), 40)
     summary.save(tmp_path / "summary.npz")
     for prior in (
@@ -258,21 +222,11 @@ def test_a_summary_is_not_released(make_prior, make_directions, tmp_path):
         summary + exact,
         exact + summary,
         summary.update(make_directions(5, 4)),
-        summary.annotated(made_by="site A").reversed(),
         pickle.loads(pickle.dumps(summary)),
     ):
-        assert prior.summarised
         assert prior.card_data()["privacy"] == {"kind": "summary"}
-        assert "it cannot be released" in prior.card()
         with pytest.raises(ValueError, match="from_summary"):
             prior.released(1.0, 1e-5)
-    assert not (exact + make_prior(40, 4, seed=1)).summarised
-    assert not exact.released(1.0, 1e-5).summarised
-    with pytest.raises(TypeError, match="summarised must be True or False; got 1"):
-        dataclasses.replace(exact, summarised=1)
-
-
-# -- refusals -------------------------------------------------------------------------------
 
 
 def test_a_released_prior_is_not_exact_any_more(released, make_prior):
@@ -280,60 +234,34 @@ def test_a_released_prior_is_not_exact_any_more(released, make_prior):
     for operation in (
         lambda: released + exact,
         lambda: exact + released,
-        lambda: released + released,
         lambda: released.update(np.eye(4)),
         lambda: released.released(1.0, 1e-5),
     ):
-        with pytest.raises(ValueError, match="is not exact any more: it can be neither merged"):
+        with pytest.raises(ValueError, match="released"):
             operation()
 
 
-@pytest.mark.parametrize("epsilon", [0, 0.0, -1.0, np.nan, np.inf, 1001, True, "1", None, [1.0]])
-def test_refuses_epsilon(make_prior, epsilon):
-    with pytest.raises(ValueError, match="epsilon must be above 0 and at most 1000; got"):
+@pytest.mark.parametrize("epsilon", [0, -1.0, np.nan, np.inf, 1001, True, "1", None, [1.0]])
+def test_epsilon_is_refused(make_prior, epsilon):
+    with pytest.raises((ValueError, TypeError), match="epsilon"):
         make_prior().released(epsilon, 1e-5)
 
 
-@pytest.mark.parametrize("delta", [0, 0.0, -1e-5, 1.0, 2, np.nan, np.inf, False, "1e-5", None])
-def test_refuses_delta(make_prior, delta):
-    with pytest.raises(ValueError, match="delta must be above 0 and below 1; got"):
+@pytest.mark.parametrize("delta", [0, -1e-5, 1.0, 2, np.nan, np.inf, False, "1e-5", None])
+def test_delta_is_refused(make_prior, delta):
+    with pytest.raises((ValueError, TypeError), match="delta"):
         make_prior().released(1.0, delta)
 
 
-def test_refuses_a_budget_without_any_noise_for_it(make_prior):
-    with pytest.raises(ValueError, match="No noise of any use keeps epsilon=1e-300"):
+def test_a_budget_without_any_noise_for_it_is_refused(make_prior):
+    with pytest.raises(ValueError, match="epsilon=1e-300"):
         make_prior().released(1e-300, 1e-300)
 
 
-def test_says_what_to_install(make_prior, monkeypatch):
+def test_it_says_what_to_install(make_prior, monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(ImportError, match="privacy"):
         make_prior(7, 3).released(0.77, 1e-5)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ((0.0, 1e-5, 1.0, True), "epsilon must be above 0"),
-        ((1.0, 1.5, 1.0, True), "delta must be above 0 and below 1"),
-        ((1.0, 1e-5, 0.0, True), "noise must be"),
-        ((1.0, 1e-5, -1.0, True), "noise must be"),
-        ((1.0, 1e-5, np.inf, True), "noise must be"),
-    ],
-)
-def test_a_release_refuses(fields, message):
-    with pytest.raises(ValueError, match=message):
-        Release(*fields)
-
-
-def test_a_prior_refuses_what_is_no_release(make_prior):
-    prior = make_prior()
-    with pytest.raises(TypeError, match="release must be a Release or None; got str"):
-        dataclasses.replace(prior, release="none")
-    with pytest.raises(TypeError, match="scale_learnt must be True or False"):
-        dataclasses.replace(prior, scale_learnt=1)
-    with pytest.raises(ValueError, match="covers the feature scale if, and only if"):
-        dataclasses.replace(prior, release=Release(1.0, 1e-5, 9.0, False))
 
 
 # -- the obvious attack ---------------------------------------------------------------------
@@ -350,14 +278,13 @@ def last_of(whole, others):
 
 def test_two_exact_priors_give_away_the_participant_between_them(make_tasks):
     tasks = make_tasks(8)
-    scale = np.ones(4)
-    whole = TaskPrior.from_tasks(tasks, feature_scale=scale)
-    others = TaskPrior.from_tasks(tasks[:-1], feature_scale=scale)
-    alone = TaskPrior.from_tasks(tasks[-1:], feature_scale=scale)
+    whole, others, alone = (
+        TaskPrior.from_tasks(some, feature_scale=np.ones(4), rehearse=False)
+        for some in (tasks, tasks[:-1], tasks[-1:])
+    )
     assert cosine(last_of(whole, others), alone.direction_sum) == pytest.approx(1.0, abs=1e-12)
-    for name in ("half_gap", "within_covariance"):
-        found = 8 * getattr(whole, name) - 7 * getattr(others, name)
-        np.testing.assert_allclose(found, getattr(alone, name), atol=1e-10)
+    found = whole.class_means - others.class_means
+    np.testing.assert_allclose(found.mean_sum, alone.class_means.mean_sum, atol=1e-10)
 
 
 def test_a_release_hides_the_participant_unless_its_budget_is_huge(make_directions):
@@ -374,7 +301,5 @@ def test_a_release_hides_the_participant_unless_its_budget_is_huge(make_directio
     assert found(1000.0, 3) > 0.9
 
 
-def test_sensitivity_grows_with_rounding_only():
-    assert sensitivity(36, False) == pytest.approx(np.sqrt(4.5), rel=3e-6)
-    assert sensitivity(36, True) == pytest.approx(2.0, rel=3e-6)
-    assert sensitivity(10**7, False) > 1.01 * np.sqrt(4.5)
+def test_a_release_says_its_budget():
+    assert str(Release(1.0, 1e-5, 9.0, False)).startswith("released with epsilon=1, delta=1e-05")

@@ -457,13 +457,13 @@ def test_classes_have_names_that_travel_in_tables(tmp_path):
 
 def test_names_travel_in_priors_and_models(tmp_path):
     mine = load_mental_math()
-    prior = TaskPrior.from_tasks(mine[1:13], replay=False)
+    prior = TaskPrior.from_tasks(mine[1:13], rehearse=False)
     assert prior.class_names == ("rest", "arithmetic")
     assert "'rest' (0) and 'arithmetic' (1)" in prior.card()
     prior.save(tmp_path / "prior.npz")
     assert TaskPrior.load(tmp_path / "prior.npz").class_names == ("rest", "arithmetic")
     swapped = TaskSet(mine[13:20], {0: "arithmetic", 1: "rest"})
-    other = TaskPrior.from_tasks(swapped, feature_scale=prior.feature_scale, replay=False)
+    other = TaskPrior.from_tasks(swapped, feature_scale=prior.feature_scale, rehearse=False)
     with pytest.raises(PriorMismatchError, match="class names"):
         prior + other
     few = np.r_[0:3, 60:63]

@@ -10,20 +10,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from crossfade import (
-    CalibrationStudy,
     ConvexBlendClassifier,
     HierarchicalBlendClassifier,
-    MulticlassBlend,
-    MulticlassPrior,
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
-    TaskSet,
     load_mental_math,
 )
 from crossfade.exceptions import UnitsWarning
-from crossfade.fisher._moments import ClassMoments
-from crossfade.prior._units import Units, unit_misfits
+from crossfade.fisher import ClassMoments
+from crossfade.prior import Units, unit_misfits
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +85,7 @@ def test_real_people_are_rarely_mistaken(people, n_each, features):
     alarms, trials = 0, 0
     for place, person in enumerate(tasks):
         others = tasks[:place] + tasks[place + 1 :]
-        units = TaskPrior.from_tasks(others, replay=False).units
+        units = TaskPrior.from_tasks(others, rehearse=False).units
         rng = np.random.default_rng(place)
         own = [np.flatnonzero(np.asarray(person.y) == name) for name in (0, 1)]
         for _ in range(10):
@@ -111,7 +107,7 @@ def test_standardised_people_are_nearly_always_noticed(people):
     missed = 0
     for place, person in enumerate(people):
         others = [*people[:place], *people[place + 1 :]]
-        units = TaskPrior.from_tasks(others, replay=False).units
+        units = TaskPrior.from_tasks(others, rehearse=False).units
         crowd = StandardScaler().fit(np.concatenate([task.X for task in others]))
         for scaler in (crowd, StandardScaler().fit(person.X)):
             X, y = few_of(replace(person, X=scaler.transform(person.X)), 4)
@@ -160,7 +156,7 @@ def test_correlated_features_count_once():
         Task(rng.standard_normal((60, 2)) @ mix * np.exp(0.2 * rng.standard_normal()), y)
         for y in [np.arange(60) % 2] * 30
     ]
-    units = TaskPrior.from_tasks(tasks, replay=False).units
+    units = TaskPrior.from_tasks(tasks, rehearse=False).units
     assert units.n_free < 2.0
     label = np.repeat([0, 1], 2)
     alarms = [
@@ -183,7 +179,7 @@ def test_the_order_of_features_does_not_matter(people, prior):
             )
             for task in people[1:]
         ],
-        replay=False,
+        rehearse=False,
     )
     plain = prior.units.misfits(ClassMoments.of(X, y), prior.feature_names)
     again = turned.units.misfits(ClassMoments.of(X[:, order], y), turned.feature_names)
@@ -240,7 +236,7 @@ def test_the_gap_between_the_classes_is_no_spread_within_them():
     y = np.arange(40) % 2
     gap = np.array([20.0, 0.0, 0.0])
     tasks = [Task(rng.normal(size=(40, 3)) + y[:, None] * gap, y) for _ in range(20)]
-    prior = TaskPrior.from_tasks(tasks, replay=False)
+    prior = TaskPrior.from_tasks(tasks, rehearse=False)
     HierarchicalBlendClassifier(prior).start().partial_fit(
         rng.normal(size=(40, 3)) + y[:, None] * gap, None
     )
@@ -264,57 +260,24 @@ def test_a_prior_that_knows_no_units_says_nothing(make_prior, make_target):
         scaled.fit(1e6 * X, y)
 
 
-def test_parts_that_are_left_out_take_their_knowledge_along(people, prior):
-    X, y = few_of(people[0], 8)
-    bare = prior.without("class_means", "within_covariance")
-    assert bare.units.place is None
-    PosteriorBlendClassifier(bare).fit(X, y)
-    with pytest.warns(UnitsWarning, match="vary about"):
-        PosteriorBlendClassifier(bare).fit((X - X.mean(0)) / X.std(0), y)
-
-
 def test_a_scale_that_was_given_is_no_spread(people):
     """Units are those of the covariance that is held, whatever features are divided by."""
     sources = people[1:]
-    odd = TaskPrior.from_tasks(sources, feature_scale=np.full(9, 1e3), replay=False)
+    odd = TaskPrior.from_tasks(sources, feature_scale=np.full(9, 1e3), rehearse=False)
     X, y = few_of(people[0], 4)
     PosteriorBlendClassifier(odd).fit(X, y)
     with pytest.warns(UnitsWarning):
         PosteriorBlendClassifier(odd).fit(1e3 * X, y)
 
 
-@pytest.mark.parametrize("strategy", ["pairwise", "one-vs-rest"])
-def test_many_classes_are_warned_of_once(make_many, strategy):
+def test_many_classes_are_warned_of_once(make_many):
     tasks = make_many(n_tasks=8)
-    prior = MulticlassPrior.from_tasks(tasks[1:], strategy=strategy, replay=False)
+    rule = HierarchicalBlendClassifier(TaskPrior.from_tasks(tasks[1:], rehearse=False))
     X, y = np.asarray(tasks[0].X), np.asarray(tasks[0].y)
-    for rule in (
-        MulticlassBlend(PosteriorBlendClassifier(prior), strategy),
-        HierarchicalBlendClassifier(prior),
-    ):
-        rule.fit(X, y)
-        with pytest.warns(UnitsWarning, match="vary about") as caught:
-            rule.fit(1e4 * X, y)
-        assert len(caught) == 1
-        assert caught[0].filename == __file__
-
-
-def test_a_study_compares_nothing(people, make_many, monkeypatch):
-    """Sources and target come from one table; the windows of a study are in the same units."""
-
-    def compare(*_, **__):
-        raise AssertionError("a study compared units")
-
-    monkeypatch.setattr(Units, "misfits", compare)
-    methods = ["convex", "posterior", "hierarchical"]
-    options = {"n_splits": 2, "random_state": 0}
-    two = CalibrationStudy(people[:8], methods=methods, budgets=[2], **options)
-    many = CalibrationStudy(TaskSet(make_many()), methods=["hierarchical"], budgets=[3], **options)
-    with warnings.catch_warnings():
-        # So few sources cancel out, and have no replay.
-        warnings.simplefilter("ignore")
-        assert two.run().rows["balanced_accuracy"].notna().all()
-        assert many.run().rows["balanced_accuracy"].notna().all()
+    rule.fit(X, y)
+    with pytest.warns(UnitsWarning, match="vary about") as caught:
+        rule.fit(1e4 * X, y)
+    assert len(caught) == 1
 
 
 def test_several_tasks_are_compared_by_their_medians(people, prior):
@@ -331,7 +294,7 @@ def test_many_features_are_not_all_named():
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
     tasks = [Task(rng.normal(size=(40, 12)), y) for _ in range(20)]
-    prior = TaskPrior.from_tasks(tasks, replay=False)
+    prior = TaskPrior.from_tasks(tasks, rehearse=False)
     X = rng.normal(size=(40, 12))
     X[:, :5] *= 1e3
     with pytest.warns(UnitsWarning, match="Feature 2 varies .* And 2 features more") as caught:

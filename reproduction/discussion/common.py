@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import balanced_accuracy_score
 
-from crossfade import FisherDiscriminant, MulticlassPrior, Task, TaskPrior
+from crossfade import FisherDiscriminant, Task, TaskPrior
 from reproduction.algorithm import Array
 from reproduction.applications import draw_splits, encoded
 
@@ -25,8 +25,7 @@ class Method(Protocol):
 
 def prior_of(sources: Sequence[Task]) -> TaskPrior:
     """Prior of the sources, without the rehearsal that only forecasts need."""
-    kind = TaskPrior if len(sources[0].classes) == 2 else MulticlassPrior
-    return kind.from_tasks(sources, replay=False)
+    return TaskPrior.from_tasks(sources, rehearse=False)
 
 
 def directions_of(sources: Sequence[Task]) -> tuple[Array, Array]:

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
         forecast_labels,
         save_model,
     )
+    from crossfade.crowd import TaskPrior
     from crossfade.datasets import load_mental_math
     from crossfade.export import export_model
     from crossfade.fisher import FisherDiscriminant
     from crossfade.live import LiveCalibration
-    from crossfade.prior import Ledger, MulticlassPrior, Release, TaskPrior
+    from crossfade.prior import Ledger, Release
     from crossfade.risk import (
         choose_alpha,
         risk_curve,
@@ -36,7 +37,6 @@ __all__ = [
     "LabelForecast",
     "Ledger",
     "LiveCalibration",
-    "MulticlassPrior",
     "PosteriorBlendClassifier",
     "Recipe",
     "Release",
@@ -59,7 +59,8 @@ __all__ = [
 _ROOMS = {
     "tasks": ("Recipe", "Task", "TaskSet", "read_tasks"),
     "fisher": ("FisherDiscriminant",),
-    "prior": ("Ledger", "MulticlassPrior", "Release", "TaskPrior"),
+    "prior": ("Ledger", "Release"),
+    "crowd": ("TaskPrior",),
     "risk": (
         "choose_alpha",
         "risk_curve",

@@ -13,7 +13,6 @@ from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
     HierarchicalBlendClassifier,
-    MulticlassPrior,
     PosteriorBlendClassifier,
     Release,
     Task,
@@ -25,6 +24,7 @@ from crossfade import (
     save_model,
     simulate,
 )
+from crossfade.prior import Origin, Space
 from crossfade.risk import (
     blend_directions,
     conditional_risk,
@@ -103,14 +103,9 @@ def _plain(d, **options):
 def _released(d, n_tasks, noise, isotropic):
     W = draw_unit(n_tasks, d, 5, 0.3)
     exact = TaskPrior.from_projections(W, isotropic=isotropic)
-    return TaskPrior(
-        n_tasks=n_tasks,
-        direction_sum=exact.direction_sum,
-        outer_sum=exact.outer_sum,
-        feature_scale=np.linspace(0.5, 3.0, d),
-        classes=(0, 1),
-        release=Release(epsilon=1.0, delta=1e-5, noise=noise, scale_covered=True),
-    )
+    release = Release(epsilon=1.0, delta=1e-5, noise=noise, scale_covered=True)
+    space = Space(np.linspace(0.5, 3.0, d), classes=(0, 1))
+    return TaskPrior(space, exact.sums, Origin(release=release))
 
 
 def _summary(form):
@@ -136,7 +131,6 @@ _SCALE = [0.6, 1.2, 2.0, 3.1]
 PRIORS = {
     "tasks": lambda: TaskPrior.from_tasks(draw_tasks(8, 4)),
     "tasks isotropic": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), isotropic=True),
-    "tasks kept": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), keep_directions=True),
     "tasks raw": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), _RAW, None),
     "tasks scaled": lambda: TaskPrior.from_tasks(draw_tasks(8, 4), feature_scale=_SCALE),
     "tasks text": lambda: TaskPrior.from_tasks(draw_tasks(8, 4, labels=("rest", "task"))),
@@ -146,7 +140,6 @@ PRIORS = {
     "tasks d=1": lambda: TaskPrior.from_tasks(draw_tasks(6, 1)),
     "tasks d=2": lambda: TaskPrior.from_tasks(draw_tasks(6, 2)),
     "tasks d=12": lambda: TaskPrior.from_tasks(draw_tasks(20, 12)),
-    "tasks d=12 kept": lambda: TaskPrior.from_tasks(draw_tasks(20, 12), keep_directions=True),
     "tasks d=30": lambda: TaskPrior.from_tasks(draw_tasks(10, 30)),
     "tasks d=300": lambda: TaskPrior.from_tasks(draw_tasks(5, 300, n_each=(6, 7))),
     "tasks d=300 isotropic": lambda: TaskPrior.from_tasks(
@@ -156,7 +149,6 @@ PRIORS = {
     "tasks constant": lambda: TaskPrior.from_tasks(changed(draw_tasks(8, 3), with_constant)),
     "unit": _plain(4, feature_scale=_SCALE),
     "unit isotropic": _plain(4, feature_scale=_SCALE, isotropic=True),
-    "unit kept": _plain(4, feature_scale=_SCALE, keep_directions=True),
     "unit d=1": _plain(1),
     "unit d=30 isotropic": _plain(30, isotropic=True),
     "unit d=300 isotropic": _plain(300, isotropic=True),
@@ -172,18 +164,14 @@ PRIORS = {
         TaskPrior.from_tasks(draw_tasks(5, 4), feature_scale=_SCALE)
         + TaskPrior.from_tasks(draw_tasks(3, 4, first=300), feature_scale=_SCALE)
     ),
-    "updated": lambda: prior_of("unit kept").update(draw_unit(5, 4, 9)),
-    "reversed": lambda: prior_of("tasks kept").reversed(),
+    "updated": lambda: prior_of("unit").update(draw_unit(5, 4, 9)),
+    "reversed": lambda: prior_of("tasks").reversed(),
 }
 MANY = {
-    f"{strategy} k={k}": partial(
-        lambda k, strategy: MulticlassPrior.from_tasks(
-            draw_tasks(7, 4, (9, 8, 10, 7, 8)[:k], tuple("abcde"[:k])), strategy=strategy
-        ),
+    f"k={k}": partial(
+        lambda k: TaskPrior.from_tasks(draw_tasks(7, 4, (9, 8, 10, 7, 8)[:k], tuple("abcde"[:k]))),
         k,
-        strategy,
     )
-    for strategy in ("pairwise", "one-vs-rest")
     for k in (2, 3, 4, 5)
 }
 
@@ -204,13 +192,8 @@ def _matrix(values):
 
 def numbers_of_prior(prior):
     """All that a prior says in numbers."""
-    if isinstance(prior, MulticlassPrior):
-        return {
-            f"{pair} {key}": value
-            for pair in prior.pairs
-            for key, value in numbers_of_prior(prior[pair]).items()
-            if key in ("direction_sum", "outer_sum", "half_gap", "feature_scale", "n_tasks")
-        }
+    if prior.n_classes > 2:
+        return {"feature_scale": prior.feature_scale, "means": prior.class_means.mean_sum}
     found = {
         "n_tasks": prior.n_tasks,
         "direction_sum": prior.direction_sum,
@@ -227,12 +210,11 @@ def numbers_of_prior(prior):
         found["concentration_mle"] = prior.concentration_mle()
         for form in ("tangent", "authors", "printed"):
             found[f"standard_error {form}"] = _matrix(prior.standard_error(form))
-    for name in ("half_gap", "autocorrelation", "direction_noise", "directions"):
-        if getattr(prior, name) is not None:
-            found[name] = getattr(prior, name)
-    for name in ("outer_sum", "within_covariance"):
-        if getattr(prior, name) is not None:
-            found[name] = _matrix(getattr(prior, name))
+    sums = prior.directions
+    for name in ("half_gap", "autocorrelation", "noise", "outer", "within"):
+        value = sums.outer if name == "outer" else sums.average(name)
+        if value is not None:
+            found[name] = _matrix(value) if np.ndim(value) == 2 else value
     return found
 
 
@@ -445,8 +427,8 @@ def _hierarchical_fits():
     yield "threshold placed", _hierarchical(), {"after": _threshold}
     for k in (3, 4):
         options = {"n": (4, 3, 5, 4)[:k], "labels": tuple("abcd"[:k])}
-        yield f"k={k}", _hierarchical(f"pairwise k={k}"), options
-        yield f"k={k} without c", _hierarchical(f"pairwise k={k}"), options | {"drop": "c"}
+        yield f"k={k}", _hierarchical(f"k={k}"), options
+        yield f"k={k} without c", _hierarchical(f"k={k}"), options | {"drop": "c"}
 
 
 def _fits():

@@ -36,7 +36,7 @@ def prior_for(n_features):
         )
         for _ in range(12)
     ]
-    return replace(TaskPrior.from_tasks(tasks, replay=False), classes=None)
+    return replace(TaskPrior.from_tasks(tasks, rehearse=False), classes=None)
 
 
 class PriorOfItsOwn:

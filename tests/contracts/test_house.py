@@ -22,7 +22,6 @@ from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
     MulticlassBlend,
-    MulticlassPrior,
     PosteriorBlendClassifier,
     TaskPrior,
     load_model,
@@ -337,7 +336,7 @@ def test_kept_blends_go_on_learning(make_target, make_prior, kept):
 
 def test_rules_of_many_classes_can_be_kept(make_many, kept):
     tasks = make_many()
-    blend = MulticlassBlend(PosteriorBlendClassifier(MulticlassPrior.from_tasks(tasks[1:])))
+    blend = MulticlassBlend(PosteriorBlendClassifier(TaskPrior.from_tasks(tasks[1:])))
     blend.fit(tasks[0].X, tasks[0].y)
     again = kept(blend)
     np.testing.assert_array_equal(again.predict_proba(tasks[0].X), blend.predict_proba(tasks[0].X))
@@ -350,9 +349,9 @@ def test_rules_of_many_classes_can_be_kept(make_many, kept):
 def test_priors_can_be_kept(make_tasks, make_many, make_directions, kept):
     for prior in (
         TaskPrior.from_tasks(make_tasks()),
-        TaskPrior.from_projections(make_directions(), keep_directions=True, isotropic=True),
+        TaskPrior.from_projections(make_directions(), isotropic=True),
         TaskPrior.from_projections(make_directions()).released(epsilon=1.0, delta=1e-5),
-        MulticlassPrior.from_tasks(make_many()),
+        TaskPrior.from_tasks(make_many()),
     ):
         again = kept(prior)
         assert type(again) is type(prior)

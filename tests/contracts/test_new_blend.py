@@ -51,7 +51,7 @@ def test_it_is_short():
 
 
 def test_estimator_file_and_c_export(tasks, tmp_path):
-    prior = TaskPrior.from_tasks(tasks[1:], replay=False)
+    prior = TaskPrior.from_tasks(tasks[1:], rehearse=False)
     X, y = tasks[0].X, tasks[0].y
     clf = HalfwayClassifier(prior).start()
     assert (clf.predict(X) == y).mean() > 0.7

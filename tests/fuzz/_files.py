@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from crossfade.prior._archive import pack, unpack
 
 from crossfade import (
     CalibrationStudy,
@@ -31,7 +32,6 @@ from crossfade import (
     save_model,
 )
 from crossfade._files import digest_of
-from crossfade.prior._archive import pack, unpack
 from crossfade.study import StudyResult
 from crossfade.study._evaluate import Outcome
 from crossfade.study._store import Store
@@ -104,7 +104,7 @@ def kinds():
     prior = TaskPrior.from_tasks(tasks)
     rule = PosteriorBlendClassifier(prior).fit(*few())
     tasks_of_many = people(7, 6, ("a", "b", "c"))
-    many = MulticlassPrior.from_tasks(tasks_of_many[1:])
+    many = TaskPrior.from_tasks(tasks_of_many[1:])
     X, y = pd.DataFrame(tasks_of_many[0].X, columns=list("abc")), tasks_of_many[0].y
     rules = {
         "model": rule,
@@ -429,7 +429,7 @@ def case_bomb(trial):
         content = io.BytesIO()
         np.savez_compressed(content, header=np.zeros(int(rng.integers(1, 20)) << 20, np.uint8))
         path.write_bytes(content.getvalue())
-        read = pick(rng, (TaskPrior.load, MulticlassPrior.load))
+        read = pick(rng, (TaskPrior.load, TaskPrior.load))
     elif way == 1:
         path.write_text(pick(rng, ("[", '{"a":')) * depth)
         read = load_model

@@ -20,11 +20,7 @@ from crossfade import (
     choose_alpha,
     risk_curve,
 )
-from crossfade.prior import (
-    concentration_formula,
-    concentration_mle,
-    mean_resultant_length,
-)
+from crossfade.prior import concentration_formula, concentration_mle, mean_resultant_length
 from crossfade.risk import (
     blend_directions,
     conditional_risk,

@@ -9,7 +9,6 @@ import numpy as np
 
 from crossfade import (
     FisherDiscriminant,
-    MulticlassPrior,
     Release,
     Task,
     TaskPrior,
@@ -44,7 +43,7 @@ def _of(d, **options):
 
 def _cancelling(d):
     W = directions(d)
-    return TaskPrior.from_projections(np.concatenate([W, -W]), keep_directions=True)
+    return TaskPrior.from_projections(np.concatenate([W, -W]))
 
 
 def _mixed_units(d):
@@ -57,19 +56,17 @@ PRIORS = {
     "classes": lambda d: _of(d, classes=(0, 1)),
     "words": lambda d: _of(d, classes=("a", "b")),
     "isotropic": lambda d: _of(d, isotropic=True),
-    "kept": lambda d: _of(d, keep_directions=True),
-    "one": lambda d: TaskPrior.from_projections(directions(d, 1), keep_directions=True),
-    "two": lambda d: TaskPrior.from_projections(directions(d, 2), keep_directions=True),
-    "alike": lambda d: TaskPrior.from_projections(
-        np.repeat(directions(d, 1), 9, 0), keep_directions=True
-    ),
+    "kept": lambda d: _of(d),
+    "one": lambda d: TaskPrior.from_projections(directions(d, 1)),
+    "two": lambda d: TaskPrior.from_projections(directions(d, 2)),
+    "alike": lambda d: TaskPrior.from_projections(np.repeat(directions(d, 1), 9, 0)),
     "cancelling": _cancelling,
     "cancelling isotropic": lambda d: _cancelling(d).without("outer_sum"),
     "tiny units": lambda d: _of(d, feature_scale=np.full(d, 1e-99)),
     "huge units": lambda d: _of(d, feature_scale=np.full(d, 1e99)),
     "mixed units": _mixed_units,
     "feature names": lambda d: _of(d, feature_names=[f"f{place}" for place in range(d)]),
-    "tasks": lambda d: TaskPrior.from_tasks(people(d), keep_directions=True),
+    "tasks": lambda d: TaskPrior.from_tasks(people(d)),
     "raw tasks": lambda d: TaskPrior.from_tasks(
         people(d, 5), FisherDiscriminant(shrinkage=None), None
     ),
@@ -77,7 +74,7 @@ PRIORS = {
     "long tasks": lambda d: TaskPrior.from_tasks(people(d, 20, (20, 25))),
     "word tasks": lambda d: TaskPrior.from_tasks(people(d, names=("a", "b"))),
     "isotropic tasks": lambda d: TaskPrior.from_tasks(people(d), isotropic=True),
-    "no replay": lambda d: TaskPrior.from_tasks(people(d), replay=False),
+    "no replay": lambda d: TaskPrior.from_tasks(people(d), rehearse=False),
     "no means": lambda d: TaskPrior.from_tasks(people(d)).without("class_means"),
     "less": lambda d: TaskPrior.from_tasks(people(d)).without("outer_sum", "within_covariance"),
     "summary": lambda d: TaskPrior.from_summary(np.eye(d)[0], 0.01 * np.eye(d), 9, form="authors"),
@@ -94,15 +91,13 @@ PRIORS = {
 }
 
 MANY = {
-    "pairs": lambda d: MulticlassPrior.from_tasks(people(d, 6, (5, 5, 5)), keep_directions=True),
-    "rests": lambda d: MulticlassPrior.from_tasks(
-        people(d, 6, (5, 5, 5)), strategy="one-vs-rest", keep_directions=True
+    "pairs": lambda d: TaskPrior.from_tasks(people(d, 6, (5, 5, 5))),
+    "rests": lambda d: TaskPrior.from_tasks(people(d, 6, (5, 5, 5)), strategy="one-vs-rest"),
+    "plain pairs": lambda d: TaskPrior.from_tasks(
+        people(d, 4, (3, 4, 3)), isotropic=True, rehearse=False
     ),
-    "plain pairs": lambda d: MulticlassPrior.from_tasks(
-        people(d, 4, (3, 4, 3)), isotropic=True, replay=False
-    ),
-    "two classes": lambda d: MulticlassPrior.from_tasks(people(d, 6, (5, 5))),
-    "four": lambda d: MulticlassPrior.from_tasks(people(d, 6, (4, 4, 4, 4)), replay=False),
+    "two classes": lambda d: TaskPrior.from_tasks(people(d, 6, (5, 5))),
+    "four": lambda d: TaskPrior.from_tasks(people(d, 6, (4, 4, 4, 4)), rehearse=False),
 }
 NO_PRIORS = ("prior", 1.0, TaskPrior, object(), {}, np.eye(3))
 

@@ -30,7 +30,7 @@ def counted(frame):
 
 def test_a_counter_is_refused_by_every_command(run, frame):
     counted(frame).to_csv("t.csv", index=False)
-    TaskPrior.from_tasks(load_mental_math()[8:16], replay=False).save("prior.npz")
+    TaskPrior.from_tasks(load_mental_math()[8:16], rehearse=False).save("prior.npz")
     one = counted(frame)
     one[one["task"] == "Subject00"].to_csv("one.csv", index=False)
     for words in (

@@ -53,7 +53,7 @@ def prior():
 @pytest.fixture(scope="module")
 def patient():
     """A prior without forecasts: its sessions never advise to stop."""
-    return prior_of(replay=False)
+    return prior_of(rehearse=False)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from scipy.special import logsumexp, ndtr
 from scipy.stats import norm, wishart
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from crossfade import HierarchicalBlendClassifier, MulticlassPrior, Task, TaskPrior
+from crossfade import HierarchicalBlendClassifier, Task, TaskPrior
 from crossfade.blend import hierarchical
 from crossfade.fisher import TaskMoments
 from crossfade.fisher._moments import ClassMoments
@@ -567,7 +567,7 @@ def test_a_batch_is_one_person_after_the_other(n_features):
 def test_without_a_label_it_is_the_rule_of_the_mean_person():
     """w = (I + P)^-1 t_h with the threshold w't_c, P the spread of the class means of people."""
     tasks = people(15, 4, (15, 13), 26)
-    prior = TaskPrior.from_tasks([Task(X, y) for X, y in tasks], replay=False)
+    prior = TaskPrior.from_tasks([Task(X, y) for X, y in tasks], rehearse=False)
     law = PlainLaw(tasks, prior.feature_scale)
     p, B = law.p, law.covariance  # noqa: N806
     # Half the sum of P_0 and P_1 is Q_cc + Q_hh, whatever goes together.
@@ -589,7 +589,7 @@ def test_many_labels_leave_the_person_alone():
     """With ten thousand windows a class it is the person's own discriminant."""
     rng = np.random.default_rng(27)
     tasks = people(10, 3, (15, 15), 28, unlike=0.5)
-    prior = TaskPrior.from_tasks([Task(X, y) for X, y in tasks], replay=False)
+    prior = TaskPrior.from_tasks([Task(X, y) for X, y in tasks], rehearse=False)
     y = np.repeat([0, 1], 10_000)
     mixing = np.eye(3) + 0.3 * rng.normal(size=(3, 3))
     X = rng.normal(size=(y.size, 3)) @ mixing + np.outer(y, [1.0, -1.0, 0.5]) + 3.0
@@ -598,7 +598,7 @@ def test_many_labels_leave_the_person_alone():
     own = plain.coef_[0] * prior.feature_scale
     assert blend.projection_ @ own / np.linalg.norm(own) > 0.9999
     assert blend.alpha_ > 0.99
-    assert prior.class_means.population.dof < 100.0
+    assert prior.law.class_means.dof < 100.0
     agree = blend.predict(X) == plain.predict(X)
     assert agree.mean() > 0.999
 
@@ -617,7 +617,7 @@ def test_midpoint_prior_is_off_where_features_were_centred_person_by_person():
         h = np.array([1.5, 0.0, 0.0]) + 0.2 * rng.normal(size=3)
         X = rng.normal(size=(40, 3)) + np.where(y, 1.0, -1.0)[:, None] * h
         tasks.append(Task(X - X.mean(0), y))
-    prior = TaskPrior.from_tasks(tasks, replay=False)
+    prior = TaskPrior.from_tasks(tasks, rehearse=False)
     assert prior.class_means.centred
     y = np.repeat([0, 1], (4, 4))
     X = rng.normal(size=(8, 3)) + np.where(y, 1.0, -1.0)[:, None] * [1.5, 0.0, 0.0]
@@ -634,7 +634,7 @@ def test_midpoint_prior_is_off_where_features_were_centred_person_by_person():
     w = (wanted["coef"][1] - wanted["coef"][0]) / 2.0
     np.testing.assert_allclose(blend.projection_, w / np.linalg.norm(w), atol=1e-3)
     # Told that they were not centred, it leans to the crowd's middle.
-    told = TaskPrior.from_tasks(tasks, replay=False, centred=None)
+    told = TaskPrior.from_tasks(tasks, rehearse=False, centred=None)
     misled = HierarchicalBlendClassifier(told).fit(X, y)
     assert misled.midpoint_[0] < own[0] - 0.2
 
@@ -652,14 +652,12 @@ def true_accuracies(stranger, n_each=5, crowds=30, newcomers=60, d=10, kappa=100
         axis = draw_directions(1, d, 1e-9, random_state=rng)[0]
         W = draw_directions(100, d, kappa, mean_direction=axis, random_state=rng)
         tasks = [(rng.normal(size=(100, d)) + np.where(y, 1.0, -1.0)[:, None] * w, y) for w in W]
-        prior = TaskPrior.from_moments(TaskMoments.of(tasks), replay=False)
+        prior = TaskPrior.from_moments(TaskMoments.of(tasks), rehearse=False)
         about = 1e-9 if stranger else kappa
         nu = draw_directions(newcomers, d, about, mean_direction=axis, random_state=rng)
         X = rng.normal(size=(newcomers, 2 * n_each, d))
         X += np.where(own, 1.0, -1.0)[:, None] * nu[:, None, :]
-        rules = hierarchical(
-            ClassMoments.of(X, own), prior.class_means.population, prior.feature_scale
-        )
+        rules = hierarchical(ClassMoments.of(X, own), prior.law.class_means, prior.feature_scale)
         w = rules.omega / prior.feature_scale
         threshold = np.vecdot(rules.omega, rules.midpoint)
         sides = np.vecdot(w, nu)[:, None] + threshold[:, None] * [1.0, -1.0]
@@ -738,7 +736,7 @@ def test_raw_forecast_of_many_classes_is_the_mean_accuracy_over_the_posterior(co
 def test_estimator_is_the_verb():
     """From the estimator in the user's units: class means, rule and forecast are those above."""
     tasks = people(12, 4, (15, 13), 32)
-    prior = TaskPrior.from_tasks([Task(X, y) for X, y in tasks], replay=False)
+    prior = TaskPrior.from_tasks([Task(X, y) for X, y in tasks], rehearse=False)
     law = PlainLaw(tasks, prior.feature_scale)
     X, y = people(1, 4, (4, 3), 33)[0]
     blend = HierarchicalBlendClassifier(prior).fit(X, y)
@@ -751,7 +749,7 @@ def test_estimator_is_the_verb():
     rows = people(1, 4, (30, 30), 34)[0][0]
     scores = (rows / prior.feature_scale) @ wanted["coef"].T + wanted["offset"]
     np.testing.assert_array_equal(blend.predict(rows), scores.argmax(1))
-    many = MulticlassPrior.from_tasks([Task(X, y) for X, y in tasks], replay=False)
+    many = TaskPrior.from_tasks([Task(X, y) for X, y in tasks], rehearse=False)
     np.testing.assert_allclose(
         HierarchicalBlendClassifier(many).fit(X, y).coef_, blend.coef_, rtol=1e-9
     )

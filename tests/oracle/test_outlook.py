@@ -261,7 +261,7 @@ def test_no_forecast_below_chance_without_saying_why(blend, kind):
         W = draw_directions(30, 4, 20.0, random_state=rng)
         prior = TaskPrior.from_projections(W)
     elif kind in ("means", "flipped"):
-        prior = TaskPrior.from_tasks(crowd_of(rng, n_features=4), replay=False)
+        prior = TaskPrior.from_tasks(crowd_of(rng, n_features=4), rehearse=False)
     below = 0
     for _ in range(150):
         n_each = int(rng.integers(1, 12))
@@ -284,7 +284,7 @@ def test_before_both_classes_have_a_label_no_forecast_is_below_chance(blend, see
     rng = np.random.default_rng([46, len(seen), sum(seen)])
     for _ in range(15):
         tasks = crowd_of(rng, 8, 4, spread=rng.choice([0.3, 1.5]), gap=rng.choice([0.2, 1.0]))
-        prior = TaskPrior.from_tasks(tasks, replay=False)
+        prior = TaskPrior.from_tasks(tasks, rehearse=False)
         for _ in range(8):
             y = np.repeat(seen, 3).astype(int)
             X = 2.0 * rng.normal(size=(y.size, 4))
@@ -314,7 +314,7 @@ def test_a_released_prior_promises_chance_at_least_before_labels(blend):
     """Its noise may turn direction and class means apart; no sample has contradicted anybody."""
     rng = np.random.default_rng(48)
     tasks = crowd_of(rng, 40, 6, spread=0.4, gap=0.5)
-    prior = TaskPrior.from_tasks(tasks, feature_scale=np.ones(6), clip=30.0, replay=False)
+    prior = TaskPrior.from_tasks(tasks, feature_scale=np.ones(6), clip=30.0, rehearse=False)
     X = 2.0 * rng.normal(size=(3, 6))
     for _ in range(20):
         released = prior.released(epsilon=4.0, delta=1e-5)
@@ -365,8 +365,8 @@ def without_a_record(n):
     found = {}
     for place, person in enumerate(people):
         others = people[:place] + people[place + 1 :]
-        prior = TaskPrior.from_tasks(others, replay=False, clip=16.0)
-        exact = TaskPrior.from_tasks(others, replay=False)
+        prior = TaskPrior.from_tasks(others, rehearse=False, clip=16.0)
+        exact = TaskPrior.from_tasks(others, rehearse=False)
         released = prior.released(epsilon=1.0, delta=1e-5)
         rules = {
             "no prior": PosteriorBlendClassifier(),

@@ -164,7 +164,7 @@ def test_strength_of_least_risk_is_least(isotropic, n):
         X, y = samples(rng, W[0], n)
         chosen = PosteriorBlendClassifier(prior, strength="risk").fit(X, y).strength_
         person = person_of(X, y)
-        path = path_of(person, prior.crowd)
+        path = path_of(person, prior.law.directions)
         grid = np.concatenate([[0.0], np.logspace(-5.0, 7.0, 2001)])
         risks = path.risks(grid, person.sigma, person.length)
         there = path.risks(np.array([chosen]), person.sigma, person.length)
@@ -179,7 +179,7 @@ def test_evidence_is_the_density_of_the_own_direction(isotropic, n_features, n):
     prior = TaskPrior.from_projections(W[1:], isotropic=isotropic)
     X, y = samples(rng, W[0], n)
     own, sigma, noise, _ = target_of(X, y, prior, "oas")
-    path = path_of(person_of(X, y), prior.crowd)
+    path = path_of(person_of(X, y), prior.law.directions)
     strengths = np.array([1.0, 3.0, 50.0, 1e4])
     truth = [
         multivariate_normal.logpdf(

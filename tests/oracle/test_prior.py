@@ -8,8 +8,14 @@ from scipy.stats import vonmises_fisher
 from crossfade import (
     TaskPrior,
 )
-from crossfade.prior import concentration_formula, concentration_mle, mean_resultant_length
-from crossfade.prior._crowd import Crowd
+from crossfade.prior import (
+    Crowd,
+    Directions,
+    Space,
+    concentration_formula,
+    concentration_mle,
+    mean_resultant_length,
+)
 from crossfade.risk import (
     conditional_risk,
     expected_risk,
@@ -152,12 +158,9 @@ def test_summary_and_resultant_length_convert_both_ways(form, n_features):
     mu = axis(n_features)
     for n_tasks in (2, 30, 5000):
         for length in (0.05, 0.4, 0.9, 0.999):
-            prior = TaskPrior(
-                n_tasks=n_tasks,
-                direction_sum=n_tasks * length * mu,
-                outer_sum=None,
-                feature_scale=np.ones(n_features),
-            )
+            total = n_tasks * length * mu
+            sums = {"directions": Directions(n_tasks, total, n_tasks, total)}
+            prior = TaskPrior(Space(np.ones(n_features)), sums)
             psi = prior.standard_error(form)
             again = TaskPrior.from_summary(mu, psi, n_tasks, form=form)
             assert again.resultant_length == pytest.approx(length, rel=1e-9)

@@ -9,10 +9,9 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from crossfade import Release, Task, TaskPrior
-from crossfade.blend import convex, posterior
-from crossfade.fisher._direction import learn_direction
-from crossfade.fisher._moments import ClassMoments
-from crossfade.prior import mean_resultant_length
+from crossfade.blend import fit_rule
+from crossfade.fisher import ClassMoments
+from crossfade.prior import Directions, Law, Origin, Space, mean_resultant_length
 from crossfade.prior._bounded import in_units
 from crossfade.prior._gaussian import log_delta, separation, spent_epsilon
 from crossfade.prior._release import noise_scale, noisy, repaired, sensitivity
@@ -66,7 +65,11 @@ def released_priors(n_tasks, kappa, repeats, seed, epsilon=1.0, delta=1e-5):
     sums = repaired(*noisy_crowds(n_tasks, kappa, noise, repeats, seed), n_tasks, noise)
     release = Release(epsilon, delta, noise, True)
     return [
-        TaskPrior(n_tasks, one, outer, np.ones(N_FEATURES), release=release)
+        TaskPrior(
+            Space(np.ones(N_FEATURES)),
+            {"directions": Directions(n_tasks, one, n_tasks, one, outer, outer)},
+            Origin(release=release),
+        )
         for one, outer in zip(*sums, strict=True)
     ]
 
@@ -155,15 +158,15 @@ def test_the_worst_neighbours_through_the_whole_of_from_tasks():
     for _ in range(200):
         first, second = (
             TaskPrior.from_tasks(
-                rest + sessions("x", rng.integers(1, 6)), feature_scale=None, replay=False
-            )._by_person
+                rest + sessions("x", rng.integers(1, 6)), feature_scale=None, rehearse=False
+            ).directions
             for _ in range(2)
         )
         assert (first.n_people, second.n_people) == (4, 4)
         moved = np.concatenate(
             [
-                first.direction_sum - second.direction_sum,
-                (first.outer_sum - second.outer_sum).ravel(),
+                first.person_direction - second.person_direction,
+                (first.person_outer - second.person_outer).ravel(),
             ]
         )
         assert np.linalg.norm(moved) <= sensitivity(4, False)
@@ -171,9 +174,10 @@ def test_the_worst_neighbours_through_the_whole_of_from_tasks():
 
 def released_vector(tasks, clip):
     """All that a release adds noise to, as one vector: each part in units of its bound."""
-    prior = TaskPrior.from_tasks(tasks, feature_scale=None, replay=False, clip=clip)
-    people = prior._by_person
-    parts = [people.direction_sum, people.outer_sum, *in_units(prior.class_means)]
+    prior = TaskPrior.from_tasks(tasks, feature_scale=None, rehearse=False, mean_norm_bound=clip)
+    people = prior.directions
+    means = in_units(prior.class_means, clip)
+    parts = [people.person_direction, people.person_outer, *means]
     return np.concatenate([part.ravel() for part in parts]), people.n_people
 
 
@@ -278,7 +282,7 @@ def test_the_trusted_length_does_not_boast(n_tasks, epsilon, kappa):
     """R is cut off at 1, and nobody who reads a card should take that for agreement."""
     true = mean_resultant_length(kappa, N_FEATURES)
     priors = released_priors(n_tasks, kappa, 300, 12, epsilon)
-    lengths = np.array([prior.trusted_length for prior in priors])
+    lengths = np.array([prior.law.directions.trusted_length for prior in priors])
     exact = np.sqrt(true**2 + (1.0 - true**2) / n_tasks)
     assert lengths.mean() < exact + 4.0 * lengths.std() / np.sqrt(lengths.size)
     data = [prior.card_data() for prior in priors]
@@ -323,14 +327,16 @@ def accuracies(crowds, kappa, n_samples, rng):
     label = np.repeat([0, 1], n_samples // 2)
     X = rng.standard_normal((50, n_samples, N_FEATURES))
     X += (2.0 * label - 1.0)[:, None] * nu[:, None, :]
-    people = learn_direction(ClassMoments.of(X, label), "oas", np.ones(N_FEATURES))
+    people = ClassMoments.of(X, label)
+    alone = Law(2, np.ones(N_FEATURES), directions=crowds[0])
+    laws = [Law(2, np.ones(N_FEATURES), directions=crowd) for crowd in crowds]
     found = []
-    for omega in (
-        people.omega,
-        *(posterior(people, crowd).omega for crowd in crowds),
-        *(convex(people, crowd).omega for crowd in crowds),
+    for rule in (
+        fit_rule(people, alone, "convex", alpha=1.0),
+        *(fit_rule(people, law, kind) for kind in ("posterior", "convex") for law in laws),
     ):
-        gap, miss = np.vecdot(omega, nu), np.vecdot(omega, people.midpoint)
+        omega = rule.coef[..., 0, :]
+        gap, miss = np.vecdot(omega, nu), -rule.intercept[..., 0]
         length = np.linalg.norm(omega, axis=-1)
         found.append((ndtr((gap - miss) / length) + ndtr((gap + miss) / length)).mean() / 2.0)
     return found
@@ -348,7 +354,7 @@ def test_a_blend_knows_how_far_to_trust_a_release(n_tasks, kappa, n_samples):
     rows = []
     for prior in released_priors(n_tasks, kappa, 30, 11):
         W = draw_directions(n_tasks, N_FEATURES, kappa, random_state=rng)
-        crowds = [prior.crowd, TaskPrior.from_projections(W).crowd]
+        crowds = [prior.law.directions, TaskPrior.from_projections(W).law.directions]
         rows.append(accuracies(crowds, kappa, n_samples, rng))
     target, *blends = np.mean(rows, axis=0)
     released, exact = blends[::2], blends[1::2]

@@ -111,7 +111,7 @@ def test_tied_features_add_nothing(seed, d, more, shrinkage):
     assert tied.shrinkage_ == pytest.approx(plain.shrinkage_, abs=1e-9)
     np.testing.assert_allclose(tied.projection_, plain.projection_ @ into, atol=1e-7)
     no_prior = TaskPrior.from_projections(np.eye(d)[:1])
-    assert no_prior.within_spectrum is None
+    assert no_prior.law.within is None
     promised = [
         ConvexBlendClassifier(prior, alpha=1.0).fit(rows, y).expected_accuracy_
         for prior, rows in (

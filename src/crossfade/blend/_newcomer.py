@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from crossfade._typing import Array
 from crossfade.fisher import ClassMoments, Direction, learn_direction
-from crossfade.prior import Law, Replay
+from crossfade.prior import ForecastRecord, Law
 
 
 class Newcomer(NamedTuple):
@@ -26,7 +26,7 @@ class Newcomer(NamedTuple):
         Probability of the second of two classes among new windows.
     classes : ndarray of shape (n_classes,)
         Labels of the classes.
-    record : Replay or None
+    record : ForecastRecord or None
         How accurate forecasts of this kind of rule turned out for earlier people.
     """
 
@@ -35,7 +35,7 @@ class Newcomer(NamedTuple):
     consecutive: bool
     second: float
     classes: NDArray[Any]
-    record: Replay | None = None
+    record: ForecastRecord | None = None
 
     @property
     def shows_all(self) -> bool:

@@ -17,7 +17,7 @@ from crossfade.blend._about import About, called, card_of
 from crossfade.blend._newcomer import Newcomer
 from crossfade.blend._theory import Slope, Theory
 from crossfade.fisher import scores_of
-from crossfade.prior import Replay, rung_of
+from crossfade.prior import ForecastRecord, rung_of
 from crossfade.risk import FURTHEST, Outlook, log_odds
 
 #: Scores beyond this are as certain as can be, and their products must be numbers.
@@ -61,7 +61,7 @@ class Rule:
         Class means as the rule has them.
     contradicts : ndarray of shape (...)
         Whether the labelled windows lie the other way round along the rule.
-    record : Replay or None
+    record : ForecastRecord or None
         How accurate forecasts of such rules turned out for earlier people.
     has_unlabelled : bool
         Whether unlabelled windows were seen.
@@ -82,7 +82,7 @@ class Rule:
     feature_scale: Array | None = None
     means: Array | None = None
     contradicts: Array = field(default_factory=lambda: np.asarray(False))
-    record: Replay | None = None
+    record: ForecastRecord | None = None
     has_unlabelled: bool = False
     details: Mapping[str, Array] = field(default_factory=dict)
     about: About = field(default_factory=About)

@@ -26,9 +26,10 @@ from crossfade.classifiers._labels import (
 )
 from crossfade.classifiers._skada import TakesDomains
 from crossfade.classifiers._sources import Rows, with_sources
+from crossfade.crowd import TaskPrior
 from crossfade.exceptions import ContradictionWarning
 from crossfade.fisher import ClassMoments, check_both_classes, check_weight
-from crossfade.prior import MulticlassPrior, TaskPrior, warn_of_units
+from crossfade.prior import warn_of_units
 
 #: Most unlabelled samples that are kept, the last ones.
 MOST_UNLABELLED = 500
@@ -59,7 +60,7 @@ class BlendClassifier(TakesDomains):
     _seen: Seen | None = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "prior": [TaskPrior, MulticlassPrior, None],
+        "prior": [TaskPrior, None],
         "missing_class": [StrOptions({"crowd", "error"})],
         "classes": ["array-like", None],
         "class_prior": ["array-like", None],

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from crossfade._typing import Array, RandomState
 from crossfade.classifiers._base import BlendClassifier
+from crossfade.crowd import TaskPrior
 from crossfade.exceptions import CancellingSourcesWarning
-from crossfade.prior import TaskPrior
 
 
 class ConvexBlendClassifier(BlendClassifier):

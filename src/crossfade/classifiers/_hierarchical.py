@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 
 from crossfade.classifiers._base import BlendClassifier
-from crossfade.prior import TaskPrior
+from crossfade.crowd import TaskPrior
 
 
 class HierarchicalBlendClassifier(BlendClassifier):

@@ -14,7 +14,6 @@ from crossfade._files import write_whole
 from crossfade.blend import About, Rule, Slope, Stated, content_of_rule
 from crossfade.classifiers._base import BlendClassifier
 from crossfade.fisher import FisherDiscriminant
-from crossfade.prior import MulticlassPrior
 from crossfade.risk import log_odds
 
 Model = BlendClassifier | FisherDiscriminant | Rule
@@ -125,8 +124,6 @@ def _rule_of_discriminant(model: FisherDiscriminant, about: About) -> Rule:
 
 def _said_of(prior: Any) -> dict[str, Any]:
     """What a model file says of a prior."""
-    if isinstance(prior, MulticlassPrior):
-        prior = max(prior.priors.values(), key=lambda one: one.n_tasks)
     said = prior.card_data()
     people = {"n_people": said["n_people"]} if "n_people" in said else {}
     return {

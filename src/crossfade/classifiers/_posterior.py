@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from crossfade.classifiers._base import BlendClassifier
-from crossfade.prior import TaskPrior
+from crossfade.crowd import TaskPrior
 
 
 class PosteriorBlendClassifier(BlendClassifier):

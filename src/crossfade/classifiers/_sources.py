@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from crossfade._typing import Array
 from crossfade._validate import as_labels, classes_of, refuse_nameless, refuse_size
 from crossfade.classifiers._labels import places_among
-from crossfade.prior import MulticlassPrior, TaskPrior
+from crossfade.crowd import TaskPrior
 from crossfade.tasks import Task
 
 Mask = NDArray[np.bool_]
@@ -123,8 +123,6 @@ def _with_people(estimator: Any, rows: Rows, names: NDArray[Any], prior: Any, ca
         for name in classes_of(names).tolist()
         for mine in [names == name]
     ]
-    if prior is None and len(classes_of(labels)) > 2:
-        return MulticlassPrior.from_tasks(sources)
     scale: Any = "auto" if prior is None else prior.feature_scale
     ours = TaskPrior.from_tasks(sources, feature_scale=scale)
     return ours if prior is None else prior + ours

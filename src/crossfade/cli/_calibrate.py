@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from crossfade.blend import Rule
-    from crossfade.prior import TaskPrior
+    from crossfade.crowd import TaskPrior
 
 #: Labelled windows of each class for which `calibrate` forecasts the accuracy.
 _COUNTS = (1, 2, 4, 8, 16, 32)
@@ -81,7 +81,7 @@ def calibrate(
         rule_of,
         save_model,
     )
-    from crossfade.prior import TaskPrior
+    from crossfade.crowd import TaskPrior
 
     with plain_messages():
         crowd = TaskPrior.load(prior)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from crossfade.prior import TaskPrior
+    from crossfade.crowd import TaskPrior
 
 _OUT = click.option("-o", "--out", type=OUT, required=True, help="Prior file to write.")
 
@@ -82,7 +82,8 @@ def build(
       crossfade prior build ours.csv -o ours.npz --scale lab-a.npz --exclude p07
       crossfade prior build tasks.csv -o prior.npz --scale scale.csv --clip 6
     """
-    from crossfade.prior import FEW_PEOPLE, TaskPrior
+    from crossfade.crowd import TaskPrior
+    from crossfade.prior import FEW_PEOPLE
     from crossfade.tasks import TaskSet, read_tasks
 
     with plain_messages():
@@ -93,7 +94,7 @@ def build(
             raise ValueError(f"There is no task {min(unknown)!r} in {tasks}.")
         kept = TaskSet([task for task in found if task.name not in exclude], found.class_names)
         units = _scale_of(scale, found.feature_names or ())
-        made = TaskPrior.from_tasks(kept, feature_scale=units, clip=clip)
+        made = TaskPrior.from_tasks(kept, feature_scale=units, mean_norm_bound=clip)
         made = made.annotated(**{key: text for key, text in about.items() if text is not None})
         made.save(out)
     click.echo(made.summary())
@@ -187,7 +188,7 @@ def release(
 
 
 def _load(file: Path) -> TaskPrior:
-    from crossfade.prior import TaskPrior
+    from crossfade.crowd import TaskPrior
 
     with plain_messages():
         return TaskPrior.load(file)

@@ -96,11 +96,11 @@ def _by_task(found: TaskSet, counts: list[dict[str, int]]) -> Table:
 
 def _agreement(found: TaskSet) -> dict[str, str]:
     """Whether the directions have more in common than unrelated ones, whose E R^2 is 1 / J."""
-    from crossfade.prior import TaskPrior
+    from crossfade.crowd import TaskPrior
 
     able = [task for task in found if len(task.classes) == 2]
     try:
-        prior = TaskPrior.from_tasks(able, class_means=False, replay=False)
+        prior = TaskPrior.from_tasks(able, rehearse=False)
     except ValueError:
         return {"agreement": "Unknown: it takes tasks with two classes that differ."}
     answer = "No, a prior cannot" if prior.cancels else "Yes, a prior can"

@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     import pandas as pd
 
-    from crossfade.prior import TaskPrior
+    from crossfade.crowd import TaskPrior
     from crossfade.tasks import Recipe, TaskSet
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._files import read_whole
-from crossfade.prior import TaskPrior
+from crossfade.crowd import TaskPrior
 
 _DATA = Path(__file__).parent / "data"
 #: Made by ``scripts/make_live_demo.py``; data/LICENSE.md has licence and credit.

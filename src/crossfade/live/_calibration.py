@@ -19,12 +19,12 @@ from crossfade._typing import Array
 from crossfade._validate import LARGEST, check_finite, check_number
 from crossfade.blend import Rule, advise
 from crossfade.classifiers import about_of
+from crossfade.crowd import TaskPrior
 from crossfade.exceptions import PriorMismatchError
 from crossfade.live._evidence import Evidence, misfit_of
 from crossfade.live._folder import begin, check_prior, check_recipe, names_of, read
 from crossfade.live._journal import Journal
 from crossfade.live._records import LiveState, LiveWindow, Prediction, fields_of, window_of
-from crossfade.prior import MulticlassPrior, TaskPrior
 from crossfade.signals import RawWindows
 from crossfade.tasks import Recipe, Task
 
@@ -44,7 +44,7 @@ class LiveCalibration:
 
     Parameters
     ----------
-    prior : TaskPrior or MulticlassPrior
+    prior : TaskPrior
         What the crowd knows: classes and class means.
     recipe : Recipe or None, default=None
         How features are made of raw windows; None is the prior's. Only raw windows need it.
@@ -77,7 +77,7 @@ class LiveCalibration:
 
     def __init__(
         self,
-        prior: TaskPrior | MulticlassPrior,
+        prior: TaskPrior,
         recipe: Recipe | None = None,
         folder: str | os.PathLike[str] | None = None,
         *,
@@ -271,7 +271,7 @@ class LiveCalibration:
         --------
         >>> from crossfade import LiveCalibration, TaskPrior, load_mental_math
         >>> people = load_mental_math()
-        >>> prior = TaskPrior.from_tasks(people[1:], replay=False)
+        >>> prior = TaskPrior.from_tasks(people[1:], rehearse=False)
         >>> yesterday = LiveCalibration(prior)
         >>> for i in (0, 1, -2, -1):
         ...     _ = yesterday.add(people[0].X[i], people[0].y[i])

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from crossfade._files import json_of, read_whole, write_whole
+from crossfade.crowd import TaskPrior
 from crossfade.exceptions import PriorMismatchError
 from crossfade.live._journal import Journal
-from crossfade.prior import MulticlassPrior, TaskPrior
 from crossfade.tasks import Recipe, recipe_misfits
 
 _FORMAT, _VERSION = "crossfade-session", 3
 SESSION, PRIOR, _JOURNAL = "session.json", "prior.npz", "windows.jsonl"
-#: Priors of a session, by the name that its file has for them.
-KINDS: dict[str, Any] = {kind.__name__: kind for kind in (TaskPrior, MulticlassPrior)}
 
 
 def check_prior(prior: Any) -> Any:
@@ -53,7 +51,6 @@ def begin(folder: Path, prior: Any, recipe: Recipe | None, want: float | None) -
     fields = {
         "format": _FORMAT,
         "version": _VERSION,
-        "prior": next(one.__name__ for one in type(prior).__mro__ if one.__name__ in KINDS),
         "recipe": None if recipe is None else recipe.to_dict(),
         "want": want,
     }
@@ -67,10 +64,10 @@ def read(folder: Path) -> tuple[Any, Recipe | None, float | None, Journal]:
         fields = json_of(read_whole(folder / SESSION, 1 << 24))
         if (fields["format"], fields["version"]) != (_FORMAT, _VERSION):
             raise ValueError(f"it is {fields['format']}, version {fields['version']}")
-        kind, want = KINDS[fields["prior"]], fields["want"]
+        want = fields["want"]
         recipe = None if fields["recipe"] is None else Recipe.from_dict(fields["recipe"])
     except (ValueError, KeyError, TypeError) as reason:
         raise ValueError(
             f"{folder / SESSION} is not a session of this version of Crossfade: {reason}."
         ) from reason
-    return kind.load(folder / PRIOR), recipe, want, Journal(folder / _JOURNAL)
+    return TaskPrior.load(folder / PRIOR), recipe, want, Journal(folder / _JOURNAL)

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from crossfade._files import write_whole
 from crossfade.classifiers import save_model
+from crossfade.crowd import TaskPrior
 from crossfade.datasets import load_live_demo
 from crossfade.live._calibration import LiveCalibration
 from crossfade.live._folder import SESSION, names_of
@@ -22,7 +23,7 @@ from crossfade.live._page import report_page, result_of
 from crossfade.live._publish import Lines, Publisher
 from crossfade.live._session import Session
 from crossfade.live._streams import Rehearsal, Replay, Stream
-from crossfade.prior import FEW_PEOPLE, MulticlassPrior, TaskPrior
+from crossfade.prior import FEW_PEOPLE
 from crossfade.signals import OnlineFeatures
 from crossfade.signals.recordings import open_recording
 
@@ -124,7 +125,7 @@ def open_demo(speed: float) -> tuple[TaskPrior, Rehearsal, OnlineFeatures]:
 
 
 def _open_lines(prior: Path, features: BinaryIO) -> Source:
-    crowd = _load_prior(prior)
+    crowd = TaskPrior.load(prior)
     # Not buffered: a thread that waits in a buffer would hold the lock of the buffer for ever.
     read = getattr(features, "raw", features).read
     name = str(getattr(features, "name", "<stdin>")).replace("<stdin>", "standard input")
@@ -155,17 +156,9 @@ def _open_stream(prior: Path, name: str, markers: str | None, channels: Sequence
     return crowd, LslStream(name, markers, channels=channels), windows
 
 
-def _load_prior(path: Path) -> Any:
-    """A prior that a session can use."""
-    try:
-        return TaskPrior.load(path)
-    except ValueError:
-        return MulticlassPrior.load(path)
-
-
 def _crowd_of(path: Path) -> tuple[Any, OnlineFeatures]:
     """A prior, and what makes features of a running stream."""
-    crowd = _load_prior(path)
+    crowd = TaskPrior.load(path)
     if crowd.recipe is None:
         raise ValueError(
             "The prior does not know how its features were made. Build it from a Parquet table of "
@@ -229,10 +222,7 @@ def about_session(
 ) -> dict[str, Any]:
     """What the page shows and never changes; `returns` says that the person was here before."""
     prior, channels = live.prior, () if windows is None else windows.channels
-    if isinstance(prior, MulticlassPrior):
-        n_people = max(one.n_people for one in prior.priors.values())
-    else:
-        n_people = prior.n_people
+    n_people = prior.n_people
     return {
         "stream": stream.name,
         "rate": f"{len(channels)} channels at {stream.sfreq:g} Hz" if stream.sfreq else "",

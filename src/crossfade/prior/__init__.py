@@ -1,68 +1,76 @@
-"""Many unit vectors in, what the crowd knows out: sums, and no row of anybody's data.
+"""What sums over people say about a new person: the law of directions and of class means.
 
 The unit directions w_1, ..., w_J of J people follow a von Mises-Fisher law about a mean direction
 mu with concentration kappa (equation 1). Of them a prior keeps the sum and the sum of outer
 products. Their mean m has a length R that says how far people agree; mu = m / R is the crowd's
-classifier; Psi says how well mu is known (10), and the scatter T how people differ (12).
+classifier; Psi says how well mu is known (10), and the scatter T how people differ (12). Class
+means follow a normal law, of any number of classes (51).
 
-====================== =============================================================================
-`_crowd`               `Crowd`: mean, Psi and scatter, which is all that a blend asks of a prior.
-                       A new kind of crowd is a new way to make one
-`_task_prior`, `_learn` `TaskPrior`: the sums, from tasks, directions or a summary; merging by +
-`_multiclass`          `MulticlassPrior`: one prior for each pair of classes
-`_release`             differential privacy for people: `_gaussian` says how much noise it takes,
-                       `_ledger` counts what was spent
-`_people`              people with several sessions, who count once in a release
-`_person`, `_sessions` how far apart sessions of one person are; a prior for their next one
-`_archive`, `_card`    files, and cards that say what is in them
-`_compatibility`       does a prior suit windows, or another prior?
-`_units`               can windows be in the units of a prior?
-`_vmf`                 concentrations
-====================== =============================================================================
+================== =================================================================================
+`_space`           what two priors must share to be added
+`_sums`            how sums are declared, added, compared and checked
+`_directions`, `_class_means`, `_sessions`, `_forecast_record` the sums
+`_learn`           the sums of tasks
+`_law`             `Law`: all that a blend asks; `_crowd` and `_population` are its parts
+`_release`         differential privacy for people: `_gaussian` says how much noise it takes,
+                   `_bounded` what a person adds to class means, `_ledger` what was spent
+`_origin`, `_file` where sums come from; their files
+`_units`           can windows be in the units of a prior?
+`_vmf`, `_summary` concentrations, and what the paper shares
+================== =================================================================================
 
 Where we depart from the paper: directions are averaged in common units; Psi is tangent to the
 sphere; the crowd is a distribution and not a point; what people share can be released, and knows
 its noise.
 """
 
-from crossfade.prior._archive import card_faults as card_faults
-from crossfade.prior._archive import content_of as content_of
-from crossfade.prior._card import check_about as check_about
-from crossfade.prior._card import privacy_of as privacy_of
-from crossfade.prior._card import privacy_text as privacy_text
-from crossfade.prior._card import table_of as table_of
 from crossfade.prior._class_means import CROWD_DOF as CROWD_DOF
 from crossfade.prior._class_means import ClassMeans as ClassMeans
-from crossfade.prior._class_means import Population as Population
-from crossfade.prior._class_means import contrasts as contrasts
-from crossfade.prior._compatibility import misfits as misfits
-from crossfade.prior._compatibility import name_misfits as name_misfits
-from crossfade.prior._compatibility import spread_of as spread_of
 from crossfade.prior._crowd import PSI_FORMS as PSI_FORMS
 from crossfade.prior._crowd import Crowd
 from crossfade.prior._crowd import Psi as Psi
 from crossfade.prior._crowd import refuse_other as refuse_other
+from crossfade.prior._directions import Directions as Directions
+from crossfade.prior._directions import shares_of as shares_of
+from crossfade.prior._file import pack as pack
+from crossfade.prior._file import unpack as unpack
+from crossfade.prior._forecast_record import CLIP as CLIP
+from crossfade.prior._forecast_record import FEW_PEOPLE as FEW_PEOPLE
+from crossfade.prior._forecast_record import FEWEST as FEWEST
+from crossfade.prior._forecast_record import LADDER as LADDER
+from crossfade.prior._forecast_record import SPARE as SPARE
+from crossfade.prior._forecast_record import ForecastRecord as ForecastRecord
+from crossfade.prior._forecast_record import rung_of as rung_of
 from crossfade.prior._law import Law as Law
-from crossfade.prior._learn import sums_of_means as sums_of_means
+from crossfade.prior._learn import check_sources as check_sources
+from crossfade.prior._learn import directions_of as directions_of
+from crossfade.prior._learn import is_centred as is_centred
+from crossfade.prior._learn import learn_sums as learn_sums
+from crossfade.prior._learn import refuse_twins as refuse_twins
+from crossfade.prior._learn import scale_of as scale_of
 from crossfade.prior._ledger import Ledger
-from crossfade.prior._multiclass import STRATEGIES as STRATEGIES
-from crossfade.prior._multiclass import MulticlassPrior
-from crossfade.prior._multiclass import Pair as Pair
-from crossfade.prior._multiclass import pairs_of as pairs_of
+from crossfade.prior._origin import Origin as Origin
+from crossfade.prior._origin import check_about as check_about
+from crossfade.prior._origin import new_build as new_build
+from crossfade.prior._origin import privacy_text as privacy_text
+from crossfade.prior._origin import table_of as table_of
+from crossfade.prior._population import Population as Population
+from crossfade.prior._population import contrasts as contrasts
 from crossfade.prior._release import Release
-from crossfade.prior._release import noise_scale as noise_scale
-from crossfade.prior._release import repaired as repaired
-from crossfade.prior._release import sensitivity as sensitivity
-from crossfade.prior._replay import CLIP as CLIP
-from crossfade.prior._replay import FEW_PEOPLE as FEW_PEOPLE
-from crossfade.prior._replay import FEWEST as FEWEST
-from crossfade.prior._replay import LADDER as LADDER
-from crossfade.prior._replay import SPARE as SPARE
-from crossfade.prior._replay import Replay as Replay
-from crossfade.prior._replay import rung_of as rung_of
-from crossfade.prior._replay import usable as usable
-from crossfade.prior._replay import usable_records as usable_records
-from crossfade.prior._task_prior import TaskPrior
+from crossfade.prior._release import check_budget as check_budget
+from crossfade.prior._release import released_sums as released_sums
+from crossfade.prior._sessions import Person as Person
+from crossfade.prior._sessions import Sessions as Sessions
+from crossfade.prior._space import Space as Space
+from crossfade.prior._space import check_labels as check_labels
+from crossfade.prior._space import misfits as misfits
+from crossfade.prior._space import name_misfits as name_misfits
+from crossfade.prior._summary import sum_of_summary as sum_of_summary
+from crossfade.prior._sums import Sums as Sums
+from crossfade.prior._sums import added as added
+from crossfade.prior._sums import kind_of as kind_of
+from crossfade.prior._sums import summed as summed
+from crossfade.prior._units import Units as Units
 from crossfade.prior._units import unit_misfits as unit_misfits
 from crossfade.prior._units import warn_of_units as warn_of_units
 from crossfade.prior._vmf import (
@@ -75,9 +83,7 @@ from crossfade.prior._vmf import (
 __all__ = [
     "Crowd",
     "Ledger",
-    "MulticlassPrior",
     "Release",
-    "TaskPrior",
     "concentration_formula",
     "concentration_mle",
     "concentrations",

@@ -1,6 +1,6 @@
 """Class means of which nobody can add more than agreed, and what noise leaves of their sums.
 
-With ``clip=r`` a person adds, in units of the feature scale,
+With ``mean_norm_bound=r`` a person adds, in units of the feature scale,
 
 - theta = (m_0, ..., m_(K-1)), shortened to the length r, and its outer product;
 - their covariance within the classes, scaled down to the Frobenius norm d;
@@ -21,7 +21,6 @@ import numpy as np
 from scipy.linalg import helmert
 
 from crossfade._typing import Array
-from crossfade._validate import check_number
 from crossfade.fisher import RUNS
 
 if TYPE_CHECKING:
@@ -30,27 +29,6 @@ if TYPE_CHECKING:
 #: Squared distance by which the sums of class means can move if one person is replaced (63).
 MOVED = 4.5 + 2.0 + 2.0
 _TINY = 1e-300
-
-
-def check_clip(clip: object, held: bool = True) -> float | None:
-    """A bound on class means, or None; `held` says whether there are any to be bounded."""
-    if clip is None:
-        return None
-    try:
-        bound = check_number("clip", clip, 0.0)
-    except ValueError:
-        bound = 0.0
-    if not 0.0 < bound < np.inf:
-        raise ValueError(
-            f"clip must be a positive number, or None; got {clip!r}. It is the largest length of "
-            "anybody's class means, in units of the feature scale."
-        )
-    if not held:
-        raise ValueError(
-            "clip bounds what a person adds to the class means, and these are to be left out. "
-            "Leave clip out, or keep the class means."
-        )
-    return bound
 
 
 def norms_of(n_features: int) -> tuple[float, float]:
@@ -62,13 +40,13 @@ def norms_of(n_features: int) -> tuple[float, float]:
     return float(n_features), 2.0 * n_features
 
 
-def bounded(means: Array, within: Array, runs: Array, clip: float) -> tuple[Array, Array, Array]:
+def bounded(means: Array, within: Array, runs: Array, bound: float) -> tuple[Array, Array, Array]:
     """Class means (n, K d), covariances (n, d, d) and run matrices (n, 9, d, d), none too large."""
     most, longest = norms_of(within.shape[-1])
     size = np.sqrt((within**2).sum((-2, -1)))
     length = np.linalg.vector_norm(np.trace(runs, axis1=-2, axis2=-1), axis=-1)
     return (
-        means * _down(np.linalg.vector_norm(means, axis=-1), clip)[:, None],
+        means * _down(np.linalg.vector_norm(means, axis=-1), bound)[:, None],
         within * _down(size, most)[:, None, None],
         runs * _down(length, longest)[:, None, None, None],
     )
@@ -94,25 +72,25 @@ def filled(runs: Array, longest: int) -> Array:
     return whole
 
 
-def in_units(sums: ClassMeans) -> list[Array]:
+def in_units(sums: ClassMeans, bound: float) -> list[Array]:
     """Sums of bounded class means, to which a person adds no more than 1 each."""
-    assert sums.clip is not None
     most, longest = norms_of(sums.n_features)
     return [
-        sums.mean_sum / sums.clip,
-        sums.outer_sum / sums.clip**2,
+        sums.mean_sum / bound,
+        sums.outer_sum / bound**2,
         sums.within_sum / most,
         np.trace(sums.run_sums, axis1=-2, axis2=-1) / longest,
     ]
 
 
-def repaired_means(sums: ClassMeans, noisy: list[Array], noise: float, dof: float) -> ClassMeans:
+def repaired_means(
+    sums: ClassMeans, noisy: list[Array], noise: float, bound: float, dof: float
+) -> ClassMeans:
     """Class means from the noisy sums of :func:`in_units`, as people can have them (equation 64).
 
-    Of `sums` only what is public is used: how many people there are, and the clip.
+    Of `sums` only what is public is used: how many people there are.
     """
-    assert sums.clip is not None
-    n_people, d, clip = sums.n_people, sums.n_features, sums.clip
+    n_people, d = sums.n_people, sums.n_features
     most, longest = norms_of(d)
     spread = noise / n_people
     mean, outer, within, traces = (part / n_people for part in noisy)
@@ -137,14 +115,14 @@ def repaired_means(sums: ClassMeans, noisy: list[Array], noise: float, dof: floa
     variances = np.minimum.accumulate(np.clip(variances, 1.0 / RUNS, 1.0))
     return replace(
         sums,
-        mean_sum=n_people * clip * (mean @ turn),
-        outer_sum=n_people * clip**2 * (outer + outer.T) / 2.0,
+        mean_sum=n_people * bound * (mean @ turn),
+        outer_sum=n_people * bound**2 * (outer + outer.T) / 2.0,
         n_within=n_people,
         within_sum=n_people * covariance,
         run_counts=np.full(RUNS.size, n_people),
         run_sums=n_people * variances[:, None, None] * covariance,
         # That of the prior is a median, which has no bound.
-        alike_sum=n_people * float(np.log(dof)),
+        log_wishart_dof=n_people * float(np.log(dof)),
     )
 
 

@@ -1,169 +1,187 @@
-"""Sums of a prior from the moments of many tasks: one direction each, in common units.
+"""Sums of a prior from the moments of many tasks, in common units.
 
 Features are divided by the median over tasks of their deviation within the classes, unless a scale
 is given; a direction is that of Fisher's discriminant in these units (room `fisher`). Beside the
-sums of the directions and of their outer products a prior keeps averages over its tasks: the
-covariance within the classes, half the gap between them, how far neighbouring windows are alike
-(equation 47), and how noisy the directions are, from those of the halves of each task (49).
+sums of the directions and of their outer products a prior of two classes keeps averages over its
+tasks: the covariance within the classes, half the gap between them, how far neighbouring windows
+are alike (equation 47), and how noisy the directions are, from those of the halves of each task
+(49). A prior of any number of classes keeps sums of class means.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crossfade._typing import Array
-from crossfade._validate import check_classes, check_names
 from crossfade.exceptions import NoDirectionError
 from crossfade.fisher import Block, TaskMoments, refuse_units, resolve_scale, unit_directions
-from crossfade.prior._bounded import check_clip
 from crossfade.prior._class_means import ClassMeans
-from crossfade.prior._compatibility import typical_deviation
-from crossfade.prior._people import People, shares_of
+from crossfade.prior._directions import Directions, shares_of
 from crossfade.prior._sessions import Sessions
+from crossfade.prior._sums import Sums
 from crossfade.tasks import Task, TaskSet
+
+
+def scale_of(
+    moments: TaskMoments, feature_scale: ArrayLike | str | None, called: Callable[[int], str]
+) -> Array:
+    """What features are divided by: as given, or the typical deviation within the classes."""
+    scale = resolve_scale(feature_scale, moments.blocks[0].whole.n_features)
+    if scale is None:
+        scale = typical_deviation(
+            moments.gather(lambda one: one.whole.variance()),
+            moments.gather(lambda one: one.whole.largest),
+            moments.gather(lambda one: np.broadcast_to(one.whole.left, one.places.shape)),
+        )
+    refuse_units(moments.gather(lambda one: one.whole.largest), scale, called)
+    return scale.copy()
 
 
 def learn_sums(
     moments: TaskMoments,
+    scale: Array,
     shrinkage: str | float | None,
-    feature_scale: ArrayLike | str | None,
     *,
-    isotropic: bool = False,
-    keep_directions: bool = False,
-    classes: Sequence[Any] | None = None,
-    feature_names: Sequence[str] | None = None,
-    class_means: bool = True,
-    centred: str | None = "auto",
-    clip: float | None = None,
-    groups: Sequence[str | None] | None = None,
-    called: Callable[[int], str] = "Task {}".format,
-) -> dict[str, Any]:
-    """Fields of a `TaskPrior`; `called` names a task that has no direction.
+    isotropic: bool,
+    bound: float | None,
+    groups: Sequence[str | None] | None,
+    called: Callable[[int], str],
+) -> dict[str, Sums]:
+    """Sums of tasks by their kind; `called` names a task that has no direction.
 
     Tasks of one of the `groups` are sessions of one person; None is a person for every task.
     """
-    check_centred(centred)
     groups = [None] * moments.n_tasks if groups is None else groups
-    clip = check_clip(clip, class_means and not isotropic)
-    n_features = moments.blocks[0].whole.n_features
-    given = resolve_scale(feature_scale, n_features)
-    scale = _typical_scale(moments) if given is None else given
-    refuse_units(moments.gather(lambda one: one.whole.largest), scale, called)
+    sums: dict[str, Sums] = {}
+    if moments.blocks[0].whole.counts.shape[-1] == 2:
+        sums["directions"] = _directions(moments, scale, shrinkage, isotropic, groups, called)
+    means = None
+    if not isotropic and not _is_a_row(moments):
+        means = _class_means(moments, scale, bound, groups)
+    if means is not None:
+        sums["class_means"] = means
+        between = moments.gather(lambda one: (one.whole.means / scale).reshape(len(one.places), -1))
+        sessions = Sessions.of(groups, between)
+        if sessions is not None:
+            sums["sessions"] = sessions
+    if not sums:
+        raise NoDirectionError("The windows of these tasks do not vary within their classes.")
+    return sums
+
+
+def directions_of(moments: TaskMoments, scale: Array, shrinkage: str | float | None) -> Array:
+    """Unit directions (n_tasks, d) of tasks of two classes."""
+    return moments.gather(lambda one: unit_directions(one.whole, scale, shrinkage))
+
+
+def is_centred(moments: TaskMoments, scale: Array) -> bool:
+    """Whether the mean over all windows of every task is zero."""
+    whole = moments.gather(
+        lambda one: np.vecdot(one.whole.counts[..., None, :], one.whole.means.mT)
+    )
+    n_windows = moments.gather(
+        lambda one: np.broadcast_to(one.whole.counts.sum(-1), one.places.shape)
+    )
+    return bool((np.abs(whole) <= 1e-6 * scale * n_windows[:, None]).all())
+
+
+def check_sources(tasks: list[Task]) -> tuple[str, ...] | None:
+    """Names of the features; refuses tasks of other features or classes."""
+    if not tasks:
+        raise ValueError("A prior needs at least one task; got none.")
+    names = TaskSet(tasks).feature_names
+    first = tasks[0]
+    for task in tasks:
+        classes = task.classes.tolist()
+        if len(classes) < 2:
+            raise ValueError(f"{task!r} has one class only. Leave it out (with --exclude).")
+        if classes != first.classes.tolist():
+            raise ValueError(
+                f"All tasks must have the same classes; {task!r} has {classes[:9]}, {first!r} has "
+                f"{first.classes.tolist()[:9]}. Rename labels, or leave the task out."
+            )
+    return names
+
+
+def refuse_twins(tasks: Sequence[Task]) -> None:
+    """Refuse tasks that hold the same windows, in whatever order."""
+    seen: dict[bytes, Task] = {}
+    for task in tasks:
+        rows = np.ascontiguousarray(task.X, np.float64) + 0.0
+        # Rows as strings of bytes are sorted quickly.
+        windows = np.sort(rows.view(f"S{rows.shape[1] * rows.itemsize}"), axis=0).tobytes()
+        if windows in seen:
+            raise ValueError(
+                f"{task!r} and {seen[windows]!r} hold the same windows. Leave one of them out."
+            )
+        seen[windows] = task
+
+
+def typical_deviation(variance: Array, largest: Array, left: Array) -> Array:
+    """Median over tasks (J, d) of the deviation within the classes; one where that is none.
+
+    `left` is how many windows more than classes a task has; without any it has no deviation.
+    """
+    able = left > 0.0
+    used = able if able.any() else np.ones_like(able)
+    scale = np.median(np.sqrt(variance[used]), axis=0)
+    return np.where(scale > 1e-12 * np.median(largest[used], axis=0), scale, 1.0)
+
+
+def _directions(
+    moments: TaskMoments,
+    scale: Array,
+    shrinkage: str | float | None,
+    isotropic: bool,
+    groups: Sequence[str | None],
+    called: Callable[[int], str],
+) -> Directions:
+    """Sums of the directions of tasks of two classes, and averages times the number of tasks."""
 
     def halves(block: Block) -> Array:
         if block.halves is None:
-            return np.zeros((len(block.places), 2, n_features))
+            return np.zeros((len(block.places), 2, scale.size))
         return np.stack([unit_directions(half, scale, shrinkage) for half in block.halves], 1)
 
-    directions = moments.gather(lambda one: unit_directions(one.whole, scale, shrinkage))
+    directions = directions_of(moments, scale, shrinkage)
     if not directions.any(1).all():
         place = int((~directions.any(1)).argmax())
         raise NoDirectionError(
             f"{called(place)} has no direction: its classes do not differ in any feature. "
             "Leave it out."
         )
-    means = None
-    if class_means and not isotropic and not _is_a_row(moments):
-        means = sums_of_means(moments, scale, centred, clip, shares_of(groups))
-    return {
-        "n_tasks": len(directions),
-        "direction_sum": directions.sum(0),
-        "outer_sum": None if isotropic else directions.T @ directions,
-        "feature_scale": scale,
-        "scale_learnt": isinstance(feature_scale, str),
-        "classes": check_classes(classes),
-        "feature_names": check_names(feature_names, n_features),
-        "within_covariance": None if isotropic else _average_covariance(moments, scale),
-        "half_gap": moments.gather(lambda one: one.whole.gap() / (2.0 * scale)).mean(0),
-        "autocorrelation": _average_correlation(moments),
-        "direction_noise": direction_noise(*moments.gather(halves).swapaxes(0, 1)),
-        "directions": directions if keep_directions else None,
-        "people": People.of(groups, directions),
-        "class_means": means,
-        "sessions": None if means is None else _differences(moments, scale, groups),
-    }
-
-
-def _differences(
-    moments: TaskMoments, scale: Array, groups: Sequence[str | None]
-) -> Sessions | None:
-    """How far apart sessions of one person are, if anybody has two."""
-    return Sessions.of(
-        groups,
-        moments.gather(lambda one: (one.whole.means / scale).reshape(len(one.places), -1)),
+    n_tasks = len(directions)
+    within = None if isotropic else _average_covariance(moments, scale)
+    alike = _average_correlation(moments)
+    noise = _direction_noise(*moments.gather(halves).swapaxes(0, 1))
+    return replace(
+        Directions.of(directions, groups, outer=not isotropic),
+        within=None if within is None else n_tasks * within,
+        half_gap=moments.gather(lambda one: one.whole.gap() / (2.0 * scale)).sum(0),
+        autocorrelation=None if alike is None else n_tasks * alike,
+        noise=None if noise is None else n_tasks * noise,
     )
 
 
-def check_centred(centred: object) -> None:
-    """Refuse a word that says nothing about how features were centred."""
-    if centred is not None and centred not in ("auto", "person"):
-        raise ValueError(
-            f"centred must be 'auto', 'person' or None; got {centred!r}. 'person' says that every "
-            "person's features were centred on all their windows."
-        )
+def _class_means(
+    moments: TaskMoments, scale: Array, bound: float | None, groups: Sequence[str | None]
+) -> ClassMeans | None:
+    """Sums of class means; None where windows of a class do not vary in any feature."""
+    if bound is not None:
+        return ClassMeans.of_people(moments.blocks, scale, shares_of(groups), bound)
+    able = [one.whole for one in moments.blocks if np.all(one.whole.left > 0.0)]
+    if able and not any(one.deviation().any() for one in able):
+        return None
+    return ClassMeans.of_blocks(moments.blocks, scale)
 
 
 def _is_a_row(moments: TaskMoments) -> bool:
     """Whether a class mean would be a window of somebody's."""
     return moments.n_tasks == 1 and min(moments.blocks[0].sizes) < 2
-
-
-def sums_of_means(
-    moments: TaskMoments,
-    scale: Array,
-    centred: str | None,
-    clip: float | None = None,
-    shares: Array | None = None,
-) -> ClassMeans | None:
-    """Sums of class means; "auto" looks whether the mean of every task is zero.
-
-    None where windows of a class do not vary in any feature: there would be no units for a law.
-    With a clip nobody looks, since one person could change what is found.
-    """
-    if clip is not None:
-        shares = np.ones(moments.n_tasks) if shares is None else shares
-        by_person = centred == "person"
-        return ClassMeans.of_people(moments.blocks, scale, shares, clip, centred=by_person)
-    able = [one.whole for one in moments.blocks if np.all(one.whole.left > 0.0)]
-    if able and not any(one.deviation().any() for one in able):
-        return None
-    by_person = centred == "person"
-    if centred == "auto":
-        whole = moments.gather(
-            lambda one: np.vecdot(one.whole.counts[..., None, :], one.whole.means.mT)
-        )
-        n_windows = moments.gather(
-            lambda one: np.broadcast_to(one.whole.counts.sum(-1), one.places.shape)
-        )
-        by_person = bool((np.abs(whole) <= 1e-6 * scale * n_windows[:, None]).all())
-    return ClassMeans.of_blocks(moments.blocks, scale, centred=by_person)
-
-
-def check_sources(tasks: list[Task]) -> tuple[str, ...] | None:
-    """Names of the features; refuses tasks of other features, or of other than two classes."""
-    if not tasks:
-        raise ValueError("A prior needs at least one task; got none.")
-    names = TaskSet(tasks).feature_names
-    first = tasks[0]
-    for task in tasks:
-        if len(task.classes) != 2:
-            found = task.classes.tolist()
-            lone = f"one class only, {found[0]!r}" if len(found) == 1 else f"{len(found)} classes"
-            lone += f", {found[:5]}" if len(found) > 1 else ""
-            raise ValueError(
-                f"{task!r} has {lone}; a source needs samples of two. Leave it out (in a command, "
-                f"with --exclude), or keep two classes."
-            )
-        if not np.array_equal(task.classes, first.classes):
-            raise ValueError(
-                f"All tasks must have the same classes; {task!r} has {task.classes.tolist()}, "
-                f"{first!r} has {first.classes.tolist()}. Rename the labels."
-            )
-    return names
 
 
 def _average_covariance(moments: TaskMoments, scale: Array) -> Array | None:
@@ -191,17 +209,9 @@ def _average_correlation(moments: TaskMoments) -> Array | None:
     return np.concatenate(known).mean(0) if len(known) == len(parts) else None
 
 
-def direction_noise(early: Array, late: Array) -> float | None:
+def _direction_noise(early: Array, late: Array) -> float | None:
     """Average squared error of directions, from those of the halves of each task (equation 49)."""
     both = early.any(1) & late.any(1)
     if not both.any():
         return None
     return float(((early - late)[both] ** 2).sum(1).mean()) / 4.0
-
-
-def _typical_scale(moments: TaskMoments) -> Array:
-    return typical_deviation(
-        moments.gather(lambda one: one.whole.variance()),
-        moments.gather(lambda one: one.whole.largest),
-        moments.gather(lambda one: np.broadcast_to(one.whole.left, one.places.shape)),
-    )

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crossfade._files import digest_of, is_intact, json_of, read_whole, write_whole
 from crossfade.prior._gaussian import separation, spent_epsilon
@@ -27,9 +27,6 @@ from crossfade.prior._release import check_budget
 
 if sys.platform != "win32":
     import fcntl
-
-if TYPE_CHECKING:
-    from crossfade.prior._task_prior import TaskPrior
 
 _FORMAT, _VERSION = "crossfade-ledger", 3
 _LARGEST = 1 << 26
@@ -94,7 +91,7 @@ class Ledger:
         text += f"epsilon={last['spent_epsilon']:.4g} in all at delta={last['at_delta']:g}"
         return text if found["budget"] is None else f"{text}, of a budget of {found['budget'][0]:g}"
 
-    def charge(self, epsilon: float, delta: float, draw: Callable[[], TaskPrior]) -> TaskPrior:
+    def charge(self, epsilon: float, delta: float, draw: Callable[[], Any]) -> Any:
         """Return the release that `draw` makes, once it is written down.
 
         Parameters
@@ -117,12 +114,11 @@ class Ledger:
             if budget is not None:
                 self._refuse_excess(mu, found["releases"], budget, delta)
             public = draw()
-            assert public.release is not None
             at = delta if budget is None else budget[1]
             entry = {
                 "date": datetime.now(UTC).isoformat(timespec="seconds"),
                 "n_people": public.n_tasks,
-                "holds": ["direction_sum", *public.holds],
+                "holds": list(public.holds),
                 "epsilon": epsilon,
                 "delta": delta,
                 "noise": public.release.noise,

@@ -9,21 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from crossfade._typing import Array
 from crossfade._validate import check_number
 from crossfade.prior._bounded import MOVED, in_units, repaired_means
-from crossfade.prior._class_means import CROWD_DOF
+from crossfade.prior._class_means import CROWD_DOF, ClassMeans
 from crossfade.prior._crowd import trusted_mean
+from crossfade.prior._directions import Directions
 from crossfade.prior._gaussian import separation
+from crossfade.prior._sums import Sums
 
-if TYPE_CHECKING:
-    from crossfade.prior._task_prior import TaskPrior
-
-#: Beyond this a release protects nobody.
+#: A release with more protects nobody.
 _LARGEST_EPSILON = 1000.0
 _TINY = 1e-300
 
@@ -47,15 +46,6 @@ class Release:
     noise: float
     scale_covered: bool
 
-    def __post_init__(self) -> None:
-        epsilon, delta = check_budget(self.epsilon, self.delta)
-        noise = check_number("noise", self.noise, 0.0)
-        if not 0.0 < noise < math.inf:
-            raise ValueError(f"noise must be a positive number; got {self.noise!r}.")
-        check_flag("scale_covered", self.scale_covered)
-        for name, value in (("epsilon", epsilon), ("delta", delta), ("noise", noise)):
-            object.__setattr__(self, name, value)
-
     @property
     def budget(self) -> str:
         """Epsilon and delta as text."""
@@ -67,92 +57,34 @@ class Release:
 
 
 def check_budget(epsilon: object, delta: object) -> tuple[float, float]:
-    """Return a privacy budget as floats: epsilon above 0, delta above 0 and below 1."""
-    budget = _number(epsilon), _number(delta)
-    if not 0.0 < budget[0] <= _LARGEST_EPSILON:
-        raise ValueError(
-            f"epsilon must be above 0 and at most {_LARGEST_EPSILON:g}; got {epsilon!r}. 1 is a "
-            "common choice; less protects more."
-        )
-    if not 0.0 < budget[1] < 1.0:
-        raise ValueError(
-            f"delta must be above 0 and below 1; got {delta!r}. Take far less than one over the "
-            "number of people, such as 1e-5."
-        )
-    return budget
+    """Return a privacy budget as floats: epsilon up to 1000, delta between 0 and 1."""
+    return (
+        check_number("epsilon", epsilon, 1e-300, _LARGEST_EPSILON),
+        check_number("delta", delta, 1e-300, 1.0 - 1e-12),
+    )
 
 
-def _number(value: object) -> float:
-    """A number of at least 0; for anything else NaN, which no bound admits."""
-    try:
-        return check_number("", value, 0.0)
-    except ValueError:
-        return math.nan
-
-
-def check_flag(name: str, value: object) -> None:
-    """Refuse what is neither True nor False."""
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False; got {value!r}.")
-
-
-def check_release(release: object, learnt: bool) -> Release | None:
-    """How a prior was released, from a mapping too, as files hold it; None for exact sums.
-
-    `learnt` says whether the feature scale comes from the same tasks.
-    """
-    if isinstance(release, Mapping):
-        release = Release(**release)
-    if release is not None and not isinstance(release, Release):
-        raise TypeError(f"release must be a Release or None; got {type(release).__name__}.")
-    if release is not None and release.scale_covered is learnt:
-        raise ValueError("A release covers the feature scale if, and only if, it was not learnt.")
-    return release
-
-
-def refuse_released(*priors: TaskPrior) -> None:
-    """Refuse priors whose sums are not exact any more."""
-    for prior in priors:
-        if prior.release is not None:
-            raise ValueError(
-                f"A prior that was {prior.release} is not exact any more: it can be neither "
-                "merged, updated nor released again. Merge or update the exact priors, and "
-                "release the sum once."
-            )
-
-
-def refuse_unbounded(prior: TaskPrior) -> None:
-    """Refuse priors that no noise protects."""
-    refuse_released(prior)
-    if prior.summarised:
-        raise ValueError(
-            "A prior from from_summary cannot be released: one task can move it further than noise "
-            "covers. Release a prior that was built from tasks or directions."
-        )
-
-
-def released_fields(prior: TaskPrior, epsilon: float, delta: float) -> dict[str, Any]:
-    """Fields of the released prior (equations 29 to 31), and none that is not named here."""
-    people, means = prior._by_person, prior.class_means
+def released_sums(
+    sums: Mapping[str, Sums], bound: float | None, epsilon: float, delta: float
+) -> tuple[dict[str, Sums], float]:
+    """Noisy sums of those that have a bound, and their noise (equations 29 to 31)."""
+    exact, means = sums["directions"], sums.get("class_means")
+    assert isinstance(exact, Directions)
+    n_people, outer = exact.n_people, exact.person_outer
     # Without a bound on what a person adds, no noise covers it.
-    means = None if means is None or means.clip is None else means
-    moved = sensitivity(people.n_people, prior.isotropic, means is not None)
+    bounded = means if isinstance(means, ClassMeans) and bound is not None else None
+    moved = sensitivity(round(n_people), outer is None, bounded is not None)
     noise = noise_scale(moved, epsilon, delta)
-    exact = [people.direction_sum, *([] if people.outer_sum is None else [people.outer_sum])]
-    added = noisy([*exact, *([] if means is None else in_units(means))], noise)
-    outer = None if people.outer_sum is None else added[1]
-    direction_sum, outer_sum = repaired(added[0], outer, people.n_people, noise)
-    if means is not None:
-        means = repaired_means(means, added[len(exact) :], noise, CROWD_DOF)
-    public = ("feature_scale", "classes", "feature_names", "about", "scale_learnt")
-    return {
-        **{name: getattr(prior, name) for name in (*public, "class_names", "recipe")},
-        "n_tasks": people.n_people,
-        "direction_sum": direction_sum,
-        "outer_sum": outer_sum,
-        "class_means": means,
-        "release": Release(epsilon, delta, noise, not prior.scale_learnt),
+    plain = [exact.person_direction, *([] if outer is None else [outer])]
+    units = [] if bounded is None or bound is None else in_units(bounded, bound)
+    drawn = noisy([*plain, *units], noise)
+    total, squares = repaired(drawn[0], None if outer is None else drawn[1], round(n_people), noise)
+    found: dict[str, Sums] = {
+        "directions": Directions(n_people, total, n_people, total, squares, squares)
     }
+    if bounded is not None and bound is not None:
+        found["class_means"] = repaired_means(bounded, drawn[len(plain) :], noise, bound, CROWD_DOF)
+    return found, noise
 
 
 def sensitivity(n_people: int, isotropic: bool, class_means: bool = False) -> float:

@@ -1,42 +1,41 @@
-"""Sessions of one person: how far apart they are, and what earlier ones say of the next.
+"""Sessions of one person: how far apart they are, and what earlier ones say of the next (65).
 
-The class means of a session are those of the person and an effect of the session. A prior keeps
-the sum over people of
+Class means theta of a session are those of the person plus an effect of the session, with
+covariances that add up to the crowd's:
 
-.. math:: \\sum_s (m_s - \\bar m)(m_s - \\bar m)^T
+.. math:: \\theta_s = \\theta + e_s, \\quad \\theta \\sim N(t, B - B_w), \\quad e_s \\sim N(0, B_w)
 
-over their sessions, which has one degree of freedom less than there are sessions.
+An earlier session observes theta with the noise B_w and that of its means; the next session has
+the posterior of theta, widened by B_w again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from crossfade._typing import Array
-from crossfade._validate import check_covariance, check_finite, check_number, check_spectrum
+from crossfade.fisher import ClassMoments
+from crossfade.prior._population import Population, contrasts, outer_in_theta, shrunk_blocks
+from crossfade.prior._sums import Arrays, Sums, summed
 
-#: Largest number in the sums of a file, as of class means.
-_LARGEST = 1e40
+#: Part of the crowd's covariance that a session is taken to change where nobody had two.
+GUESS = 0.1
+#: Least part of it in any direction: no two sessions are the same.
+_LEAST = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Sessions:
-    """Sum of the outer products of what sessions of one person differ by.
+class Sessions(Sums, name="sessions"):
+    """Sum over people of the outer products of what their sessions differ by from their mean."""
 
-    Attributes
-    ----------
-    n_differences : float
-        Its degrees of freedom: sessions of people with two or more, less these people.
-    outer_sum : ndarray of shape (n_classes * n_features, n_classes * n_features)
-        The sum, of class means one after the other, in scaled units.
-    """
+    zero_if_missing: ClassVar[bool] = True
 
-    n_differences: float
-    outer_sum: Array
+    n_differences: float = summed(of="sessions of people with two or more, less these people")
+    outer_sum: Array = summed("Kd", "Kd", of="outer products of differences", semidefinite=True)
 
     @classmethod
     def of(cls, groups: Sequence[str | None], means: Array) -> Sessions | None:
@@ -51,109 +50,86 @@ class Sessions:
         apart = rows - (middle / count[:, None])[person]
         return cls(float((count - 1).sum()), apart.T @ apart)
 
-    @classmethod
-    def of_file(cls, values: Any, n_features: int, n_tasks: int) -> Sessions:
-        """Sum from the fields of a file, every number of it checked."""
-        if not isinstance(values, dict):
-            raise TypeError(f"sessions must be an object; got {type(values).__name__}.")
-        n_differences = check_number("n_differences", values["n_differences"], 1.0, n_tasks - 1.0)
-        return cls(n_differences, _checked("sessions.outer_sum", values["outer_sum"], n_features))
-
-    def fields(self) -> dict[str, Any]:
-        """What a file holds of the sum."""
-        return dict(vars(self))
-
-    def __add__(self, other: Sessions) -> Sessions:
-        """Sum over the people of both."""
-        return Sessions(self.n_differences + other.n_differences, self.outer_sum + other.outer_sum)
-
-    def __eq__(self, other: object) -> bool:
-        """Whether both hold the same numbers, to the bit."""
-        return isinstance(other, Sessions) and _same(self, other)
+    def check(self) -> None:
+        """Refuse differences of nobody."""
+        if self.n_differences < 1.0:
+            raise ValueError("sessions must be those of somebody.")
 
     def reversed(self) -> Sessions:
         """The same with two classes the other way round."""
-        order = _turned_about(len(self.outer_sum))
+        order = np.arange(len(self.outer_sum)).reshape(2, -1)[::-1].ravel()
         return Sessions(self.n_differences, self.outer_sum[order[:, None], order])
 
 
 @dataclass(frozen=True, eq=False)
-class Person:
+class Person(Arrays):
     """What earlier sessions of one person say of the next, in scaled units.
 
-    Attributes
-    ----------
-    mean : ndarray of shape (n_classes * n_features,)
-        Expected class means of the next session, one after the other.
-    covariance : ndarray of shape (n_classes * n_features, n_classes * n_features)
-        How far the session may be from these.
-    scatter : ndarray of shape (n_features, n_features)
-        Sum of squares of the earlier windows within their classes.
-    dof : float
-        Its degrees of freedom.
-    n_sessions : int
-        How many sessions there were.
-    guessed : bool
-        Whether nobody in the crowd had two sessions, so that what a session changes is a guess.
+    `mean` and `covariance` are those of the class means of the next session; `is_guess` is one if
+    nobody in the crowd had two sessions, so that what a session changes is a guess.
     """
 
-    mean: Array
-    covariance: Array
-    scatter: Array
-    dof: float
-    n_sessions: int
-    guessed: bool
+    mean: Array = summed("Kd", of="class means")
+    covariance: Array = summed("Kd", "Kd", of="covariance of these", semidefinite=True)
+    scatter: Array = summed("d", "d", of="squares within the classes", semidefinite=True)
+    dof: float = summed(of="degrees of freedom")
+    n_sessions: float = summed(of="sessions")
+    is_guess: float = summed(of="guesses")
 
     @classmethod
-    def of_file(cls, values: Any, n_features: int, size: int) -> Person:
-        """Law from the fields of a file, every number of it checked."""
-        if not isinstance(values, dict):
-            raise TypeError(f"person must be an object; got {type(values).__name__}.")
-        mean = check_finite("person.mean", values["mean"], 1, size, largest=_LARGEST)
-        if not isinstance(values["guessed"], bool):
-            raise TypeError(f"guessed must be true or false; got {values['guessed']!r}.")
+    def of(
+        cls,
+        population: Population,
+        sessions: Sessions | None,
+        earlier: Sequence[ClassMoments],
+        scale: Array,
+    ) -> Person:
+        """What earlier sessions, by their moments, say of the next one of the same person."""
+        n_classes, p = population.mean.shape
+        size = n_classes * p
+        design = np.concatenate([np.ones((n_classes, 1)), contrasts(n_classes)], 1)
+        whole = population.covariance.reshape(size, size)
+        effect = _of_session(population, sessions)
+        mean, left = population.mean.reshape(size), whole - effect
+        scatter, dof = np.zeros((scale.size, scale.size)), 0.0
+        for one in earlier:
+            seen = np.flatnonzero(one.counts)
+            rows = np.kron(design[seen], np.eye(p))
+            found = (one.means[seen] / scale @ population.whiten).ravel()
+            noise = np.repeat(population.mean_noise(one.counts[seen]), p)
+            inner = rows @ (left + effect) @ rows.T + np.diag(noise)
+            gain = np.linalg.solve(inner, rows @ left).T
+            mean = mean + gain @ (found - rows @ mean)
+            left = left - gain @ rows @ left
+            scatter += one.dense_scatter() / (scale[:, None] * scale)
+            dof += float(one.counts.sum()) - seen.size
+        back = np.kron(design, population.unwhiten)
+        covariance = back @ (left + effect) @ back.T
         return cls(
-            mean,
-            _checked("person.covariance", values["covariance"], n_features, size),
-            _checked("person.scatter", values["scatter"], n_features, n_features),
-            check_number("person.dof", values["dof"], 0.0, 1e15),
-            int(check_number("person.n_sessions", values["n_sessions"], 1.0, 1e9)),
-            values["guessed"],
+            back @ mean,
+            (covariance + covariance.T) / 2.0,
+            scatter,
+            dof,
+            float(len(earlier)),
+            float(sessions is None),
         )
 
-    def fields(self) -> dict[str, Any]:
-        """What a file holds of the law."""
-        return dict(vars(self))
 
-    def __eq__(self, other: object) -> bool:
-        """Whether both hold the same numbers, to the bit."""
-        return isinstance(other, Person) and _same(self, other)
-
-    def reversed(self) -> Person:
-        """The same with two classes the other way round."""
-        order = _turned_about(self.mean.size)
-        changed = {
-            "mean": self.mean[order],
-            "covariance": self.covariance[order[:, None], order],
-        }
-        return Person(**vars(self) | changed)
-
-
-def _checked(name: str, values: Any, n_features: int, size: int | None = None) -> Array:
-    """A covariance matrix of a file; without a size that of two classes or more."""
-    matrix = check_finite(name, values, 2, largest=_LARGEST)
-    wanted = len(matrix) if size is None else size
-    if len(matrix) != wanted or wanted % n_features:
-        raise ValueError(f"{name} must fit {n_features} features; got shape {matrix.shape}.")
-    check_covariance(name, matrix, wanted)
-    check_spectrum(name, np.linalg.eigvalsh(matrix))
-    return matrix
-
-
-def _same(one: Any, other: Any) -> bool:
-    return all(np.array_equal(value, vars(other)[name]) for name, value in vars(one).items())
-
-
-def _turned_about(size: int) -> Any:
-    """Places of the means of two classes, the second first."""
-    return np.arange(size).reshape(2, -1)[::-1].ravel()
+def _of_session(population: Population, sessions: Sessions | None) -> Array:
+    """Covariance B_w (K p, K p) of the effect of a session, nowhere more than the crowd's B."""
+    n_classes, p = population.mean.shape
+    size = n_classes * p
+    whole = population.covariance.reshape(size, size)
+    if sessions is None:
+        return GUESS * whole
+    mean = outer_in_theta(sessions.outer_sum / sessions.n_differences, population.whiten)
+    shrunk = shrunk_blocks(mean, sessions.n_differences + 1.0, np.ones(p, bool))
+    # In units in which B is the identity, eigenvalues are parts of it.
+    values, basis = np.linalg.eigh(whole)
+    values = np.maximum(values, 1e-10 * values[-1])
+    root = basis * np.sqrt(values)
+    inverse = basis / np.sqrt(values)
+    parts, turned = np.linalg.eigh(inverse.T @ shrunk.reshape(size, size) @ inverse)
+    root = root @ turned
+    effect: Array = (root * np.clip(parts, _LEAST, 1.0)) @ root.T
+    return effect

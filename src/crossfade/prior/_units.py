@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import fdtrc, gammainc, stdtr
@@ -29,9 +29,6 @@ from crossfade.exceptions import UnitsWarning
 from crossfade.fisher import ClassMoments
 from crossfade.prior._class_means import ClassMeans
 from crossfade.tasks import Task
-
-if TYPE_CHECKING:
-    from crossfade.prior._task_prior import TaskPrior
 
 #: How seldom the same units may look like others, for the median and for all features together.
 _SELDOM = 1e-4
@@ -83,6 +80,7 @@ class Units:
         learnt: bool,
         means: ClassMeans | None,
         n_tasks: int,
+        centred: bool,
     ) -> Units | None:
         """What follows from the parts of a prior; None if it knows nothing of units."""
         diagonal = None if within is None else np.diagonal(within)
@@ -102,8 +100,8 @@ class Units:
         elif not raw:
             precision = 1.0 / scale**2
         place, gap = (None, np.zeros(scale.size)) if means is None else _place(means, scale)
-        centred = means is None or means.centred
-        return cls(precision, np.clip(alike, _LEAST, most), n_free, place, gap, centred)
+        may_be_zero = means is None or centred
+        return cls(precision, np.clip(alike, _LEAST, most), n_free, place, gap, may_be_zero)
 
     def misfits(
         self,
@@ -202,7 +200,7 @@ def _alike(diagonal: Array | None, means: ClassMeans | None, size: int) -> Array
         known.append(1.0 / np.log(np.maximum(diagonal, 1.0 + 1e-9)))
     if means is not None:
         # Single features differ more than covariances do as a whole.
-        known.append(np.full(size, np.exp(means.alike_sum / means.n_people) / 2.0))
+        known.append(np.full(size, np.exp(means.log_wishart_dof / means.n_people) / 2.0))
     return np.min(known, axis=0) if known else np.full(size, _USUAL)
 
 
@@ -259,9 +257,9 @@ def _is_centred(moments: ClassMoments) -> bool:
     return bool((np.abs(counts @ means) <= least * moments.largest).all() and means.any())
 
 
-def unit_misfits(prior: TaskPrior, tasks: Sequence[Task]) -> list[str]:
+def unit_misfits(prior: Any, tasks: Sequence[Task]) -> list[str]:
     """Reasons to doubt that features are in the units of a prior, as far as windows can tell."""
-    units = prior.units
+    units: Units | None = prior.units
     if units is None:
         return []
     d = prior.n_features
@@ -292,7 +290,7 @@ def _typical(tasks: Sequence[Task]) -> ClassMoments:
     )
 
 
-def warn_of_units(prior: TaskPrior, reasons: Sequence[str], stacklevel: int) -> None:
+def warn_of_units(prior: Any, reasons: Sequence[str], stacklevel: int) -> None:
     """Say that windows cannot be in the units of a prior, and what to do."""
     more = f" And {len(reasons) - _NAMED} features more." if len(reasons) > _NAMED else ""
     warnings.warn(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -27,9 +27,6 @@ from crossfade.prior import PSI_FORMS
 from crossfade.risk._error_rate import LARGEST, check_batches, check_class_prior, threshold
 from crossfade.risk._inversion import integrated_risk
 from crossfade.risk._law import BlendLaw, curve_of, hidden_gap, sampled_curve
-
-if TYPE_CHECKING:
-    from crossfade.prior import TaskPrior
 
 #: Points at which a continuous minimum is first bracketed.
 _COARSE = np.linspace(0.0, 1.0, 21)
@@ -206,7 +203,7 @@ def _least_of(coefficients: Array) -> Array:
 
 
 def choose_alpha(
-    prior: TaskPrior,
+    prior: Any,
     *,
     half_gap: ArrayLike,
     covariance: ArrayLike,
@@ -221,53 +218,56 @@ def choose_alpha(
 ) -> AlphaChoice:
     r"""Weight of the target with the least expected risk.
 
-    The target's direction is ``pinv(covariance) @ half_gap``, scaled to unit length, with the
-    covariance of equation 5; the crowd's is the prior's mean direction with its Psi.
+        The target's direction is ``pinv(covariance) @ half_gap``, scaled to unit length, with the
+        covariance of equation 5; the crowd's is the prior's mean direction with its Psi.
 
-    Parameters
-    ----------
-    prior : TaskPrior
-        What the sources know.
-    half_gap : array-like of shape (..., n_features)
-        Half the difference of the target's class means, in the prior's scaled units.
-    covariance : array-like of shape (..., n_features, n_features)
-        The target's covariance within the classes, as used for its direction.
-    n_samples : float or (float, float)
-        Labelled samples of the target: in total, taken as balanced, or of each class.
-    shrinkage : float or array-like of shape (...), default=0.0
-        How far `covariance` was shrunk: 0 for a plain estimate, 1 where it is known.
-    psi : {"tangent", "authors", "printed"}, default="tangent"
-        Which covariance of the mean direction, see :meth:`TaskPrior.standard_error`.
-    alphas : array-like of shape (n_alphas,) or None, default=None
-        The grid to choose from; None for the continuous minimum.
-    class_prior : pair of floats or None, default=None
-        Probabilities of the first and the second class among new samples; None is equal.
-    method : {"deterministic", "monte_carlo"}, default="deterministic"
-        Exact, or the average over draws as in the paper's Algorithm 1. "monte_carlo" needs a grid,
-        and takes 0, 0.1, ..., 1 if there is none.
-    n_draws : int, default=100
-        Draws of "monte_carlo" for each alpha, B in the paper.
-    random_state : int, Generator or None, default=None
-        Seed of "monte_carlo".
+        Parameters
+        ----------
+        prior : TaskPrior
+            What the sources know.
+        half_gap : array-like of shape (..., n_features)
+            Half the difference of the target's class means, in the prior's scaled units.
+        covariance : array-like of shape (..., n_features, n_features)
+            The target's covariance within the classes, as used for its direction.
+        n_samples : float or (float, float)
+            Labelled samples of the target: in total, taken as balanced, or of each class.
+        shrinkage : float or array-like of shape (...), default=0.0
+            How far `covariance` was shrunk: 0 for a plain estimate, 1 where it is known.
+        psi : {"tangent", "authors", "printed"}, default="tangent"
+            Which covariance of the mean direction, see :meth:`TaskPrior.standard_error`.
+        alphas : array-like of shape (n_alphas,) or None, default=None
+            The grid to choose from; None for the continuous minimum.
+        class_prior : pair of floats or None, default=None
+            Probabilities of the first and the second class among new samples; None is equal.
+        method : {"deterministic", "monte_carlo"}, default="deterministic"
+            Exact, or the average over draws as in the paper's Algorithm 1. "monte_carlo" needs a
+            grid,
+            and takes 0, 0.1, ..., 1 if there is none.
+        n_draws : int, default=100
+            Draws of "monte_carlo" for each alpha, B in the paper.
+        random_state : int, Generator or None, default=None
+            Seed of "monte_carlo".
 
-    Returns
-    -------
-    AlphaChoice
-        The fields `alpha`, `risk`, `error`, `alphas` and `risks`.
+        Returns
+        -------
+        AlphaChoice
+            The fields `alpha`, `risk`, `error`, `alphas` and `risks`.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from crossfade import TaskPrior, choose_alpha
-    >>> sources = np.array([[1.0, 0.1], [1.0, -0.2], [1.0, 0.3]])
-    >>> prior = TaskPrior.from_projections(sources, normalize=True)
-    >>> choice = choose_alpha(prior, half_gap=[0.9, 0.5], covariance=np.eye(2), n_samples=10)
-    >>> bool(0.0 < choice.alpha < 1.0)
-    True
+        Examples
+        --------
+        >>> from typing import Any
+
+    import numpy as np
+        >>> from crossfade import TaskPrior, choose_alpha
+        >>> sources = np.array([[1.0, 0.1], [1.0, -0.2], [1.0, 0.3]])
+        >>> prior = TaskPrior.from_projections(sources, normalize=True)
+        >>> choice = choose_alpha(prior, half_gap=[0.9, 0.5], covariance=np.eye(2), n_samples=10)
+        >>> bool(0.0 < choice.alpha < 1.0)
+        True
     """
-    crowd = getattr(prior, "crowd", None)
+    crowd = getattr(getattr(prior, "law", None), "directions", None)
     if crowd is None:
-        raise TypeError(f"prior must be a TaskPrior; got {type(prior).__name__}.")
+        raise TypeError(f"prior must be a TaskPrior of two classes; got {prior!r}.")
     nu = check_finite("half_gap", half_gap, 1, prior.n_features, LARGEST)
     sigma = check_covariance("covariance", covariance, prior.n_features, LARGEST)
     counts = _check_counts(n_samples)

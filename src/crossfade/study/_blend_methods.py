@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crossfade.blend import Rule, enough, fit_rule
 from crossfade.exceptions import CancellingSourcesWarning
-from crossfade.prior import Law, usable_records
+from crossfade.prior import Law
 from crossfade.study._batch import Batch
 from crossfade.study._scores import Columns, of_rule
 from crossfade.study._sources import Sources
@@ -33,7 +33,7 @@ class BlendOf:
 
     def __call__(self, sources: Sources, batch: Batch, rng: Rng) -> Columns:
         """Scores of parts of a batch that fit into memory, one after the other."""
-        law = None if self.kind == "fisher" else _law(sources, self.kind, batch)
+        law = None if self.kind == "fisher" else _law(sources, self.kind)
         if self.kind == "convex" and law and law.directions and law.directions.cancels:
             warnings.warn(
                 "the directions of the sources cancel out, so that only the target's own is used",
@@ -56,14 +56,9 @@ class BlendOf:
         return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
 
 
-def _law(sources: Sources, kind: str, batch: Batch) -> Law:
+def _law(sources: Sources, kind: str) -> Law:
     """What the sources say about the target."""
-    n_classes = len(batch.classes)
-    if n_classes == 2:
-        return sources.prior_for(kind).law
-    known = sources.means
-    means, records = known.class_means.population, usable_records(known.replay)
-    return Law(n_classes, known.feature_scale, class_means=means, records=records)
+    return sources.prior_for(kind).law
 
 
 def _rule(batch: Batch, law: Law | None, kind: str, unlabelled: bool = False) -> Rule:
@@ -85,7 +80,7 @@ def run_live(sources: Sources, batch: Batch, rng: Rng) -> Columns:
     Classes take turns; the advice is asked after every window from the first of each class on, and
     the budget is the end.
     """
-    law = _law(sources, "hierarchical", batch)
+    law = _law(sources, "hierarchical")
     turns = _in_turns(batch.splits.label)
     n_seen, going = len(batch.classes), np.arange(len(batch))
     rows: Columns = {}

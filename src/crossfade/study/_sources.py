@@ -6,7 +6,7 @@ out is leaving rows out. With more, priors are fitted to the windows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -14,10 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.blend._replay import replay, replay_means
-from crossfade.exceptions import NoDirectionError
+from crossfade.crowd import TaskPrior, rehearsal
 from crossfade.fisher import FisherDiscriminant, TaskMoments
-from crossfade.prior import ClassMeans, Replay, TaskPrior, spread_of, sums_of_means
 from crossfade.study._participants import Participant
 from crossfade.study._splits import generator_for
 from crossfade.tasks import Task
@@ -83,14 +81,6 @@ class Windows(NamedTuple):
             np.concatenate([one.label for one in participants]),
             np.arange(len(participants)).repeat([len(one.label) for one in participants]),
         )
-
-
-class Means(NamedTuple):
-    """What a hierarchical blend of many classes asks of a prior."""
-
-    class_means: ClassMeans
-    feature_scale: Array
-    replay: Mapping[str, Replay] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,63 +156,43 @@ class Sources:
 
     @cached_property
     def prior(self) -> TaskPrior:
-        """What ``TaskPrior.from_tasks`` makes of the sources, from their moments; not replayed."""
-        return self._prior(())
+        """What ``TaskPrior.from_tasks`` makes of the sources, from their moments; not rehearsed."""
+        return self._learnt[1]
 
-    def prior_for(self, verb: str) -> TaskPrior:
-        """The same with the forecasts of one blend replayed, if they are wanted."""
-        if verb not in self._priors:
-            prior = self._prior((verb,)) if self.forecasts else self.prior
-            self._priors[verb] = self._of_person(prior)
-        return self._priors[verb]
-
-    def _of_person(self, prior: TaskPrior) -> TaskPrior:
-        """The same for the person of the earlier sessions, if there are any."""
-        if self.earlier is None or prior.class_means is None:
-            return prior
-        blocks = self._sums.moments[self.earlier].blocks
-        return prior._for_moments(
-            [one.whole[place] for one in blocks for place in range(len(one.places))]
-        )
+    def prior_for(self, kind: str) -> TaskPrior:
+        """The same with a rehearsal of one kind of blend, if forecasts are wanted."""
+        if kind not in self._priors:
+            moments, prior = self._learnt
+            if self.forecasts:
+                prior = prior.with_records(rehearsal(moments, prior.space, prior.sums, [kind]))
+            if self.earlier is not None and prior.class_means is not None:
+                # For the person of the earlier sessions.
+                blocks = self._sums.moments[self.earlier].blocks
+                prior = prior.for_moments(
+                    [one.whole[place] for one in blocks for place in range(len(one.places))]
+                )
+            self._priors[kind] = prior
+        return self._priors[kind]
 
     @cached_property
     def _priors(self) -> dict[str, TaskPrior]:
         return {}
 
-    def _prior(self, verbs: Sequence[str]) -> TaskPrior:
-        """What all methods learn of the sources, once, with the replays that one of them needs."""
-        moments, prior = self._learnt
-        if not verbs:
-            return prior
-        assert prior.directions is not None
-        return replace(prior, replay=replay(moments, prior, prior.directions, verbs) or None)
-
     @cached_property
     def _learnt(self) -> tuple[TaskMoments, TaskPrior]:
-        moments = self._sums.moments[self.kept]
-        names = self.classes.tolist()
-        return moments, TaskPrior.from_moments(
-            moments,
-            keep_directions=True,
-            replay=False,
-            classes=names,
-            groups=self.groups[self.kept].tolist(),
-        )
-
-    @cached_property
-    def means(self) -> Means:
-        """What the sources say of the class means of more than two classes."""
-        tasks = self.tasks()
-        samples = [(np.asarray(task.X), np.searchsorted(self.classes, task.y)) for task in tasks]
-        moments = TaskMoments.of_classes(samples, len(self.classes))
-        scale = spread_of(tasks)
-        sums = sums_of_means(moments, scale, "auto")
-        if sums is None:
-            raise NoDirectionError("The windows of the sources do not vary within their classes.")
-        known = Means(sums, scale)
-        if not self.forecasts:
-            return known
-        return known._replace(replay=replay_means(moments, known) or None)
+        """Moments of the sources, and their prior; of many classes, of those who have all."""
+        groups = None
+        if len(self.classes) == 2:
+            moments = self._sums.moments[self.kept]
+            groups = self.groups[self.kept].tolist()
+        else:
+            samples = [
+                (np.asarray(one.X), np.searchsorted(self.classes, one.y)) for one in self.tasks()
+            ]
+            moments = TaskMoments.of_classes(samples, len(self.classes))
+        classes = self.classes.tolist()
+        prior = TaskPrior.from_moments(moments, rehearse=False, classes=classes, groups=groups)
+        return moments, prior
 
     def tasks(self) -> list[Task]:
         """Windows of the sources, one task after the other."""

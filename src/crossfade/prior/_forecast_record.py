@@ -1,14 +1,13 @@
-"""What became of forecasts for people like these: the record that makes one person's true.
+"""How accurate past forecasts were: the record that makes one person's forecast true.
 
-Each source plays the newcomer to the others: with n labelled windows of each class, for n on a
-ladder, theory makes a raw forecast with probit z, and the person's other windows have an accuracy
-with probit a. A regression of a on z, from sums over people, then says what a raw forecast is worth
-(equations 58 to 60).
+In a rehearsal each source is left out in turn: with n labelled windows of each class, for n on a
+ladder of label counts, theory makes a raw forecast with probit z, and the person's other windows
+have an accuracy with probit a. A regression of a on z, from sums over people, then says what a raw
+forecast is worth (equations 58 to 60).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,8 +16,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from crossfade._typing import Array
+from crossfade.prior._sums import Sums, summed
 
-#: Labelled windows of each class with which people play, and how many more they need for a test.
+#: Labelled windows of each class in rehearsals, and how many more they need for a test.
 LADDER = np.array([0, 1, 2, 3, 5, 8, 13, 21, 34])
 SPARE = 4
 #: Fewest people from whom anything is learnt; forecasts and accuracies are clipped to these.
@@ -27,65 +27,49 @@ FEWEST, CLIP = 5, (0.02, 0.98)
 FEW_PEOPLE = 10
 #: How many times as much as the crowd a person may have to gain.
 _MOST_TIMES = 3.0
-#: What sums a record has: of 1, z, a, z^2, z a and a^2.
-_N_SUMS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
-    """Sums over people of raw forecasts and of what came of them, for one rule.
+class ForecastRecord(Sums, name="forecast_records"):
+    """Sums over people of raw forecasts and of what came of them, for one kind of blend.
 
-    Attributes
-    ----------
-    sums : ndarray of shape (9, 9, 6)
-        For the forecast with as many windows as on one rung and the accuracy with those of another,
-        the sums of 1, z, a, z^2, z a and a^2.
+    For the forecast with as many windows as on one rung and the accuracy with those of another
+    `sums` are those of 1, z, a, z^2, z a and a^2.
     """
 
-    sums: Array
+    sums: Array = summed(LADDER.size, LADDER.size, 6, of="products of forecast and accuracy")
 
-    def __post_init__(self) -> None:
-        shape = (LADDER.size, LADDER.size, _N_SUMS)
-        if np.shape(self.sums) != shape or not np.isfinite(self.sums).all():
-            raise ValueError(
-                f"A replay has finite sums of shape {shape}; got {np.shape(self.sums)}."
-            )
-        # Squares and products bound each other, or they are no sums of anything.
-        count, z, a, zz, _, aa = np.moveaxis(np.asarray(self.sums, np.float64), -1, 0)
-        if (count < 0.0).any() or (zz * count < z**2 - 1e-6 * (1.0 + z**2)).any():
-            raise ValueError("These are no sums of forecasts: their squares are too small.")
-        if (aa * count < a**2 - 1e-6 * (1.0 + a**2)).any():
-            raise ValueError("These are no sums of accuracies: their squares are too small.")
+    def check(self) -> None:
+        """Refuse squares and products that no numbers have."""
+        count, z, a, zz, _, aa = np.moveaxis(self.sums, -1, 0)
+        if (
+            (count < 0.0).any()
+            or (zz * count < z**2 - 1e-6 * (1.0 + z**2)).any()
+            or (aa * count < a**2 - 1e-6 * (1.0 + a**2)).any()
+        ):
+            raise ValueError("forecast_records are no sums of forecasts and accuracies.")
 
     @classmethod
-    def of(cls, forecast: Array, outcome: Array) -> Replay:
-        """Record of runs (n_people, n_runs, n_rungs) of forecasts and accuracies; NaN is unplayed.
+    def of(cls, forecast: Array, outcome: Array) -> ForecastRecord:
+        """Record of runs (n_people, n_runs, n_rungs) of forecasts and accuracies; NaN is untried.
 
         A person counts once, however many runs there are.
         """
         z = ndtri(np.clip(forecast, *CLIP))
         a = ndtri(np.clip(outcome, *CLIP))
-        played = np.isfinite(a) & np.isfinite(z)
-        weight = played / np.maximum(played.sum(1, keepdims=True), 1)
-        z, a = np.where(played, z, 0.0), np.where(played, a, 0.0)
-        # Runs are nested: who plays a rung plays those below.
+        tried = np.isfinite(a) & np.isfinite(z)
+        weight = tried / np.maximum(tried.sum(1, keepdims=True), 1)
+        z, a = np.where(tried, z, 0.0), np.where(tried, a, 0.0)
+        # Runs are nested: who tries a rung tries those below.
         both = np.minimum(weight[..., :, None], weight[..., None, :])
         terms = (both, z[..., :, None], a[..., None, :])
         one, first, second = terms
         sums = [one, one * first, one * second, one * first**2, one * first * second]
         return cls(np.stack([part.sum((0, 1)) for part in (*sums, one * second**2)], -1))
 
-    def __eq__(self, other: object) -> bool:
-        """Whether both hold the same numbers, to the bit."""
-        return isinstance(other, Replay) and np.array_equal(self.sums, other.sums)
-
-    def __add__(self, other: Replay) -> Replay:
-        """Record of the people of both."""
-        return Replay(self.sums + other.sums)
-
     @property
     def n_people(self) -> Array:
-        """How many people played each rung."""
+        """How many people tried each rung."""
         return np.asarray(self.sums[np.arange(LADDER.size), np.arange(LADDER.size), 0])
 
     @cached_property
@@ -146,7 +130,7 @@ class Replay:
         z, a, slope, spread, error, count = (_bilinear(part, here, here) for part in self._lines)
         _, end, steep, noise, _, least = (_bilinear(part, here, last) for part in self._lines)
         step = self._curve(later) - self._curve(n)
-        # The variance of z among those who played both.
+        # The variance of z among those who tried both.
         sums = self.sums[np.ix_(self.able, self.able)]
         mean = sums[..., 1] / sums[..., 0]
         s_zz = _bilinear(sums[..., 3] / sums[..., 0] - mean**2, here, last)
@@ -170,17 +154,6 @@ class Replay:
             slope = max((means[-1] - means[-2]) / (rungs[-1] - rungs[-2]), 0.0)
             curve = curve + slope * np.maximum(where - rungs[-1], 0.0)
         return np.asarray(curve)
-
-
-def usable(records: Mapping[str, Replay] | None, verb: str) -> Replay | None:
-    """Record of a verb, if there is one from which anything can be learnt."""
-    record = None if records is None else records.get(verb)
-    return record if record is not None and record.able.size else None
-
-
-def usable_records(records: Mapping[str, Replay] | None) -> dict[str, Replay]:
-    """Records from which anything can be learnt."""
-    return {kind: one for kind, one in (records or {}).items() if one.able.size}
 
 
 def rung_of(counts: Array) -> Array:

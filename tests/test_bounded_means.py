@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from crossfade import HierarchicalBlendClassifier, Task, TaskPrior
-from crossfade.exceptions import MissingPartWarning, PriorMismatchError
-from crossfade.fisher._task_moments import RUNS, TaskMoments
-from crossfade.prior._bounded import in_units, norms_of, repaired_means, steady
+from crossfade.exceptions import PriorMismatchError
+from crossfade.fisher import RUNS, TaskMoments
+from crossfade.prior import Population
+from crossfade.prior._bounded import in_units, repaired_means, steady
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::crossfade.exceptions.UncountedReleaseWarning"  # tests/test_ledger.py has these
@@ -29,8 +30,8 @@ def build(tasks, groups=None, clip=CLIP, **options):
             dataclasses.replace(task, group=group)
             for task, group in zip(tasks, groups, strict=True)
         ]
-    options = {"feature_scale": SCALE, "replay": False} | options
-    return TaskPrior.from_tasks(tasks, clip=clip, **options)
+    options = {"feature_scale": SCALE, "rehearse": False} | options
+    return TaskPrior.from_tasks(tasks, mean_norm_bound=clip, **options)
 
 
 def same_sums(one, other, rtol=1e-12):
@@ -42,13 +43,13 @@ def same_sums(one, other, rtol=1e-12):
 # -- what a person adds ---------------------------------------------------------------------
 
 
-def test_nobody_adds_more_than_the_clip(tasks):
+def test_nobody_adds_more_than_the_bound(tasks):
     far = [dataclasses.replace(task, X=1e3 * np.asarray(task.X) + 1e4) for task in tasks]
     for task in (*tasks, *far):
-        mean, outer, within, traces = in_units(build([task]).class_means)
+        mean, outer, within, traces = in_units(build([task]).class_means, CLIP)
         for part in (mean, outer, within, traces):
             assert np.linalg.norm(part) <= 1.0 + 1e-12
-    for part in in_units(build(far[:1]).class_means):
+    for part in in_units(build(far[:1]).class_means, CLIP):
         assert np.linalg.norm(part) == pytest.approx(1.0)
     # What is too long keeps its direction.
     long, short = build(far[:1], clip=1e9).class_means, build(far[:1]).class_means
@@ -57,7 +58,7 @@ def test_nobody_adds_more_than_the_clip(tasks):
     )
 
 
-def test_a_wide_clip_changes_nothing(tasks):
+def test_a_wide_bound_changes_nothing(tasks):
     same_sums(build(tasks, clip=1e6).class_means, build(tasks, clip=None).class_means)
 
 
@@ -89,84 +90,63 @@ def test_nobody_looks_whether_features_were_centred(tasks):
     centred = [
         dataclasses.replace(task, X=np.asarray(task.X) - np.mean(task.X, 0)) for task in tasks
     ]
-    assert build(centred, clip=None).class_means.centred
-    assert not build(centred).class_means.centred
-    assert build(centred, centred="person").class_means.centred
+    assert build(centred, clip=None).space.centred_per_person
+    assert not build(centred).space.centred_per_person
+    assert build(centred, centred_per_person=True).space.centred_per_person
 
 
-def test_moments_know_groups_and_clip(tasks):
+def test_moments_know_groups_and_the_bound(tasks):
     samples = [(np.asarray(task.X), np.asarray(task.y)) for task in tasks]
     groups = list("aabbcc")
     found = TaskPrior.from_moments(
-        TaskMoments.of(samples), feature_scale=SCALE, clip=CLIP, groups=groups, classes=(0, 1)
+        TaskMoments.of(samples),
+        feature_scale=SCALE,
+        mean_norm_bound=CLIP,
+        groups=groups,
+        classes=(0, 1),
     )
-    expected = build(tasks, groups, replay=True)
-    assert found.people == expected.people
-    assert found.class_means == expected.class_means
-    assert found.replay == expected.replay
-    assert TaskPrior.from_moments(TaskMoments.of(samples)).people is None
+    assert found == build(tasks, groups, rehearse=True)
 
 
-def test_forecasts_are_played_with_what_is_kept(make_tasks):
+def test_rehearsals_use_what_is_kept(make_tasks):
     tasks = make_tasks(7, n_each=(40, 45))
-    wide, plain = (build(tasks, clip=clip, replay=True) for clip in (1e6, None))
-    for verb in plain.replay:
-        np.testing.assert_allclose(wide.replay[verb].sums, plain.replay[verb].sums, rtol=1e-6)
-    tight = build(tasks, "aabbbcd", replay=True)
-    assert set(tight.replay) == set(plain.replay)
-    assert np.abs(tight.replay["hierarchical"].sums - plain.replay["hierarchical"].sums).max() > 0.1
+    wide, plain = (build(tasks, clip=clip, rehearse=True) for clip in (1e6, None))
+    for kind, record in plain.forecast_records.items():
+        np.testing.assert_allclose(wide.forecast_records[kind].sums, record.sums, rtol=1e-6)
+    tight = build(tasks, "aabbbcd", rehearse=True)
+    found, other = (one.forecast_records["hierarchical"].sums for one in (tight, plain))
+    assert np.abs(found - other).max() > 0.1
 
 
 # -- files and sums -------------------------------------------------------------------------
 
 
-def test_the_clip_travels(tasks, tmp_path):
-    prior = build(tasks, "aabbcd", replay=True)
+def test_the_bound_travels(tasks, tmp_path):
+    prior = build(tasks, "aabbcd")
     prior.save(tmp_path / "prior.npz")
     again = TaskPrior.load(tmp_path / "prior.npz")
     assert again == prior
-    assert again.class_means.clip == CLIP
-    assert "sums of class means clipped to 2" in prior.card()
-    assert prior.reversed().class_means.clip == CLIP
-    assert prior.without("class_means").class_means is None
-    assert build(tasks, clip=None).class_means != build(tasks, clip=1e6).class_means
+    assert again.space.mean_norm_bound == CLIP
+    assert build(tasks, clip=None) != build(tasks, clip=1e6)
 
 
-def test_priors_of_one_clip_are_merged(tasks):
-    merged = build(tasks[:3], "aab") + build(tasks[3:], "ccd")
-    same_sums(merged.class_means, build(tasks, "aabccd").class_means)
-    assert merged.class_means.clip == CLIP
+def test_priors_of_one_bound_are_added(tasks):
+    added = build(tasks[:3], "aab") + build(tasks[3:], "ccd")
+    same_sums(added.class_means, build(tasks, "aabccd").class_means)
 
 
 @pytest.mark.parametrize("clip", [None, 3.0])
-def test_other_clips_are_refused(tasks, clip):
+def test_other_bounds_are_refused(tasks, clip):
     one, other = build(tasks[:3]), build(tasks[3:], clip=clip)
-    message = rf"class means have different bounds: clip=2.0 and clip={clip}\. Build both"
-    with pytest.raises(PriorMismatchError, match=message):
+    with pytest.raises(PriorMismatchError, match="mean_norm_bound"):
         _ = one + other
     assert (one.without("class_means") + other.without("class_means")).n_tasks == 6
 
 
 @pytest.mark.parametrize("clip", [0, -1.0, np.nan, np.inf, "6", True, [1.0]])
-def test_clips_that_are_none_are_refused(tasks, clip):
-    with pytest.raises(ValueError, match="clip must be a positive number, or None; got"):
+def test_a_bound_is_a_positive_number(tasks, clip):
+    with pytest.raises((ValueError, TypeError), match="mean_norm_bound"):
         build(tasks, clip=clip)
-
-
-@pytest.mark.parametrize("options", [{"class_means": False}, {"isotropic": True}])
-def test_a_clip_without_class_means_is_refused(tasks, options):
-    with pytest.raises(ValueError, match=r"these are to be left out\. Leave clip out"):
-        build(tasks, **options)
-
-
-def test_class_means_of_a_file_keep_their_clip(tasks):
-    fields = build(tasks)._file_fields()
-    fields["class_means"]["clip"] = 0.01
-    with pytest.raises(ValueError, match=r"class_means are .* long, and clip allows 0.01"):
-        TaskPrior._of_file_fields(fields)
-    fields["class_means"]["clip"] = -1.0
-    with pytest.raises(ValueError, match="clip must be a positive number"):
-        TaskPrior._of_file_fields(fields)
 
 
 # -- the release ----------------------------------------------------------------------------
@@ -174,17 +154,14 @@ def test_class_means_of_a_file_keep_their_clip(tasks):
 
 def test_a_release_holds_class_means_with_a_bound_only(tasks):
     pytest.importorskip("opendp")
-    bounded, plain = build(tasks, "aabbcd", replay=True), build(tasks, "aabbcd", clip=None)
+    bounded, plain = build(tasks, "aabbcd", rehearse=True), build(tasks, "aabbcd", clip=None)
     public, less = bounded.released(1.0, 1e-5), plain.released(1.0, 1e-5)
-    assert public.holds == ("outer_sum", "class_means")
-    assert less.holds == ("outer_sum",)
+    assert public.holds == ("directions", "class_means")
+    assert less.holds == ("directions",)
     assert public.class_means.n_people == public.n_tasks == 4
     # One noise for all: 4.5 + 8.5 in the place of 4.5.
     assert public.release.noise / less.release.noise == pytest.approx(np.sqrt(13 / 4.5), rel=1e-5)
     assert bounded.without("class_means").released(1.0, 1e-5).release.noise == less.release.noise
-    assert "a replay, in which everybody's record depends on all others" in public.summary()
-    assert "class means, which have no bound unless" in less.summary()
-    assert "class means, which" not in public.summary()
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0])
@@ -206,17 +183,16 @@ def test_released_class_means_are_those_of_people(make_tasks, tmp_path, epsilon,
     assert np.isfinite(blend.start().predict_proba(np.zeros((1, 4)))).all()
     X, y = np.asarray(make_tasks(1)[0].X), np.asarray(make_tasks(1)[0].y)
     assert np.isfinite(blend.fit(X, y).coef_).all()
-    with pytest.warns(MissingPartWarning, match="everybody's record depends on all others"):
-        assert 0.0 <= blend.expected_accuracy_ <= 1.0
+    assert 0.0 <= blend.expected_accuracy_ <= 1.0
 
 
 def test_without_noise_class_means_stay(make_tasks):
     exact = build(make_tasks(60, n_each=(40, 40))).class_means
-    found = repaired_means(exact, in_units(exact), 1e-9, 20.0)
+    found = repaired_means(exact, in_units(exact, CLIP), 1e-9, CLIP, 20.0)
     np.testing.assert_allclose(found.mean_sum, exact.mean_sum, rtol=1e-6)
     np.testing.assert_allclose(found.outer_sum, exact.outer_sum, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(found.within_sum, exact.within_sum, rtol=1e-6, atol=1e-6)
-    assert found.population.dof == pytest.approx(20.0)
+    assert Population.from_sums(found).dof == pytest.approx(20.0)
 
 
 def test_noise_alone_makes_no_structure():
@@ -235,10 +211,6 @@ def test_noise_alone_makes_no_structure():
         assert np.linalg.eigvalsh(steady(0.01 * noise, 1.0))[0] > 0.1
 
 
-def test_bounds_are_in_units_of_the_scale():
-    assert norms_of(9) == (9.0, 18.0)
-
-
 def test_a_released_crowd_still_helps(make_tasks):
     """Many people, and a budget at which noise hardly matters: as good as the exact prior."""
     pytest.importorskip("opendp")
@@ -250,7 +222,10 @@ def test_a_released_crowd_still_helps(make_tasks):
         return Task(X + rng.normal(0.0, 0.3, 3), label)
 
     crowd = TaskPrior.from_tasks(
-        [person() for _ in range(200)], feature_scale=np.ones(3), replay=False, clip=4.0
+        [person() for _ in range(200)],
+        feature_scale=np.ones(3),
+        rehearse=False,
+        mean_norm_bound=4.0,
     )
     rules = [
         HierarchicalBlendClassifier(prior).start() for prior in (crowd, crowd.released(20.0, 1e-5))

@@ -1,4 +1,4 @@
-"""People who played the newcomer: sums by loops, the regression by hand, and is it true?"""
+"""Rehearsals: sums by loops, the regression by hand, and are the forecasts true?"""
 
 from dataclasses import replace
 from functools import cache
@@ -11,14 +11,13 @@ from scipy.stats import t as student
 from crossfade import (
     ConvexBlendClassifier,
     HierarchicalBlendClassifier,
-    MulticlassPrior,
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
     forecast_labels,
 )
 from crossfade.fisher import TaskMoments
-from crossfade.prior._replay import Replay, rung_of, usable
+from crossfade.prior import ForecastRecord, rung_of
 
 #: Curves begin with fewer labels than there are, which is said.
 pytestmark = pytest.mark.filterwarnings("ignore:The blend has")
@@ -65,7 +64,7 @@ def plain_sums(forecast, outcome):
 
 
 def draw_runs(rng, n_people=20, n_runs=2):
-    """Forecasts and accuracies of people of whom some cannot play the higher rungs."""
+    """Forecasts and accuracies of people of whom some lack windows for the higher label counts."""
     level = rng.normal(0.6, 0.5, size=(n_people, 1, 1))
     forecast = ndtr(level + 0.4 * rng.normal(size=(n_people, n_runs, 9)))
     outcome = ndtr(level + 0.3 * rng.normal(size=(n_people, n_runs, 9)))
@@ -79,16 +78,18 @@ def draw_runs(rng, n_people=20, n_runs=2):
 
 def test_sums_are_those_of_a_loop_and_a_person_counts_once():
     forecast, outcome = draw_runs(np.random.default_rng(51))
-    record = Replay.of(forecast, outcome)
+    record = ForecastRecord.of(forecast, outcome)
     np.testing.assert_allclose(record.sums, plain_sums(forecast, outcome), rtol=1e-10, atol=1e-12)
-    played = np.isfinite(forecast[:, 0]).sum(0)
-    np.testing.assert_allclose(record.n_people, played)
+    tried = np.isfinite(forecast[:, 0]).sum(0)
+    np.testing.assert_allclose(record.n_people, tried)
 
 
 def test_merging_is_pooling():
     forecast, outcome = draw_runs(np.random.default_rng(52), 30)
-    whole = Replay.of(forecast, outcome)
-    merged = Replay.of(forecast[:11], outcome[:11]) + Replay.of(forecast[11:], outcome[11:])
+    whole = ForecastRecord.of(forecast, outcome)
+    merged = ForecastRecord.of(forecast[:11], outcome[:11]) + ForecastRecord.of(
+        forecast[11:], outcome[11:]
+    )
     np.testing.assert_allclose(merged.sums, whole.sums, rtol=1e-12, atol=1e-12)
     for later in (None, np.array(13.0)):
         for one, other in zip(
@@ -126,7 +127,7 @@ def plain_calibration(line, accuracy):
 
 
 def one_run(rng, n_people, follow, n_rungs=9):
-    """Probits (n_people, n_rungs) of forecasts and accuracies; all play everything."""
+    """Probits (n_people, n_rungs) of forecasts and accuracies; all have enough windows."""
     level = rng.normal(0.7, 0.4, size=(n_people, 1))
     z = level + 0.4 * rng.normal(size=(n_people, n_rungs))
     a = follow * level + (1 - follow) * 0.7 + 0.2 * rng.normal(size=(n_people, n_rungs))
@@ -139,7 +140,7 @@ def one_run(rng, n_people, follow, n_rungs=9):
 def test_regression_is_that_of_the_design(n_people, follow):
     """On every rung and for every pair: b, se^2, the shrunk b+, s^2, then m and S^2."""
     z, a = one_run(np.random.default_rng([53, n_people]), n_people, follow)
-    record = Replay.of(ndtr(z)[:, None], ndtr(a)[:, None])
+    record = ForecastRecord.of(ndtr(z)[:, None], ndtr(a)[:, None])
     slopes = []
     for first, n in enumerate(LADDER):
         for second, later in enumerate(LADDER):
@@ -163,7 +164,7 @@ def test_regression_is_that_of_the_design(n_people, follow):
 
 def test_between_rungs_everything_is_linear_in_the_logarithm():
     z, a = one_run(np.random.default_rng(54), 40, 1.0)
-    record = Replay.of(ndtr(z)[:, None], ndtr(a)[:, None])
+    record = ForecastRecord.of(ndtr(z)[:, None], ndtr(a)[:, None])
     rungs = np.log([0.5, *LADDER[1:]])
     lines = np.array([[plain_line(z[:, i], a[:, j]) for j in range(9)] for i in range(9)])
 
@@ -182,10 +183,10 @@ def test_between_rungs_everything_is_linear_in_the_logarithm():
         np.testing.assert_allclose(found[:2], wanted, rtol=1e-7)
 
 
-def test_rungs_that_fewer_than_five_play_are_left_out():
+def test_label_counts_with_fewer_than_five_people_are_left_out():
     forecast, outcome = draw_runs(np.random.default_rng(55), 12)
     forecast[4:, :, 5:] = outcome[4:, :, 5:] = np.nan
-    record = Replay.of(forecast, outcome)
+    record = ForecastRecord.of(forecast, outcome)
     assert 0.0 < record.n_people[5] < 5.0
     assert record.able.max() < 5
     top = int(record.able.max())
@@ -195,12 +196,8 @@ def test_rungs_that_fewer_than_five_play_are_left_out():
             record.calibrate(np.array(0.7), np.array(far)),
             record.calibrate(np.array(0.7), np.array(float(LADDER[top]))),
         )
-    alone = Replay.of(forecast[:4], outcome[:4])
+    alone = ForecastRecord.of(forecast[:4], outcome[:4])
     assert alone.able.size == 0
-    assert usable({"posterior": alone}, "posterior") is None
-    assert usable({"posterior": record}, "convex") is None
-    assert usable(None, "convex") is None
-    assert usable({"posterior": record}, "posterior") is record
 
 
 def test_unequal_numbers_are_worth_their_harmonic_mean():
@@ -215,27 +212,31 @@ def test_unequal_numbers_are_worth_their_harmonic_mean():
     assert 0.5 < steps[0] < steps[1] < steps[2] < 1.0
 
 
-# -- the playing -----------------------------------------------------------------------------------
+# -- the rehearsal -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("verb", BLENDS)
-def test_playing_is_fitting_everyone_with_the_prior_of_the_others(verb):
+def test_a_rehearsal_is_fitting_everyone_with_the_prior_of_the_others(verb):
     """Records of ``from_tasks`` against the estimators, source by source and run by run."""
     rng = np.random.default_rng(56)
     tasks = draw_people(rng, 8, [(14, 14), (12, 9)] * 4, d=3)
     prior = TaskPrior.from_tasks(tasks)
-    shared = ("direction_noise", "within_covariance", "autocorrelation")
+    whole = prior.directions
     draws = np.random.default_rng(0).random((8, 2, 2))
     forecast, outcome = np.full((2, 8, 2, 9), np.nan)
     for place, task in enumerate(tasks):
         others = tasks[:place] + tasks[place + 1 :]
-        crowd = TaskPrior.from_tasks(others, feature_scale=prior.feature_scale, replay=False)
-        if verb != "hierarchical":
-            # Averages that hardly depend on one person are those of all.
-            crowd = replace(crowd, **{name: getattr(prior, name) for name in shared})
-        # So is what the crowd's covariance is worth.
-        alike = 7.0 * prior.class_means.alike_sum / 8.0
-        crowd = replace(crowd, class_means=replace(crowd.class_means, alike_sum=alike))
+        crowd = TaskPrior.from_tasks(others, feature_scale=prior.feature_scale, rehearse=False)
+        # Averages that hardly depend on one person are those of all.
+        shared = {
+            name: 7.0 * whole.average(name) for name in ("noise", "within", "autocorrelation")
+        }
+        worth = 7.0 * prior.class_means.log_wishart_dof / 8.0
+        sums = {
+            "directions": replace(crowd.directions, **shared),
+            "class_means": replace(crowd.class_means, log_wishart_dof=worth),
+        }
+        crowd = replace(crowd, sums=sums)
         rows = [task.X[task.y == k] for k in (0, 1)]
         for run in range(2):
             for rung, n in enumerate(LADDER):
@@ -251,21 +252,21 @@ def test_playing_is_fitting_everyone_with_the_prior_of_the_others(verb):
                 blend = blend.fit(X, np.repeat([0, 1], n)) if n else blend.start()
                 right = [(blend.predict(rows[k][~inside[k]]) == k).mean() for k in (0, 1)]
                 outcome[place, run, rung] = np.mean(right)
-                forecast[place, run, rung] = blend._fit.raw if n else 0.5
+                forecast[place, run, rung] = blend.rule_.raw_forecast if n else 0.5
     np.testing.assert_allclose(
-        prior.replay[verb].sums, plain_sums(forecast, outcome), rtol=1e-6, atol=1e-7
+        prior.forecast_records[verb].sums, plain_sums(forecast, outcome), rtol=1e-6, atol=1e-7
     )
 
 
-def test_playing_of_three_classes():
+def test_rehearsal_of_three_classes():
     rng = np.random.default_rng(57)
     tasks = draw_people(rng, 7, (9, 8, 10), d=4, n_classes=3)
-    prior = MulticlassPrior.from_tasks(tasks)
+    prior = TaskPrior.from_tasks(tasks)
     draws = np.random.default_rng(0).random((7, 2, 3))
     forecast, outcome = np.full((2, 7, 2, 9), np.nan)
     for place, task in enumerate(tasks):
         others = tasks[:place] + tasks[place + 1 :]
-        crowd = MulticlassPrior.from_tasks(others, feature_scale=prior.feature_scale, replay=False)
+        crowd = TaskPrior.from_tasks(others, feature_scale=prior.feature_scale, rehearse=False)
         rows = [task.X[task.y == k] for k in range(3)]
         for run in range(2):
             for rung, n in enumerate(LADDER):
@@ -282,9 +283,12 @@ def test_playing_of_three_classes():
                 blend = blend.fit(np.concatenate(X), y) if n else blend.start()
                 right = [(blend.predict(rest[k]) == k).mean() for k in range(3)]
                 outcome[place, run, rung] = np.mean(right)
-                forecast[place, run, rung] = blend._fit.raw if n else 0.5
+                forecast[place, run, rung] = blend.rule_.raw_forecast if n else 0.5
     np.testing.assert_allclose(
-        prior.replay["hierarchical"].sums, plain_sums(forecast, outcome), rtol=1e-6, atol=1e-7
+        prior.forecast_records["hierarchical"].sums,
+        plain_sums(forecast, outcome),
+        rtol=1e-6,
+        atol=1e-7,
     )
 
 
@@ -296,9 +300,11 @@ def test_who_leaves_one_out_by_a_mask_gets_the_same_record():
     masked = TaskPrior.from_moments(moments[kept])
     others = [task for place, task in enumerate(tasks) if place != 4]
     plain = TaskPrior.from_tasks(others)
-    assert set(masked.replay) == set(plain.replay) == set(BLENDS)
-    for verb, record in masked.replay.items():
-        np.testing.assert_allclose(record.sums, plain.replay[verb].sums, rtol=1e-8, atol=1e-9)
+    assert set(masked.forecast_records) == set(plain.forecast_records) == set(BLENDS)
+    for verb, record in masked.forecast_records.items():
+        np.testing.assert_allclose(
+            record.sums, plain.forecast_records[verb].sums, rtol=1e-8, atol=1e-9
+        )
 
 
 # -- is it true? -----------------------------------------------------------------------------------
@@ -360,7 +366,7 @@ def fresh_people_of_four_classes(n_crowds=4, n_sources=40, n_fresh=40, n_each=25
     found = np.empty((len(budgets), n_crowds, n_fresh, 7))
     for crowd in range(n_crowds):
         tasks = draw_people(rng, n_sources + n_fresh, n_each, d=6, gap=0.9, n_classes=4)
-        prior = MulticlassPrior.from_tasks(tasks[:n_sources])
+        prior = TaskPrior.from_tasks(tasks[:n_sources])
         for person, task in enumerate(tasks[n_sources:]):
             rows = [task.X[task.y == k] for k in range(4)]
             for place, n in enumerate(budgets):
@@ -431,8 +437,8 @@ def test_more_labels_by_the_algebra_of_the_pair(prior, verb):
     X = rng.normal(size=(10, 4)) + 1.5 * y[:, None]
     blend = BLENDS[verb](prior).fit(X, y)
     told = forecast_labels(blend, [0, 13, (21, 21), (26, 13)], level=0.9)
-    sums = prior.replay[verb].sums
-    raw = float(blend._fit.raw)
+    sums = prior.forecast_records[verb].sums
+    raw = float(blend.rule_.raw_forecast)
     for place, rung in ((0, 0), (1, 6), (2, 7)):
         count, *rest = sums[4, rung]
         z, a, zz, za, aa = (one / count for one in rest)

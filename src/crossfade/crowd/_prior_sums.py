@@ -1,0 +1,303 @@
+"""What the sums of a prior say, for whoever reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from crossfade._typing import Array
+from crossfade._validate import check_choice
+from crossfade.crowd._card import data_of, describe, text_of
+from crossfade.exceptions import NoDirectionError, PriorMismatchError
+from crossfade.prior import (
+    PSI_FORMS,
+    ClassMeans,
+    Crowd,
+    Directions,
+    ForecastRecord,
+    Law,
+    Origin,
+    Person,
+    Release,
+    Space,
+    Sums,
+    Units,
+)
+from crossfade.tasks import Recipe
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PriorSums:
+    """Space, sums and origin of a prior, and what follows from them; see :class:`TaskPrior`."""
+
+    space: Space
+    sums: Mapping[str, Sums]
+    origin: Origin = field(default_factory=Origin)
+    person: Person | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sums", MappingProxyType(dict(self.sums)))
+        frozen(self.space.feature_scale)
+        for one in self.sums.values():
+            for array in one.arrays().values():
+                frozen(array)
+
+    @cached_property
+    def law(self) -> Law:
+        """What the prior says about a new person."""
+        noise = 0.0 if self.release is None else self.release.noise
+        law = Law.from_sums(self.space, self.sums, noise)
+        known = self.person
+        if known is None or law.class_means is None:
+            return law
+        means = law.class_means.of_person(known.mean, known.covariance, known.scatter, known.dof)
+        return replace(law, class_means=means)
+
+    @cached_property
+    def units(self) -> Units | None:
+        """What the prior knows of the units of its features, if anything."""
+        directions, means = self.sums.get("directions"), self.class_means
+        within = None
+        if isinstance(directions, Directions):
+            within = directions.average("within")
+        elif means is not None and means.n_within:
+            within = means.within_sum / means.n_within
+        return Units.of(
+            self.feature_scale,
+            within,
+            self.origin.scale_learnt,
+            means,
+            self.n_tasks,
+            self.space.centred_per_person,
+        )
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """Names of the kinds of sums that the prior has."""
+        return tuple(dict.fromkeys(map(part_of, self.sums)))
+
+    @property
+    def class_means(self) -> ClassMeans | None:
+        """Sums of class means, if they were kept."""
+        found = self.sums.get("class_means")
+        return found if isinstance(found, ClassMeans) else None
+
+    @property
+    def forecast_records(self) -> dict[str, ForecastRecord]:
+        """For each kind of blend that was rehearsed, how accurate its forecasts turned out."""
+        return {
+            name.partition(".")[2]: one
+            for name, one in self.sums.items()
+            if isinstance(one, ForecastRecord)
+        }
+
+    @property
+    def directions(self) -> Directions:
+        """Sums of directions; refuses where there are none."""
+        found = self.sums.get("directions")
+        if not isinstance(found, Directions):
+            raise PriorMismatchError(
+                "This prior holds no directions, which are those of two classes. Use "
+                "HierarchicalBlendClassifier."
+            )
+        return found
+
+    @property
+    def _crowd(self) -> Crowd:
+        crowd = self.law.directions
+        return self.directions.crowd() if crowd is None else crowd
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks, J."""
+        found = self.sums.get("directions")
+        return round(found.n_tasks if isinstance(found, Directions) else self._n_in_means)
+
+    @property
+    def n_people(self) -> int:
+        """Number of people; sessions of one group are one person."""
+        found = self.sums.get("directions")
+        return round(found.n_people if isinstance(found, Directions) else self._n_in_means)
+
+    @property
+    def _n_in_means(self) -> float:
+        return 0.0 if self.class_means is None else self.class_means.n_people
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.space.n_features
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; two where they are not given."""
+        return self.space.n_classes
+
+    @property
+    def feature_scale(self) -> Array:
+        """What features are divided by before anything else."""
+        return self.space.feature_scale
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the features."""
+        return self.space.feature_names
+
+    @property
+    def classes(self) -> tuple[Any, ...] | None:
+        """Labels, sorted; of two classes directions point to the second."""
+        return self.space.classes
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """What people read instead of the labels."""
+        return self.space.class_names
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """How the features were made, where that is known of every task."""
+        return self.space.recipe
+
+    @property
+    def builds(self) -> frozenset[str]:
+        """Random identifiers of the builds that went into the prior."""
+        return self.origin.builds
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What no number says: who made it, units, date; see :meth:`annotated`."""
+        return dict(self.origin.about)
+
+    @property
+    def release(self) -> Release | None:
+        """Privacy budget and noise of a released prior; None for exact sums."""
+        return self.origin.release
+
+    @property
+    def direction_sum(self) -> Array:
+        """Sum of the unit directions, in scaled units."""
+        return self.directions.direction
+
+    @property
+    def outer_sum(self) -> Array | None:
+        """Sum of the outer products of the directions; None for an isotropic prior."""
+        return self.directions.outer
+
+    @property
+    def isotropic(self) -> bool:
+        """Whether only the sum of the directions was kept."""
+        return self.outer_sum is None
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the unit directions (equation 7); its length says how far they agree.
+
+        That of a released prior is shorter than R, by as much as its noise makes it unsure.
+        """
+        return frozen(self._crowd.mean)
+
+    @property
+    def resultant_length(self) -> float:
+        """Length R of the mean: 1 where all directions agree, 0 where they cancel out."""
+        return float(self._crowd.resultant_length)
+
+    @property
+    def mean_direction(self) -> Array:
+        """Unit vector mu along the mean."""
+        if self.resultant_length < 1e-12:
+            raise NoDirectionError(
+                "The directions of this prior cancel out: there is no mean direction. Check that "
+                "all sources order their classes alike, and that no release drowned them in noise."
+            )
+        return frozen(self._crowd.mean_direction)
+
+    @property
+    def cancels(self) -> bool:
+        """Whether the mean is no longer than that of directions without any preference."""
+        return bool(self._crowd.cancels)
+
+    @property
+    def concentration(self) -> float:
+        """Concentration kappa by the paper's formula (equation 8), of the trusted length."""
+        return float(self._crowd.concentration)
+
+    def concentration_mle(self) -> float:
+        """Concentration kappa of maximum likelihood (equation 9), of the trusted length."""
+        return float(self._crowd.concentration_mle())
+
+    @property
+    def scatter(self) -> Array:
+        """Covariance of the directions between tasks, of shape (n_features, n_features)."""
+        return frozen(self._crowd.dense_scatter)
+
+    def standard_error(self, form: str = "tangent") -> Array:
+        """Covariance Psi of the mean direction (equation 10).
+
+        Parameters
+        ----------
+        form : {"tangent", "authors", "printed"}, default="tangent"
+            "tangent" shares the angular variance between the directions that are tangent to the
+            sphere, which is right; "authors" is what the paper's figures were made with;
+            "printed" is the formula in its text.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+            Covariance matrix.
+        """
+        check_choice("form", form, PSI_FORMS)
+        mu = self.mean_direction
+        parts = self._crowd.psi(form)
+        psi: Array = parts.identity * np.eye(self.n_features) + parts.along * np.outer(mu, mu)
+        return psi
+
+    def card_data(self) -> dict[str, Any]:
+        """What the card says, in values that JSON can hold; numbers to four digits."""
+        return data_of(self)
+
+    def card(self) -> str:
+        """Card in Markdown: what the prior holds, from whom, under which privacy."""
+        return text_of(self.card_data())
+
+    def summary(self) -> str:
+        """Text for a person: how many tasks, how far they agree, in which features."""
+        return describe(self)
+
+    def __repr__(self) -> str:
+        about = f"n_tasks={self.n_tasks}, n_features={self.n_features}"
+        if "directions" in self.sums:
+            about += f", resultant_length={self.resultant_length:.3f}"
+        if self.n_classes > 2:
+            about += f", n_classes={self.n_classes}"
+        return f"TaskPrior({about}{'' if self.release is None else f', {self.release.budget}'})"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same numbers, to the bit."""
+        if not isinstance(other, PriorSums):
+            return NotImplemented
+        return (
+            self.space == other.space
+            and self.sums == other.sums
+            and self.origin == other.origin
+            and self.person == other.person
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.n_tasks, self.n_features, self.classes))
+
+
+def part_of(name: str) -> str:
+    """Kind of the sums that a prior holds under a name."""
+    return name.partition(".")[0]
+
+
+def frozen(array: Array) -> Array:
+    """The same array, no longer writable."""
+    if array.ndim:
+        array.flags.writeable = False
+    return array
