@@ -37,56 +37,24 @@ class Direction(NamedTuple):
 
     .. math:: \Sigma_\omega = a S^{-1} + g\,w w^T + h\,(w v^T + v w^T), \quad v = S^{-1} w
 
-    Leading axes are those of a batch: of splits, of people, or of pairs of classes.
-
-    Attributes
-    ----------
-    omega : ndarray of shape (..., n_features)
-        Unit direction w.
-    length : ndarray of shape (...)
-        Its length before it was scaled.
-    noise : ndarray of shape (...)
-        The number a: before it is projected off the direction, the covariance is this number times
-        the inverse of `sigma`.
-    radial, cross : ndarray of shape (...)
-        The numbers g and h.
-    nu : ndarray of shape (..., n_features)
-        Half the gap between the class means.
-    sigma : Spectrum
-        Covariance within the classes, shrunk.
-    shrinkage : ndarray of shape (...)
-        Weight r of the identity in `sigma`.
-    counts : ndarray of shape (..., 2)
-        How many independent samples those of each class are worth.
-    dof : ndarray of shape (...)
-        How many independent degrees of freedom the covariance is worth.
-    rank : ndarray of shape (...)
-        Rank of the covariance.
-    means : ndarray of shape (..., 2, n_features)
-        Class means, in the user's units.
-    scale : ndarray of shape (..., n_features)
-        What features were divided by.
-    own_scale : bool
-        Whether `scale` was learnt from the same samples.
-    correlation : ndarray of shape (n_lags,) or None
-        Correlation of samples that follow each other.
+    Leading axes are those of a batch: of splits or of people.
     """
 
-    omega: Array
-    length: Array
-    noise: Array
-    radial: Array
-    cross: Array
-    nu: Array
-    sigma: Spectrum
-    shrinkage: Array
-    counts: Array
-    dof: Array
-    rank: Array
-    means: Array
-    scale: Array
-    own_scale: bool
-    correlation: Array | None
+    omega: Array  # (..., d): unit direction w
+    length: Array  # (...): its length before it was scaled
+    noise: Array  # (...): the number a
+    radial: Array  # (...): the number g
+    cross: Array  # (...): the number h
+    nu: Array  # (..., d): half the gap between the class means
+    sigma: Spectrum  # covariance within the classes, shrunk
+    shrinkage: Array  # (...): weight r of the identity in `sigma`
+    counts: Array  # (..., 2): how many independent samples those of each class are worth
+    dof: Array  # (...): how many independent degrees of freedom the covariance is worth
+    rank: Array  # (...): rank of the covariance
+    means: Array  # (..., 2, d): class means, in the user's units
+    scale: Array  # (..., d): what features were divided by
+    own_scale: bool  # whether `scale` was learnt from the same samples
+    correlation: Array | None  # (n_lags,): correlation of samples that follow each other
 
     @property
     def midpoint(self) -> Array:
@@ -196,25 +164,11 @@ def learn_direction(
 ) -> Direction:
     """Direction from the moments of labelled samples (equations 2 to 5).
 
-    Parameters
-    ----------
-    moments : ClassMoments
-        Moments of two classes; further ones count for the covariance only.
-    shrinkage : "oas", float or None, default="oas"
-        How to shrink the covariance; None for the pseudo-inverse of the plain one.
-    scale : ndarray of shape (n_features,) or None, default=None
-        What features are divided by; None for their own deviation within the classes.
-    fallback : Spectrum or None, default=None
-        Covariance where the samples allow no estimate; None for the identity.
-    form : {"unit", "minus", "plus"}, default="unit"
-        Form of the covariance of the direction: ours, or the paper's with either sign.
-    correlation : ndarray of shape (n_lags,) or None, default=None
-        Correlation of samples 1, 2, ... apart, if those of a class follow each other.
-
-    Returns
-    -------
-    Direction
-        What a blend needs of the person.
+    Of more than two classes all count for the covariance. Features are divided by `scale`, or by
+    their own deviation within the classes; `fallback` is the covariance where the samples allow no
+    estimate, or else the identity; `form` is that of the covariance of the direction, and
+    `correlation` that of samples 1, 2, ... apart, if those of a class follow each other. A
+    `shrinkage` of None takes the pseudo-inverse of the plain covariance.
     """
     deviation = moments.deviation()
     varies = deviation > 0.0

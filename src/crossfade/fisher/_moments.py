@@ -24,31 +24,16 @@ from crossfade.fisher._spectrum import ROUNDING, Spectrum, from_dense, from_rows
 
 @dataclass(frozen=True, eq=False)
 class ClassMoments:
-    """Counts, means and scatter of K classes that share a covariance, with leading batch axes.
+    """Counts, means and scatter of K classes that share a covariance, with leading batch axes."""
 
-    Attributes
-    ----------
-    counts : ndarray of shape (..., n_classes)
-        Sums of the weights.
-    means : ndarray of shape (..., n_classes, n_features)
-        Class means.
-    scatter : ndarray of shape (..., n_features, n_features)
-        Sum over all classes of the outer products of centred samples; where `rooted`, rows of
-        shape (..., n_rows, n_features) whose outer products add up to it.
-    rooted : bool
-        Whether `scatter` is a root.
-    largest : ndarray of shape (..., n_features)
-        Largest absolute value of each feature.
-    n_varying : ndarray of shape (...) or None
-        Dimension of the space in which features vary, where it is known.
-    """
-
-    counts: Array
-    means: Array
+    counts: Array  # (..., K): sums of the weights
+    means: Array  # (..., K, d): class means
+    #: Sum over all classes of the outer products of centred samples, (..., d, d); where `rooted`,
+    #: rows (..., n_rows, d) whose outer products add up to it.
     scatter: Array
     rooted: bool
-    largest: Array
-    n_varying: Places | None = None
+    largest: Array  # (..., d): largest absolute value of each feature
+    n_varying: Places | None = None  # (...): dimension in which features vary, where it is known
 
     @classmethod
     def of(
@@ -59,23 +44,9 @@ class ClassMoments:
         *,
         n_classes: int = 2,
     ) -> ClassMoments:
-        """Moments of samples.
+        """Moments of samples (..., n, d), by the places of their classes and how often they count.
 
-        Parameters
-        ----------
-        X : ndarray of shape (..., n_samples, n_features)
-            Features in the user's units.
-        label : ndarray of shape (n_samples,)
-            Place of the class of each sample, from 0.
-        weight : ndarray of shape (n_samples,) or None, default=None
-            How often each sample counts; positive.
-        n_classes : int, default=2
-            Number of classes; some may have no sample.
-
-        Returns
-        -------
-        ClassMoments
-            Moments, which add up by ``+``.
+        Some of the classes may have no sample.
         """
         n_samples, n_features = X.shape[-2:]
         member = (label == np.arange(n_classes)[:, None]).astype(np.float64)

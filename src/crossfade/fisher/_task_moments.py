@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -76,97 +75,27 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class TaskMoments:
-    """Moments of many tasks of two classes; ``moments[groups != group]`` leaves one person out.
-
-    Attributes
-    ----------
-    n_tasks : int
-        Number of tasks.
-    blocks : tuple of Block
-        Tasks with as many windows of each class, together.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from crossfade import TaskPrior
-    >>> from crossfade.fisher import TaskMoments
-    >>> rng = np.random.default_rng(0)
-    >>> label = np.repeat([0, 1], 10)
-    >>> people = [(rng.normal(size=(20, 3)) + label[:, None], label) for _ in range(5)]
-    >>> moments = TaskMoments.of(people)
-    >>> TaskPrior.from_moments(moments[np.arange(5) != 2]).n_tasks
-    4
-    """
+    """Moments of many tasks; ``moments[groups != group]`` leaves one person out."""
 
     n_tasks: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[Block, ...]  # tasks with as many windows of each class, together
 
     @classmethod
     def of(cls, tasks: Sequence[tuple[Array, Places]]) -> TaskMoments:
-        """Moments of tasks.
+        """Moments of tasks of two classes.
 
-        Parameters
-        ----------
-        tasks : sequence of (X, label) pairs
-            Of each task its windows of shape (n_windows, n_features), in the order of time, and
-            their classes, 0 or 1.
-
-        Returns
-        -------
-        TaskMoments
-            Their moments, for :meth:`TaskPrior.from_moments`.
+        Each is given by its windows (n, d), in the order of time, and their classes, 0 or 1.
         """
-        return cls.of_pairs(tasks, [(0, 1)], 2)[0]
-
-    @classmethod
-    def of_pairs(
-        cls,
-        tasks: Sequence[tuple[Array, Places]],
-        pairs: Sequence[tuple[int | None, int]],
-        n_classes: int,
-    ) -> list[TaskMoments]:
-        """Moments of each pair of classes, of the tasks that have both; those of a class once.
-
-        Parameters
-        ----------
-        tasks : sequence of (X, label) pairs
-            As in :meth:`of`, with labels from 0 to `n_classes` - 1.
-        pairs : sequence of (int or None, int)
-            The classes of each pair; None is for all classes but the other.
-        n_classes : int
-            Number of classes.
-
-        Returns
-        -------
-        list of TaskMoments
-            One for each pair.
-        """
-        found: list[list[Block]] = [[] for _ in pairs]
-        for chunk, classes in _in_chunks(tasks, n_classes):
-            for blocks, pair in zip(found, pairs, strict=True):
-                if pair[0] is None:
-                    whole = _against_rest(classes, pair[1])
-                    blocks.append(Block(chunk, whole, None, None, ()))
-                elif pair[0] in classes and pair[1] in classes:
-                    blocks.append(_block(chunk, classes[pair[0]], classes[pair[1]]))
-        return [_of_able(len(tasks), blocks) for blocks in found]
+        blocks = [
+            _block(chunk, classes[0], classes[1])
+            for chunk, classes in _in_chunks(tasks, 2)
+            if len(classes) == 2
+        ]
+        return _of_able(len(tasks), blocks)
 
     @classmethod
     def of_classes(cls, tasks: Sequence[tuple[Array, Places]], n_classes: int) -> TaskMoments:
-        """Moments of all classes together, of the tasks that have every one of them.
-
-        Parameters
-        ----------
-        tasks : sequence of (X, label) pairs
-            As in :meth:`of`, with labels from 0 to `n_classes` - 1.
-        n_classes : int
-            Number of classes.
-
-        Returns
-        -------
-        TaskMoments
-            Their moments, for the sums of class means.
-        """
+        """Moments of all classes together, of the tasks that have every one of them."""
         blocks = []
         for chunk, classes in _in_chunks(tasks, n_classes):
             if len(classes) == n_classes:
@@ -258,16 +187,6 @@ def _block(places: Places, first: _Class, second: _Class) -> Block:
     whole = _with_dimension(first.whole.beside(second.whole))
     rows = first.rows, second.rows
     return Block(places, whole, halves, _neighbours(whole, rows), rows)
-
-
-def _against_rest(classes: dict[int, _Class], place: int) -> ClassMoments:
-    """Moments of all other classes as one, and of the class at `place`.
-
-    Neighbours in the rest are alike because they are of one class, and its halves are of different
-    ones: neither tells how noisy a direction is.
-    """
-    rest = reduce(add, (one.whole for other, one in classes.items() if other != place))
-    return _with_dimension(rest.beside(classes[place].whole))
 
 
 def _of_able(n_tasks: int, blocks: list[Block]) -> TaskMoments:

@@ -258,7 +258,8 @@ def choose_alpha(
         >>> from typing import Any
 
     import numpy as np
-        >>> from crossfade import TaskPrior, choose_alpha
+        >>> import numpy as np
+    >>> from crossfade import TaskPrior, choose_alpha
         >>> sources = np.array([[1.0, 0.1], [1.0, -0.2], [1.0, 0.3]])
         >>> prior = TaskPrior.from_projections(sources, normalize=True)
         >>> choice = choose_alpha(prior, half_gap=[0.9, 0.5], covariance=np.eye(2), n_samples=10)
