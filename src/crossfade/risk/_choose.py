@@ -218,53 +218,49 @@ def choose_alpha(
 ) -> AlphaChoice:
     r"""Weight of the target with the least expected risk.
 
-        The target's direction is ``pinv(covariance) @ half_gap``, scaled to unit length, with the
-        covariance of equation 5; the crowd's is the prior's mean direction with its Psi.
+    The target's direction is ``pinv(covariance) @ half_gap``, scaled to unit length, with the
+    covariance of equation 5; the crowd's is the prior's mean direction with its Psi.
 
-        Parameters
-        ----------
-        prior : TaskPrior
-            What the sources know.
-        half_gap : array-like of shape (..., n_features)
-            Half the difference of the target's class means, in the prior's scaled units.
-        covariance : array-like of shape (..., n_features, n_features)
-            The target's covariance within the classes, as used for its direction.
-        n_samples : float or (float, float)
-            Labelled samples of the target: in total, taken as balanced, or of each class.
-        shrinkage : float or array-like of shape (...), default=0.0
-            How far `covariance` was shrunk: 0 for a plain estimate, 1 where it is known.
-        psi : {"tangent", "authors", "printed"}, default="tangent"
-            Which covariance of the mean direction, see :meth:`TaskPrior.standard_error`.
-        alphas : array-like of shape (n_alphas,) or None, default=None
-            The grid to choose from; None for the continuous minimum.
-        class_prior : pair of floats or None, default=None
-            Probabilities of the first and the second class among new samples; None is equal.
-        method : {"deterministic", "monte_carlo"}, default="deterministic"
-            Exact, or the average over draws as in the paper's Algorithm 1. "monte_carlo" needs a
-            grid,
-            and takes 0, 0.1, ..., 1 if there is none.
-        n_draws : int, default=100
-            Draws of "monte_carlo" for each alpha, B in the paper.
-        random_state : int, Generator or None, default=None
-            Seed of "monte_carlo".
+    Parameters
+    ----------
+    prior : TaskPrior
+        What the sources know.
+    half_gap : array-like of shape (..., n_features)
+        Half the difference of the target's class means, in the prior's scaled units.
+    covariance : array-like of shape (..., n_features, n_features)
+        The target's covariance within the classes, as used for its direction.
+    n_samples : float or (float, float)
+        Labelled samples of the target: in total, taken as balanced, or of each class.
+    shrinkage : float or array-like of shape (...), default=0.0
+        How far `covariance` was shrunk: 0 for a plain estimate, 1 where it is known.
+    psi : {"tangent", "authors", "printed"}, default="tangent"
+        Which covariance of the mean direction, see :meth:`TaskPrior.standard_error`.
+    alphas : array-like of shape (n_alphas,) or None, default=None
+        The grid to choose from; None for the continuous minimum.
+    class_prior : pair of floats or None, default=None
+        Probabilities of the first and the second class among new samples; None is equal.
+    method : {"deterministic", "monte_carlo"}, default="deterministic"
+        Exact, or the average over draws as in the paper's Algorithm 1. "monte_carlo" needs a grid,
+        and takes 0, 0.1, ..., 1 if there is none.
+    n_draws : int, default=100
+        Draws of "monte_carlo" for each alpha, B in the paper.
+    random_state : int, Generator or None, default=None
+        Seed of "monte_carlo".
 
-        Returns
-        -------
-        AlphaChoice
-            The fields `alpha`, `risk`, `error`, `alphas` and `risks`.
+    Returns
+    -------
+    AlphaChoice
+        The fields `alpha`, `risk`, `error`, `alphas` and `risks`.
 
-        Examples
-        --------
-        >>> from typing import Any
-
-    import numpy as np
-        >>> import numpy as np
+    Examples
+    --------
+    >>> import numpy as np
     >>> from crossfade import TaskPrior, choose_alpha
-        >>> sources = np.array([[1.0, 0.1], [1.0, -0.2], [1.0, 0.3]])
-        >>> prior = TaskPrior.from_projections(sources, normalize=True)
-        >>> choice = choose_alpha(prior, half_gap=[0.9, 0.5], covariance=np.eye(2), n_samples=10)
-        >>> bool(0.0 < choice.alpha < 1.0)
-        True
+    >>> sources = np.array([[1.0, 0.1], [1.0, -0.2], [1.0, 0.3]])
+    >>> prior = TaskPrior.from_projections(sources, normalize=True)
+    >>> choice = choose_alpha(prior, half_gap=[0.9, 0.5], covariance=np.eye(2), n_samples=10)
+    >>> bool(0.0 < choice.alpha < 1.0)
+    True
     """
     crowd = getattr(getattr(prior, "law", None), "directions", None)
     if crowd is None:
