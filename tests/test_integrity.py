@@ -220,7 +220,7 @@ def test_devices_and_pipes_are_not_read(load, tmp_path):
 def test_a_bomb_is_not_unpacked(tmp_path):
     with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.npy", bytes(50_000_000))
-    with pytest.raises(ValueError, match="50000000"):
+    with pytest.raises(ValueError, match="unpack"):
         TaskPrior.load(tmp_path / "bomb.npz")
 
 
