@@ -222,7 +222,7 @@ class LiveCalibration:
         """What the person at the screen should know."""
         if self._journal is not None and self._journal.torn:
             yield _TORN
-        if rule.contradicts:
+        if rule.contradicts and rule.expected_accuracy < 0.5:
             yield _CONTRADICTS
 
     def model(self) -> Rule:
