@@ -109,7 +109,7 @@ def test_the_advice_is_to_stop_where_the_wanted_accuracy_is_certain(prior, peopl
 
 
 def test_without_a_record_of_forecasts_nobody_is_told_to_stop(prior, people):
-    live = labelled(LiveCalibration(prior.without("replay")), people[0], 0, 1, n=20)
+    live = labelled(LiveCalibration(prior.without("forecast_records")), people[0], 0, 1, n=20)
     state = live.state()
     assert np.isnan(list(state.gains.values())).all()
     assert not state.advice.stop

@@ -22,7 +22,7 @@ from crossfade.classifiers import about_of
 from crossfade.crowd import TaskPrior
 from crossfade.exceptions import PriorMismatchError
 from crossfade.live._evidence import Evidence, misfit_of
-from crossfade.live._folder import begin, check_prior, check_recipe, names_of, read
+from crossfade.live._folder import begin, check_recipe, names_of, read
 from crossfade.live._journal import Journal
 from crossfade.live._records import LiveState, LiveWindow, Prediction, fields_of, window_of
 from crossfade.signals import RawWindows
@@ -83,12 +83,12 @@ class LiveCalibration:
         *,
         want: float | None = None,
     ) -> None:
-        self.prior = check_prior(prior)
-        self.recipe = check_recipe(recipe, self.prior)
+        self.prior = prior
+        self.class_names = names_of(prior)
+        self.classes: tuple[Any, ...] = prior.classes or ()
+        self.recipe = check_recipe(recipe, prior)
         self.folder = None if folder is None else Path(folder)
         self.want = None if want is None else check_number("want", want, 0.0, 1.0)
-        self.classes: tuple[Any, ...] = tuple(np.sort(np.array(self.prior.classes)).tolist())
-        self.class_names = names_of(self.prior, self.classes)
         self._windows: list[LiveWindow] = []
         # Places of windows that were added or labelled, and their labels before, or _NEW.
         self._actions: list[tuple[int, Any]] = []

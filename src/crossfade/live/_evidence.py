@@ -12,6 +12,7 @@ from scipy.special import stdtr
 from crossfade._typing import Array
 from crossfade.blend import Rule, fit_rule
 from crossfade.classifiers import MOST_UNLABELLED
+from crossfade.crowd import TaskPrior
 from crossfade.fisher import ClassMoments
 from crossfade.live._records import LiveWindow
 from crossfade.prior import Law
@@ -68,7 +69,7 @@ class Evidence:
         return fit_rule(self.moments, law, unlabelled=seen, classes=np.array(self.classes))
 
 
-def misfit_of(features: Array, prior: Any) -> str:
+def misfit_of(features: Array, prior: TaskPrior) -> str:
     """Why features (d,) cannot be in the units of the crowd; empty if they can.
 
     A feature follows Student's t about the crowd's mean, with the variance between and within

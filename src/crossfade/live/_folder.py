@@ -16,30 +16,22 @@ _FORMAT, _VERSION = "crossfade-session", 3
 SESSION, PRIOR, _JOURNAL = "session.json", "prior.npz", "windows.jsonl"
 
 
-def check_prior(prior: Any) -> Any:
-    """A prior that a session can use."""
-    if getattr(prior, "class_means", None) is None:
-        raise ValueError("A session needs a prior with class means, as from TaskPrior.from_tasks.")
-    return prior
-
-
-def check_recipe(recipe: Recipe | None, prior: Any) -> Recipe | None:
+def check_recipe(recipe: Recipe | None, prior: TaskPrior) -> Recipe | None:
     """The recipe of raw windows: that of the prior, if it has one."""
     for wrong in recipe_misfits(recipe, prior.recipe):
         raise PriorMismatchError(wrong)
     return prior.recipe if recipe is None else recipe
 
 
-def names_of(prior: Any, classes: tuple[Any, ...]) -> tuple[str, ...]:
-    """Names of the classes."""
-    names = getattr(prior, "class_names", None)
-    if names is None:
-        return tuple(str(one) for one in classes)
-    called = dict(zip(prior.classes, names, strict=True))
-    return tuple(str(called[one]) for one in classes)
+def names_of(prior: Any) -> tuple[str, ...]:
+    """Names of the classes; refuses a prior that a session cannot use."""
+    if getattr(prior, "classes", None) is None or prior.class_means is None:
+        raise ValueError("A session needs a prior with class means, as from TaskPrior.from_tasks.")
+    names: tuple[str, ...] = prior.class_names or tuple(map(str, prior.classes))
+    return names
 
 
-def begin(folder: Path, prior: Any, recipe: Recipe | None, want: float | None) -> Journal:
+def begin(folder: Path, prior: TaskPrior, recipe: Recipe | None, want: float | None) -> Journal:
     """Make the folder of a new session, and return its journal."""
     if any((folder / name).exists() for name in (SESSION, _JOURNAL)):
         raise FileExistsError(
@@ -58,7 +50,7 @@ def begin(folder: Path, prior: Any, recipe: Recipe | None, want: float | None) -
     return Journal(folder / _JOURNAL)
 
 
-def read(folder: Path) -> tuple[Any, Recipe | None, float | None, Journal]:
+def read(folder: Path) -> tuple[TaskPrior, Recipe | None, float | None, Journal]:
     """Prior, recipe and goal that a session began with, and its journal."""
     try:
         fields = json_of(read_whole(folder / SESSION, 1 << 24))

@@ -28,7 +28,7 @@ from crossfade.signals import OnlineFeatures
 from crossfade.signals.recordings import open_recording
 
 #: Prior, stream, and what makes windows of its samples; lines of features are windows already.
-Source = tuple[Any, Stream, OnlineFeatures | None]
+Source = tuple[TaskPrior, Stream, OnlineFeatures | None]
 
 
 def run_live(
@@ -137,8 +137,7 @@ def _open_replay(prior: Path, path: Path, labels: str, speed: float) -> Source:
     recording = open_recording(path)
     if labels == "cues":
         raise ValueError("A recording cannot follow cues. Leave --labels cues out.")
-    values = tuple(crowd.classes or ())
-    known = {str(one) for one in (*names_of(crowd, values), *values)}
+    known = {str(one) for one in (*names_of(crowd), *(crowd.classes or ()))}
     found = sorted({one.text for one in recording.annotations})
     if labels == "markers" and not known & set(found):
         raise ValueError(
@@ -156,7 +155,7 @@ def _open_stream(prior: Path, name: str, markers: str | None, channels: Sequence
     return crowd, LslStream(name, markers, channels=channels), windows
 
 
-def _crowd_of(path: Path) -> tuple[Any, OnlineFeatures]:
+def _crowd_of(path: Path) -> tuple[TaskPrior, OnlineFeatures]:
     """A prior, and what makes features of a running stream."""
     crowd = TaskPrior.load(path)
     if crowd.recipe is None:
@@ -193,7 +192,7 @@ def _new_folder() -> Path:
     return Path("results") / "live" / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
 
 
-def open_live(prior: Any, folder: Path, want: float | None = None) -> LiveCalibration:
+def open_live(prior: TaskPrior, folder: Path, want: float | None = None) -> LiveCalibration:
     """A new session, or the one in the folder if it was begun with the same prior and goal."""
     if not (folder / SESSION).is_file():
         return LiveCalibration(prior, folder=folder, want=want)
@@ -208,7 +207,7 @@ def open_live(prior: Any, folder: Path, want: float | None = None) -> LiveCalibr
     return live
 
 
-def _prior_for(prior: Any, earlier: Sequence[Path]) -> Any:
+def _prior_for(prior: TaskPrior, earlier: Sequence[Path]) -> TaskPrior:
     """The prior, tightened around a person by earlier sessions, if there are any."""
     tasks = []
     for folder in earlier:
@@ -221,8 +220,7 @@ def about_session(
     live: LiveCalibration, stream: Stream, windows: OnlineFeatures | None, *, returns: bool = False
 ) -> dict[str, Any]:
     """What the page shows and never changes; `returns` says that the person was here before."""
-    prior, channels = live.prior, () if windows is None else windows.channels
-    n_people = prior.n_people
+    channels, n_people = () if windows is None else windows.channels, live.prior.n_people
     return {
         "stream": stream.name,
         "rate": f"{len(channels)} channels at {stream.sfreq:g} Hz" if stream.sfreq else "",
