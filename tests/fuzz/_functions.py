@@ -26,7 +26,8 @@ from crossfade.risk import (
     conditional_risk,
     expected_risk,
 )
-from crossfade.study import forecast_errors, reliability, statistics, verdict
+from crossfade.study import statistics, verdict
+from crossfade.study.statistics import forecast_errors, reliability
 from tests.fuzz import _hostile as hostile
 from tests.fuzz._estimators import ROUNDING, n_features, probability
 from tests.fuzz._hostile import ODD, or_odd, pick, seldom

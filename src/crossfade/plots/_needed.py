@@ -19,7 +19,7 @@ from crossfade.plots._style import (
     tips,
     width_for,
 )
-from crossfade.study import ROUNDING, budget_of, budget_text, windows_needed
+from crossfade.study import budget_of, budget_text, windows_needed
 from crossfade.study.statistics import by_task
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _reaching(
 ) -> None:
     """Proportion of people who reach the accuracy, in per cent, by budget."""
     people = own.groupby(["budget", "group"])["balanced_accuracy"].mean()
-    there = (people >= accuracy - ROUNDING).groupby("budget")
+    there = (people >= accuracy - 1e-12).groupby("budget")
     line = pd.DataFrame({"reached": there.sum(), "n": there.count()}).reset_index()
     line["percent"] = 100.0 * line["reached"] / line["n"]
     line["x"] = axis.x(line["budget"]) * dodge

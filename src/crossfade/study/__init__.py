@@ -15,27 +15,22 @@ Names: :class:`CalibrationStudy` runs methods on all targets, budgets and splits
 :class:`StudyResult` holds the rows and says how many windows a new person needs,
 :class:`CalibrationSplit` hands the same splits to scikit-learn. :mod:`crossfade.study.statistics`
 compares methods task by task, and :func:`verdict` says it in a sentence. Each method is one record
-in ``_methods.py`` that also says what it may see: labelled windows of the target, its test windows,
-the sources' sums or their windows.
+in ``_methods.py``, and so is each kind of blend of :mod:`crossfade.blend`.
 
 Where we depart from the paper: methods are compared by Wilcoxon's signed-rank test on pairs, with
 Holm's correction for the budgets, where it names the rank-sum test; intervals are over participants
-and not over splits; scikit-learn's shrinkage LDA, which one would take otherwise, is a rival; the
-oracle, which knows the test labels, is a bound and wins nothing, and "oracle-honest" says what it
-is worth on windows that it did not choose by; forecasts are judged one calibration at a time,
+and not over splits; scikit-learn's shrinkage LDA, the usual choice, is a rival; the oracle, which
+knows the test labels, is a bound and competes with nobody, and "oracle-honest" says what it is
+worth on windows that it did not choose by; forecasts are judged one calibration at a time,
 beside the mean accuracy of the other people.
 """
 
 from crossfade.study._budgets import budget_of as budget_of
 from crossfade.study._budgets import budget_text as budget_text
-from crossfade.study._budgets import number_of as number_of
 from crossfade.study._calibration_split import CalibrationSplit
-from crossfade.study._forecasts import forecast_errors, reliability
 from crossfade.study._methods import METHODS as METHODS
 from crossfade.study._needed import NEEDED as NEEDED
 from crossfade.study._needed import windows_needed as windows_needed
-from crossfade.study._resampling import ROUNDING as ROUNDING
-from crossfade.study._resampling import cells as cells
 from crossfade.study._result import StudyResult
 from crossfade.study._study import CalibrationStudy
 from crossfade.study._verdict import rivals as rivals
@@ -46,8 +41,6 @@ __all__ = [
     "CalibrationSplit",
     "CalibrationStudy",
     "StudyResult",
-    "forecast_errors",
-    "reliability",
     "verdict",
 ]
 

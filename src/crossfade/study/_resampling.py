@@ -79,10 +79,9 @@ def by_task(rows: pd.DataFrame | StudyResult) -> pd.DataFrame:
 
 def cells(means: pd.DataFrame) -> Iterator[tuple[str, float, pd.DataFrame]]:
     """Tasks of each method, in the order of the rows, and of each budget, smallest first."""
-    for method in dict.fromkeys(means["method"]):
-        part = means[means["method"] == method]
-        for budget in sorted(set(part["budget"])):
-            yield method, budget, part[part["budget"] == budget]
+    for method, part in means.groupby("method", sort=False):
+        for budget, own in part.groupby("budget"):
+            yield str(method), float(budget), own  # type: ignore[arg-type]
 
 
 def resampled_means(values: Array, groups: NDArray[Any], random_state: RandomState) -> Array:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from crossfade.study._result import StudyResult
 
 __all__ = [
-    "by_task",
     "compare",
     "forecast_errors",
     "labels_saved",
