@@ -308,7 +308,7 @@ def check_both_classes(counts: Array, names: list[Any]) -> None:
         name = names[int(np.argmax(counts))] if len(names) == 2 else names[0]
         raise ValueError(
             f"Two classes are needed; found {counts.max():g} labelled samples of class {name!r} "
-            "and 0 of the other class."
+            "and 0 of the other class. Label at least 1 sample of each."
         )
     if counts.sum() < 2.0:
         raise ValueError(
