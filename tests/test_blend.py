@@ -448,7 +448,7 @@ def test_labels_that_mean_the_opposite_are_told_of(crowd):
 def test_one_sample_per_class_takes_the_priors_covariance(crowd):
     X = np.array([[9.0, 10.0, 11.0, 10.0], [12.0, 10.0, 10.0, 10.5]])
     nu = (X[1] - X[0]) / 2 / crowd.feature_scale
-    own = np.linalg.solve(crowd.within_covariance, nu)
+    own = np.linalg.solve(crowd.law.within.dense(), nu)
     clf = ConvexBlendClassifier(crowd, alpha=1.0).fit(X, [0, 1])
     np.testing.assert_allclose(clf.projection_, own / np.linalg.norm(own))
 

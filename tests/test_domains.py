@@ -42,7 +42,7 @@ def test_positive_domains_become_the_prior(world, blend):
     clf = blend().fit(X, y, sample_domain=domain)
     by_hand = TaskPrior.from_tasks(tasks)
     assert clf.prior_.n_tasks == 3
-    np.testing.assert_allclose(clf.prior_.direction_sum, by_hand.direction_sum)
+    np.testing.assert_allclose(clf.prior_.mean, by_hand.mean)
     np.testing.assert_allclose(clf.prior_.feature_scale, by_hand.feature_scale)
     assert clf.prior_.classes == (0, 1)
     assert clf.prior is None
@@ -65,7 +65,7 @@ def test_sources_are_added_to_a_prior_in_its_units(world, make_tasks, blend):
     prior = TaskPrior.from_tasks(make_tasks(5)[3:])
     clf = blend(prior).fit(X, y, sample_domain=domain)
     expected = prior + TaskPrior.from_tasks(tasks, feature_scale=prior.feature_scale)
-    np.testing.assert_allclose(clf.prior_.direction_sum, expected.direction_sum)
+    np.testing.assert_allclose(clf.prior_.mean, expected.mean)
     assert clf.prior_.n_tasks == 5
     assert clf.prior is prior
 

@@ -72,7 +72,7 @@ def test_numbers_that_are_none(people, prior, budgets):
 def test_blends_that_cannot_tell(people, prior):
     for rule in (
         fitted(PosteriorBlendClassifier, None, people[0], (2, 2)),
-        fitted(PosteriorBlendClassifier, prior.without("replay"), people[0], (2, 2)),
+        fitted(PosteriorBlendClassifier, prior.without("forecast_records"), people[0], (2, 2)),
         fitted(ConvexBlendClassifier, prior, people[0], (2, 2), alpha=0.5),
     ):
         with pytest.raises(ValueError, match="rehears"):

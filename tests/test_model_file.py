@@ -77,7 +77,7 @@ STATES = {
 def test_predictions_and_forecasts_are_equal_to_the_bit(
     make_tasks, make_target, tmp_path, blend, labels, state
 ):
-    prior = TaskPrior.from_tasks(make_tasks(labels=labels), replay=state == "both")
+    prior = TaskPrior.from_tasks(make_tasks(labels=labels), rehearse=state == "both")
     X, y = make_target(seed=5)
     clf = blend(prior, class_prior=(0.7, 0.3))
     fitted = STATES[state](clf, X, np.array(labels)[y])

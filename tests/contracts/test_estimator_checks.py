@@ -36,7 +36,8 @@ def prior_for(n_features):
         )
         for _ in range(12)
     ]
-    return replace(TaskPrior.from_tasks(tasks, rehearse=False), classes=None)
+    prior = TaskPrior.from_tasks(tasks, rehearse=False)
+    return replace(prior, space=replace(prior.space, classes=None))
 
 
 class PriorOfItsOwn:

@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from crossfade._typing import Array
 from crossfade.blend._means import PosteriorMeans, posterior_means
 from crossfade.blend._newcomer import Newcomer
 from crossfade.blend._rule import Rule, made, rule_of_two
-from crossfade.blend._theory import ManyTheory, MeansTheory, mean_accuracy
+from crossfade.blend._theory import ManyTheory, MeansTheory
 from crossfade.prior import Law
 
 
@@ -39,11 +40,16 @@ def hierarchical(newcomer: Newcomer, law: Law) -> Rule:
     omega = (coef[..., 1, :] - coef[..., 0, :]) / 2.0
     own = (weights[..., 1, :] - weights[..., 0, :]) / 2.0
     gap, within, doubt = found.along(own)
+    # Of new windows of each class, whose mean is not quite known either.
     each = own[..., None, :]
-    raw = mean_accuracy(gap, np.vecdot(each, np.matvec(found.scatter, each)))
-    gap = np.maximum(gap - _optimism(newcomer, law, found), 0.0)
+    variances = np.vecdot(each, np.matvec(found.scatter, each))
+    raw = np.asarray(ndtr(gap[..., None] / np.sqrt(np.maximum(variances, 1e-300))).mean(-1))
+    if law.means_noise:
+        gap = gap - _optimism(newcomer, law, found)
+    gap = np.maximum(gap, 0.0)
     nu = newcomer.moments.gap() / (2.0 * scale)
-    contradicts = np.asarray(newcomer.shows_all & (np.vecdot(omega, nu) < 0.0))
+    both = (newcomer.moments.counts > 0.0).all(-1)
+    contradicts = np.asarray(both & (np.vecdot(omega, nu) < 0.0))
     fields["theory"] = MeansTheory(omega, gap, within, doubt, contradicts, raw)
     midpoint = found.means.mean(-2) * scale
     return rule_of_two(newcomer, omega, midpoint, scale, contradicts=contradicts, **fields)
@@ -56,8 +62,7 @@ def _optimism(newcomer: Newcomer, law: Law, found: PosteriorMeans) -> Array:
     samples say: with h* = h + noise of covariance C, w'h* is too large by tr(M^-1 C), and what is
     left of it is that of James and Stein, (p - 2) / p times as much.
     """
-    if law.class_means is None or not law.means_noise:
-        return np.zeros(())
+    assert law.class_means is not None
     population, alpha = law.class_means, found.alpha
     counts = newcomer.moments.counts
     # Of half the gap; what has no label adds nothing, since alpha is then that of the crowd.

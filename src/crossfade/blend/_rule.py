@@ -22,6 +22,7 @@ from crossfade.risk import FURTHEST, Outlook, log_odds
 
 #: Scores beyond this are as certain as can be, and their products must be numbers.
 _CERTAIN = 1e100
+_NOTHING_SAID = About()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,7 +86,7 @@ class Rule:
     record: ForecastRecord | None = None
     has_unlabelled: bool = False
     details: Mapping[str, Array] = field(default_factory=dict)
-    about: About = field(default_factory=About)
+    about: About = _NOTHING_SAID
 
     # -- how accurate it will be ------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from crossfade._typing import Array
 from crossfade.blend._means import PosteriorMeans
@@ -215,13 +215,6 @@ class Stated:
     def slope(self, outlook: Outlook | None) -> Slope:
         """Slope of the log odds."""
         return self.stated
-
-
-def mean_accuracy(gap: Array, variances: Array) -> Array:
-    """Accuracy for half a gap (...) and the variance (..., 2) of new windows of each class."""
-    deviation = np.sqrt(np.maximum(variances, 1e-300))
-    accuracy: Array = ndtr(gap[..., None] / deviation).mean(-1)
-    return accuracy
 
 
 def _slope_of(outlook: Outlook, variance: Array, omega: Array) -> Slope:

@@ -4,32 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from crossfade._typing import Array
-from crossfade._validate import refuse_size
+from crossfade._typing import Array, Places
+from crossfade._validate import as_labels, is_missing, refuse_size
 from crossfade.blend import Rule, fit_rule
-from crossfade.classifiers._labels import (
-    check_names,
-    labels_that_count,
-    missing_labels,
-    places_among,
-    refuse_missing,
-    refuse_missing_class,
-    second_of,
-)
-from crossfade.classifiers._skada import TakesDomains
+from crossfade.classifiers._fitted import FittedBlend
 from crossfade.classifiers._sources import Rows, with_sources
 from crossfade.crowd import TaskPrior
-from crossfade.exceptions import ContradictionWarning
-from crossfade.fisher import ClassMoments, check_both_classes, check_weight
+from crossfade.exceptions import ContradictionWarning, PriorMismatchError
+from crossfade.fisher import ClassMoments, check_both_classes, check_weight, encode
 from crossfade.prior import warn_of_units
+from crossfade.risk import check_class_prior
 
 #: Most unlabelled samples that are kept, the last ones.
 MOST_UNLABELLED = 500
@@ -44,7 +35,7 @@ class Seen(NamedTuple):
     given: Any  # the parameter `prior` at that time
 
 
-class BlendClassifier(TakesDomains):
+class BlendClassifier(FittedBlend):
     """Base of the blends; a subclass names its kind of blend and the options of that."""
 
     kind: ClassVar[str]
@@ -113,8 +104,8 @@ class BlendClassifier(TakesDomains):
         self
             The fitted estimator.
         """
-        refuse_missing(y)
-        refuse_missing(y_target_labeled)
+        _refuse_missing(y)
+        _refuse_missing(y_target_labeled)
         people = {"sample_domain": sample_domain, "groups": groups, "subjects": subjects}
         beside = (X_target_labeled, y_target_labeled, X_target_unlabeled)
         prior, unlabelled = self.prior, None
@@ -122,6 +113,7 @@ class BlendClassifier(TakesDomains):
         rows = Rows(*self._check_fit_input(X, y, sample_weight))
         if any(part is not None for part in (*people.values(), *beside)):
             rows, unlabelled, prior = with_sources(self, rows, prior, people, beside)
+        self._refuse_other_rows(rows.X, prior)
         return self._learn(None, rows, unlabelled, prior)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -159,17 +151,19 @@ class BlendClassifier(TakesDomains):
         prior = self.prior_ if same else self.prior
         self._refuse_other_columns(X, prior)
         reset = self._seen is None or not self._seen.moments.largest.any()
-        hidden = missing_labels(y)
+        hidden = _missing_labels(y)
         if y is not None and hidden is None:
             rows = Rows(*self._check_fit_input(X, y, sample_weight, reset=reset))
+            self._refuse_other_rows(rows.X, prior)
             return self._learn(self._seen, rows, None, prior, may_wait=True, named=classes)
         whole = self._validated(X, order="C", reset=reset)
         refuse_size(np.abs(whole).max(0))
+        self._refuse_other_rows(whole, prior)
         hidden = np.ones(len(whole), bool) if hidden is None else hidden
         if len(hidden) != len(whole):
             raise ValueError(f"y must have one label, None or NaN for each of {len(whole)} rows.")
         weight = None if sample_weight is None else check_weight(sample_weight, whole)[~hidden]
-        rows = Rows(whole[~hidden], labels_that_count(y, hidden), weight)
+        rows = Rows(whole[~hidden], _labels_that_count(y, hidden), weight)
         return self._learn(self._seen, rows, whole[hidden], prior, may_wait=True, named=classes)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -192,67 +186,7 @@ class BlendClassifier(TakesDomains):
         self.__dict__.pop("feature_names_in_", None)
         return self
 
-    @property
-    def alpha_(self) -> float:
-        """Weight of the target: 1 is the person alone, 0 the crowd alone."""
-        return float(self.rule_.alpha)
-
-    @property
-    def means_(self) -> Array:
-        """Class means (n_classes, n_features) as the rule has them, in the user's units."""
-        assert self.rule_.means is not None
-        return self.rule_.means
-
-    @property
-    def midpoint_(self) -> Array:
-        """Middle (n_features,) between the class means, in the user's units."""
-        return np.asarray(self.means_.mean(0))
-
-    @property
-    def class_prior_(self) -> Array:
-        """Probabilities (n_classes,) of the classes among new samples."""
-        return self.rule_.class_prior
-
-    @property
-    def projection_(self) -> Array:  # type: ignore[override]
-        """Unit direction (n_features,) of a rule of two classes, in scaled units."""
-        direction = self.rule_.coef[0] * self.rule_.feature_scale
-        return np.asarray(direction / np.linalg.vector_norm(direction))
-
-    @property
-    def expected_accuracy_(self) -> float:
-        """Forecast for new samples of this person, in the proportions of `class_prior_`."""
-        return float(self.rule_.expected_accuracy)
-
-    @property
-    def expected_accuracy_error_(self) -> float:
-        """Standard error of the forecast."""
-        return float(self.rule_.expected_accuracy_error)
-
-    def expected_accuracy_interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Interval that holds this person's accuracy on new samples as often as it says.
-
-        Parameters
-        ----------
-        level : float, default=0.9
-            Probability of the interval.
-
-        Returns
-        -------
-        lower, upper : float
-            Its ends.
-        """
-        check_is_fitted(self, "coef_", msg=self._not_fitted())
-        lower, upper = self.rule_.interval(level)
-        return float(lower), float(upper)
-
     # -- from samples to a rule -------------------------------------------------------------
-
-    def _detail(self, name: str) -> Any:
-        """What only this kind of blend knows, where its rule was blended at all."""
-        if name not in self.rule_.details:
-            raise AttributeError(f"This rule was not blended: it has no {name}.")
-        return self.rule_.details[name]
 
     def _refuse_other_columns(self, X: Any, prior: Any) -> None:
         """Refuse other features than the prior's before anything is learnt of them."""
@@ -262,10 +196,6 @@ class BlendClassifier(TakesDomains):
         if len(shape) == 2 and shape[1] != prior.n_features:
             self._refuse_other_features(prior, shape[1])
         self._compared(X, prior)
-
-    def _known_columns(self, X: ArrayLike) -> ArrayLike:
-        # Where no sample has named the features, the prior may have.
-        return self._compared(X, self.__dict__.get("prior_"))
 
     def _options(self) -> dict[str, Any]:
         """Options of this kind of blend that are not the usual ones."""
@@ -282,9 +212,6 @@ class BlendClassifier(TakesDomains):
         named: ArrayLike | None = None,
     ) -> Self:
         """Add samples to those seen so far and fit the rule, or wait for a class to come."""
-        for part in (rows.X, unlabelled):
-            if part is not None:
-                self._refuse_other_rows(part, prior)
         seen = self._added(seen, rows, unlabelled, prior, named)
         law, counts = None if prior is None else prior.law, seen.moments.counts
         if seen.unlabelled is not None and (law is None or law.class_means is None):
@@ -296,8 +223,8 @@ class BlendClassifier(TakesDomains):
         crowd = law is not None and law.class_means is not None and stands_in
         answers = counts.all() or (crowd and len(seen.names) == len(counts))
         if not answers and not (may_wait and len(seen.names) > 1):
-            refuse_missing_class(seen.names, counts, may_wait=may_wait)
-        if counts.all():
+            _refuse_missing_class(seen.names, counts, may_wait=may_wait)
+        if counts.all() and counts.sum() < 2.0:
             check_both_classes(counts, seen.names.tolist())
         rule = self._rule_of(seen, law) if answers else None
         self._seen, self.prior_ = seen._replace(moments=seen.moments.rotated()), prior
@@ -322,7 +249,7 @@ class BlendClassifier(TakesDomains):
             self.kind,
             unlabelled=seen.unlabelled,
             consecutive=bool(self.consecutive),
-            class_prior=second_of(self.class_prior, seen.names),
+            class_prior=_second_of(self.class_prior, seen.names),
             **self._options(),
         )
         return rule.reordered(seen.names)
@@ -336,12 +263,13 @@ class BlendClassifier(TakesDomains):
         named: ArrayLike | None,
     ) -> Seen:
         """All samples so far."""
-        rows = rows.counted()
+        if rows.weight is not None:
+            rows = rows.at(rows.weight > 0.0)
         if not len(rows.y) and seen is None and prior is None:
             raise ValueError("No sample counts: all weights are zero. Give samples that do count.")
         before = np.array([]) if seen is None else seen.names[seen.moments.counts > 0.0]
         names = self._names(seen, rows.y, prior, named)
-        check_names(names, prior)
+        _check_names(names, prior)
         # Until a second class is known, its place stays empty.
         size = max(len(names), 2)
         moments = _moments_of(rows, names, size)
@@ -403,3 +331,89 @@ def _moments_of(rows: Rows, names: NDArray[Any], n_classes: int) -> ClassMoments
     d = rows.X.shape[1]
     means, scatter = np.zeros((n_classes, d)), np.zeros((0, d))
     return ClassMoments(np.zeros(n_classes), means, scatter, True, np.zeros(d))
+
+
+# -- labels ----------------------------------------------------------------------------------------
+
+
+def _missing_labels(y: Any) -> NDArray[np.bool_] | None:
+    """Which labels are None, NaN or masked; None if there is none of these, or no label at all."""
+    if y is None:
+        return None
+    labels = y if type(y) is np.ndarray else as_labels(y)
+    masked = isinstance(y, np.ma.MaskedArray)
+    kind = labels.dtype.kind
+    if labels.ndim != 1 or not (masked or kind in "fO"):
+        return None
+    hidden = np.ma.getmaskarray(y) if masked else np.zeros(labels.shape, bool)
+    if kind == "f":
+        hidden = hidden | np.isnan(labels)
+    elif kind == "O":
+        hidden = hidden | np.array([is_missing(one) for one in labels.tolist()], bool)
+    return hidden if hidden.any() else None
+
+
+def _refuse_missing(y: Any) -> None:
+    """Refuse labels of which some are missing, where all are needed."""
+    hidden = _missing_labels(y)
+    if hidden is not None:
+        raise ValueError(
+            f"{hidden.sum()} of {hidden.size} labels are missing, and fit needs them all. Use "
+            "partial_fit, which takes samples without a label, or leave these out."
+        )
+
+
+def _labels_that_count(y: Any, hidden: NDArray[np.bool_]) -> NDArray[Any]:
+    """Labels that are not hidden."""
+    if y is None:
+        return np.array([])
+    return np.array([one for one, no in zip(list(y), hidden, strict=True) if not no])
+
+
+def _check_names(names: NDArray[Any], prior: Any) -> None:
+    """Refuse names of classes that are not as many as the prior has, or not different."""
+    wanted = 2 if prior is None else prior.law.n_classes
+    if wanted == 2 and len(names) > 2:
+        # Refused in scikit-learn's words.
+        encode(names)
+    if prior is not None and not len(names):
+        raise ValueError("Neither the prior nor classes= says what the classes are.")
+    if len(names) > wanted or len(set(names.tolist())) < len(names):
+        raise ValueError(f"classes must be {wanted} different labels; got {names.tolist()}.")
+
+
+def _second_of(class_prior: ArrayLike | None, names: NDArray[Any]) -> float:
+    """Probability of the second of `names`, for probabilities in the order of sorted labels."""
+    if class_prior is None:
+        return 0.5
+    if len(names) > 2:
+        raise ValueError("class_prior is for two classes; more count as equally likely.")
+    second = check_class_prior(class_prior)
+    return float(second if names[0] < names[1] else 1.0 - second)
+
+
+def _refuse_missing_class(names: NDArray[Any], counts: Any, *, may_wait: bool) -> NoReturn:
+    """Refuse samples that lack a class for which nobody else stands in."""
+    known = names.tolist()
+    seen = [name for name, count in zip(known, counts, strict=False) if count]
+    missing = [repr(name) for name in known if name not in seen] or ["the other class"]
+    named = " Or name all classes with partial_fit(..., classes=...)." if may_wait else ""
+    raise ValueError(
+        f"There are labelled samples of {seen} and none of class {', '.join(missing)}. Label at "
+        f"least 1 sample of it, or give a prior with class means and missing_class='crowd'.{named}"
+    )
+
+
+def places_among(names: NDArray[Any], labels: NDArray[Any]) -> Places:
+    """Place of each label among the names of the classes; refuses a label of no class."""
+    if not len(labels):
+        return np.empty(0, np.intp)
+    present, label = encode(labels, most=len(labels))
+    known = {name: place for place, name in enumerate(names.tolist())}
+    stranger = next((name for name in present.tolist() if name not in known), None)
+    if stranger is not None:
+        raise PriorMismatchError(
+            f"The samples have class {stranger!r}, but the classes are {list(known)}. If only the "
+            "names differ, pass classes= with the target's labels in the order of the prior's."
+        )
+    return np.array([known[name] for name in present.tolist()])[label]

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from crossfade._typing import Array
 from crossfade._validate import as_labels, classes_of, refuse_nameless, refuse_size
-from crossfade.classifiers._labels import places_among
 from crossfade.crowd import TaskPrior
 from crossfade.tasks import Task
 
@@ -31,10 +30,6 @@ class Rows(NamedTuple):
         """Some of the samples."""
         weight = None if self.weight is None else self.weight[which]
         return Rows(self.X[which], self.y[which], weight)
-
-    def counted(self) -> Rows:
-        """Those with a weight above zero."""
-        return self if self.weight is None else self.at(self.weight > 0.0)
 
 
 def with_sources(
@@ -114,8 +109,9 @@ def _with_people(estimator: Any, rows: Rows, names: NDArray[Any], prior: Any, ca
     estimator._refuse_other_rows(rows.X[:0], prior)
     labels = rows.y
     if prior is not None and prior.classes is not None:
-        known = np.array(_known(estimator, prior))
-        labels = np.array(prior.classes)[places_among(known, labels)]
+        # What is no label of the target stays, and adding the priors refuses it.
+        theirs = dict(zip(_known(estimator, prior) or (), prior.classes, strict=False))
+        labels = np.array([theirs.get(one, one) for one in labels.tolist()])
     word = {"sample_domain": "domain", "groups": "group", "subjects": "subject"}[called]
     columns = getattr(estimator, "feature_names_in_", None)
     sources = [

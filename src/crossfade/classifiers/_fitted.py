@@ -1,10 +1,15 @@
-"""Prediction as skada calls it: with the domain of each sample, which a rule does not need."""
+"""What a fitted blend shows: its rule, its forecast, and predictions.
+
+Methods that predict take what skada and MOABB pass beside the samples, which a rule does not need.
+"""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array
 from crossfade.blend import Rule
@@ -14,10 +19,11 @@ from crossfade.fisher import LinearRule
 _OF_SKADA = ("sample_domain", "allow_source")
 
 
-class TakesDomains(LinearRule):
-    """A linear rule whose methods accept what skada and MOABB pass."""
+class FittedBlend(LinearRule):
+    """What a fitted blend shows."""
 
     rule_: Rule
+    prior_: Any
 
     # Routed in pipelines and searches without touching scikit-learn's global setting.
     __metadata_request__fit: ClassVar = dict.fromkeys(
@@ -31,6 +37,70 @@ class TakesDomains(LinearRule):
     __metadata_request__predict: ClassVar = dict.fromkeys(_OF_SKADA, True)
     __metadata_request__predict_proba: ClassVar = dict.fromkeys(_OF_SKADA, True)
     __metadata_request__score: ClassVar = dict.fromkeys(_OF_SKADA, True)
+
+    @property
+    def alpha_(self) -> float:
+        """Weight of the target: 1 is the person alone, 0 the crowd alone."""
+        return float(self.rule_.alpha)
+
+    @property
+    def means_(self) -> Array:
+        """Class means (n_classes, n_features) as the rule has them, in the user's units."""
+        assert self.rule_.means is not None
+        return self.rule_.means
+
+    @property
+    def midpoint_(self) -> Array:
+        """Middle (n_features,) between the class means, in the user's units."""
+        return np.asarray(self.means_.mean(0))
+
+    @property
+    def class_prior_(self) -> Array:
+        """Probabilities (n_classes,) of the classes among new samples."""
+        return self.rule_.class_prior
+
+    @property
+    def projection_(self) -> Array:  # type: ignore[override]
+        """Unit direction (n_features,) of a rule of two classes, in scaled units."""
+        direction = self.rule_.coef[0] * self.rule_.feature_scale
+        return np.asarray(direction / np.linalg.vector_norm(direction))
+
+    @property
+    def expected_accuracy_(self) -> float:
+        """Forecast for new samples of this person, in the proportions of `class_prior_`."""
+        return float(self.rule_.expected_accuracy)
+
+    @property
+    def expected_accuracy_error_(self) -> float:
+        """Standard error of the forecast."""
+        return float(self.rule_.expected_accuracy_error)
+
+    def expected_accuracy_interval(self, level: float = 0.9) -> tuple[float, float]:
+        """Interval that holds this person's accuracy on new samples as often as it says.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability of the interval.
+
+        Returns
+        -------
+        lower, upper : float
+            Its ends.
+        """
+        check_is_fitted(self, "coef_", msg=self._not_fitted())
+        lower, upper = self.rule_.interval(level)
+        return float(lower), float(upper)
+
+    def _detail(self, name: str) -> Any:
+        """What only this kind of blend knows, where its rule was blended at all."""
+        if name not in self.rule_.details:
+            raise AttributeError(f"This rule was not blended: it has no {name}.")
+        return self.rule_.details[name]
+
+    def _known_columns(self, X: ArrayLike) -> ArrayLike:
+        # Where no sample has named the features, the prior may have.
+        return self._compared(X, self.__dict__.get("prior_"))
 
     def decision_function(
         self, X: ArrayLike, sample_domain: ArrayLike | None = None, allow_source: bool = False
