@@ -7,7 +7,6 @@ from crossfade import (
     ConvexBlendClassifier,
     FisherDiscriminant,
     HierarchicalBlendClassifier,
-    MulticlassBlend,
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
@@ -30,7 +29,6 @@ RULES = [
     ConvexBlendClassifier(),
     PosteriorBlendClassifier(),
     HierarchicalBlendClassifier(),
-    MulticlassBlend(PosteriorBlendClassifier()),
 ]
 
 
@@ -74,7 +72,7 @@ def test_a_masked_label_is_no_label(make_tasks):
         for labels in (with_mask, with_none)
     )
     np.testing.assert_array_equal(one.coef_, other.coef_)
-    assert one._moments.counts.tolist() == [2.0, 2.0]
+    assert one.rule_.n_labelled.tolist() == [2.0, 2.0]
     text = masked(np.array(["a", "b"], dtype=object)[y[rows]], 1, 4)
     named = HierarchicalBlendClassifier(prior, classes=("a", "b")).start()
     np.testing.assert_array_equal(named.partial_fit(X[rows], text).coef_, one.coef_)

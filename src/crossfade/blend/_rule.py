@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
 from crossfade._typing import Array
-from crossfade._validate import check_number
+from crossfade._validate import check_finite, check_number
 from crossfade.blend._about import About, called, card_of
 from crossfade.blend._newcomer import Newcomer
 from crossfade.blend._theory import Slope, Theory
@@ -259,7 +259,7 @@ class Rule:
 
     def _rows(self, X: ArrayLike) -> Array:
         """Windows as an array, compared with the features of the rule."""
-        rows = np.asarray(X, np.float64)
+        rows = check_finite("X", X, 1, largest=np.inf)
         names, known = getattr(X, "columns", None), self.about.feature_names
         if names is not None and known is not None and [str(one) for one in names] != list(known):
             raise ValueError(f"The columns of X must be {list(known)}, in this order.")

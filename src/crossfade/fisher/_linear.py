@@ -272,10 +272,8 @@ def scores_of(rows: Array, coef: Array, intercept: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         scores: Array = rows @ coef + intercept
     if not np.isfinite(scores).all():
-        raise ValueError(
-            f"The features of X are of size {np.abs(rows).max():.3g}, and their scores are beyond "
-            "what a number can hold. Rescale them."
-        )
+        what = "NaN" if np.isnan(rows).any() else "infinity, or numbers too large for scores"
+        raise ValueError(f"Input X contains {what}. Fill or rescale these features.")
     return scores
 
 
