@@ -11,12 +11,13 @@ from scipy.special import stdtr
 
 from crossfade._typing import Array
 from crossfade.blend import Rule, fit_rule
-from crossfade.classifiers import MOST_UNLABELLED
 from crossfade.crowd import TaskPrior
 from crossfade.fisher import ClassMoments
 from crossfade.live._records import LiveWindow
 from crossfade.prior import Law
 
+#: Unlabelled windows that a rule uses, at most; as many as an estimator uses.
+_MOST_UNLABELLED = 500
 #: A window within so many deviations from the crowd is never refused. The furthest of Mental Math,
 #: each person left out, is 5.6 away by its shares and 5.9 by its log powers.
 _NEAR = 10.0
@@ -59,7 +60,7 @@ class Evidence:
         moments = self.moments
         if has.any():
             moments += ClassMoments.of(rows[has], places[has], n_classes=len(self.classes))
-        unlabelled = np.concatenate([self.unlabelled, rows[~has]])[-MOST_UNLABELLED:]
+        unlabelled = np.concatenate([self.unlabelled, rows[~has]])[-_MOST_UNLABELLED:]
         return Evidence(self.classes, moments, unlabelled)
 
     def rule(self, law: Law) -> Rule:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import queue
-import threading
+import stat
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,54 +16,37 @@ from crossfade.live._calibration import LiveCalibration
 from crossfade.live._lsl import lsl
 from crossfade.live._streams import Stream
 
-#: Lines that wait for whoever reads standard output.
-_HELD = 1000
-
 
 class Lines:
-    """Writes lines to a file descriptor in a thread, since the reader may be slow or gone.
-
-    Not buffered: a thread that waits in a buffer would hold the lock of the buffer for ever.
-    """
+    """Writes lines to a file descriptor; a pipe that nobody reads holds up nothing."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._queue: queue.Queue[bytes | None] = queue.Queue(maxsize=_HELD)
-        self._gone = False
+        self._is_pipe = sys.platform != "win32" and stat.S_ISFIFO(os.fstat(descriptor).st_mode)
         self._said: set[str] = set()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._let_wait(False)
 
     def put(self, line: str) -> str:
-        """Write a line soon; return, once, why it cannot be written."""
-        why = "Standard output was closed: predictions are no longer written to it."
-        if not self._gone:
-            try:
-                self._queue.put_nowait(line.encode() + b"\n")
-                return ""
-            except queue.Full:
-                why = "Nobody reads standard output: predictions are dropped there for now."
+        """Write a line; return, once, why it cannot be written."""
+        try:
+            os.write(self._descriptor, line.encode() + b"\n")
+            return ""
+        except BlockingIOError:
+            why = "Nobody reads standard output: predictions are dropped there for now."
+        except OSError:
+            why = "Standard output was closed: predictions are no longer written to it."
         if why in self._said:
             return ""
         self._said.add(why)
         return why
 
     def close(self) -> None:
-        """Write the lines that wait, within a second."""
-        try:
-            self._queue.put_nowait(None)
-        except queue.Full:
-            return
-        self._thread.join(timeout=1.0)
+        """Leave the pipe as it was."""
+        self._let_wait(True)
 
-    def _run(self) -> None:
-        while (line := self._queue.get()) is not None:
-            try:
-                while line:
-                    line = line[os.write(self._descriptor, line) :]
-            except OSError:
-                self._gone = True
-                return
+    def _let_wait(self, wait: bool) -> None:
+        if self._is_pipe:
+            os.set_blocking(self._descriptor, wait)
 
 
 class Publisher:
