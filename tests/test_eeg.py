@@ -133,7 +133,6 @@ def test_weak_rhythms_keep_their_logarithm():
         (BandPower(SFREQ, {"odd": (8.0, 4.0)}), "'odd'"),
         (BandPower(SFREQ, {"a": 5}), "'a'"),
         (BandPower(SFREQ, {"thin": (8.1, 8.2)}), "'thin'"),
-        (BandPower(SFREQ, ch_names=["Fz"]), "ch_names"),
     ],
 )
 def test_band_power_refuses(power, word):

@@ -61,7 +61,7 @@ def test_annotations_last_until_the_next_that_counts(recording):
     ("label", "word"),
     [
         (label_from("filename", pattern="(?P<label>zzz)"), "zzz"),
-        (label_from("filename", pattern=r"(?P<task>sub)(?P<label>x)?"), "no label"),
+        (label_from("filename", pattern=r"(?P<task>sub)(?P<label>x)?"), "match"),
         (label_from("filename", pattern=r"_(?P<label>rest)", classes={"math": "1"}), "rest"),
         (label_from("annotations", classes={"T1": "T1"}), "blink, math, rest"),
     ],

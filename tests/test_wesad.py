@@ -206,7 +206,7 @@ def changed(keys, value):
         (lambda _: changed(("label",), np.ones(7)), "7 labels"),
         (lambda _: changed(("label",), np.ones(43400, dtype=int)), "stress"),
         (lambda _: changed(("signal", "chest", "ECG"), np.zeros(43400)), "no window"),
-        (lambda _: changed(("signal", "chest", "ECG"), np.full(43400, np.nan)), "no samples"),
+        (lambda _: changed(("signal", "chest", "ECG"), np.full(43400, np.nan)), "empty"),
         (
             lambda _: changed(
                 ("signal", "chest", "ECG"), np.random.default_rng(0).standard_normal(43400)

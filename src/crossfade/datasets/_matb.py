@@ -93,8 +93,6 @@ def collect_matb(
 
     as_run = check_choice("recipe", recipe, ("printed", "authors")) == "authors"
     there = [name.lower() for name in ch_names]
-    if not {name.lower() for name in FRONTAL} <= {*there}:
-        raise ValueError(f"ch_names must have {', '.join(FRONTAL)}; got {', '.join(ch_names)}.")
     rows = [there.index(name.lower()) for name in FRONTAL]
     sessions = _find_sessions(Path(folder))
     frames: list[pd.DataFrame] = []
@@ -157,11 +155,11 @@ def _read_segment(
     if not {*wanted} <= {*content}:
         raise ValueError(f"It lacks {' or '.join(wanted)}.")
     data, difficulty = content["EEGData"], np.unique(content["difficulty"])
-    if difficulty.size != 1 or difficulty.dtype.kind not in "biuf" or np.isnan(difficulty[0]):
-        raise ValueError(f"difficulty must be one number; got {content['difficulty']!r:.60}.")
-    if data.ndim != 2 or data.shape[0] != n_channels or data.dtype.kind not in "iuf":
+    one = difficulty.size == 1 and difficulty.dtype.kind in "biuf" and not np.isnan(difficulty[0])
+    if not one or data.ndim != 2 or len(data) != n_channels or data.dtype.kind not in "iuf":
         raise ValueError(
-            f"EEGData must be {n_channels} channels by samples; got {data.dtype} {data.shape}."
+            f"EEGData must be {n_channels} channels by samples, and difficulty one number; got "
+            f"{data.dtype} {data.shape} and {difficulty!r:.60}."
         )
     seconds = data.shape[1] / SFREQ
     length = seconds if as_run else LENGTH

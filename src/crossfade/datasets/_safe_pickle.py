@@ -24,8 +24,6 @@ def load_arrays(path: str | os.PathLike[str], *places: Sequence[str]) -> list[ND
 def _array_at(tree: Any, place: Sequence[str]) -> NDArray[Any]:
     """Array of numbers at a sequence of keys."""
     for key in place:
-        if not isinstance(tree, dict) or key not in tree:
-            raise ValueError(f"there is no {key!r} in it")
         tree = tree[key]
     if not isinstance(tree, np.ndarray) or tree.dtype.kind not in "biuf":
         raise ValueError(f"{place[-1]!r} is not an array of numbers")

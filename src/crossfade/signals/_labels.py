@@ -66,8 +66,6 @@ def _by_filename(pattern: re.Pattern[str], classes: Classes) -> Label:
 
     def label(recording: Recording) -> list[Segment]:
         task, group, found = _named(pattern, recording.path)
-        if not found:
-            raise ValueError(f"The pattern {pattern.pattern!r} finds no label in its name.")
         return _chosen([Segment(task, found, group)], classes)
 
     return label
@@ -115,10 +113,7 @@ def _by_table(path: Path, classes: Classes) -> Label:
             raise ValueError(f"{path} needs a column {column!r} without empty cells.")
     for column, default in (("start", 0.0), ("stop", np.inf)):
         given = table.get(column, pd.Series("", table.index)).replace("", str(default))
-        try:
-            table[column] = given.astype(np.float64)
-        except ValueError as reason:
-            raise ValueError(f"{path}, column {column!r}: {reason}.") from reason
+        table[column] = pd.to_numeric(given)
     paths = [(path.parent / name).resolve() for name in table["file"]]
 
     def label(recording: Recording) -> list[Segment]:
@@ -143,13 +138,13 @@ def _by_table(path: Path, classes: Classes) -> Label:
     return label
 
 
-def _named(pattern: re.Pattern[str], path: Path) -> tuple[str, str | None, str | None]:
+def _named(pattern: re.Pattern[str], path: Path) -> tuple[str, str | None, str]:
     """Task, group and label that a pattern names."""
     match = pattern.search(path.name) or pattern.search(path.as_posix())
-    if match is None:
+    found = {} if match is None else match.groupdict()
+    if match is None or not found.get("label", "none is asked for"):
         raise ValueError(f"The pattern {pattern.pattern!r} does not match its name.")
-    found = match.groupdict()
-    return found.get("task") or path.stem, found.get("group"), found.get("label")
+    return found.get("task") or path.stem, found.get("group"), found.get("label", "")
 
 
 def _chosen(segments: list[Segment], classes: Classes) -> list[Segment]:

@@ -15,8 +15,8 @@ from typing import Any
 #: Types of elements that hold numbers or text, and the two that hold elements.
 _PLAIN = frozenset((1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18))
 _MATRIX, _COMPRESSED = 14, 15
-#: Cells in cells in cells, and so on; and bytes of an unpacked file.
-_DEEPEST, _LARGEST = 32, 4 << 30
+#: Bytes of an unpacked file.
+_LARGEST = 4 << 30
 
 
 def load_mat(path: Path, **options: Any) -> dict[str, Any]:
@@ -49,10 +49,10 @@ def _check_file(content: memoryview) -> None:
             body = body[8 : 8 + size]
         if kind != _MATRIX or len(body) < size or room <= 0:
             raise ValueError(f"an element has the type {kind} or is cut short")
-        _check_matrix(body, order, 1)
+        _check_matrix(body, order)
 
 
-def _check_matrix(body: memoryview, order: str, depth: int) -> None:
+def _check_matrix(body: memoryview, order: str) -> None:
     """Refuse a matrix with an element that SciPy would not check."""
     place = 0
     while place < len(body):
@@ -65,9 +65,7 @@ def _check_matrix(body: memoryview, order: str, depth: int) -> None:
         if (kind not in _PLAIN and (small or kind != _MATRIX)) or size > most:
             raise ValueError(f"an element has the type {kind} or is cut short")
         if kind == _MATRIX:
-            if depth == _DEEPEST:
-                raise ValueError(f"it is nested more than {_DEEPEST} deep")
-            _check_matrix(body[place : place + size], order, depth + 1)
+            _check_matrix(body[place : place + size], order)
             place += size
         elif not small:
             place += size + -size % 8

@@ -122,12 +122,9 @@ class BandPower(TransformerMixin, BaseEstimator):
             The transformer itself.
         """
         windows = _windows(X)
-        n_channels = windows.shape[1]
-        if self.ch_names is not None and len(self.ch_names) != n_channels:
-            raise ValueError(f"ch_names must be {n_channels} names; got {len(self.ch_names)}.")
         if len(self._bins(windows.shape[2])) == 1 and self.relative and self.log:
             raise ValueError("Centred log-ratios need two bands. Pass relative=False, or add one.")
-        self.n_channels_ = n_channels
+        self.n_channels_ = windows.shape[1]
         return self
 
     def transform(self, X: ArrayLike) -> Array:

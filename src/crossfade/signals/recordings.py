@@ -174,8 +174,6 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
     with _in_words(where):
         recording = read(where)
         check_rate(recording.sfreq)
-        if not recording.ch_names or recording.n_samples == 0:
-            raise ValueError("it holds no samples")
     return recording
 
 
@@ -240,7 +238,7 @@ def _check_edf(path: Path) -> None:
             stream.seek(256 + 216 * n_signals)
             one = width * sum(int(stream.read(8)) for _ in range(n_signals))
         except ValueError:
-            raise ValueError("its header is damaged") from None
+            n_header, n_records, one = 0, 1, 0
     held = (path.stat().st_size - n_header) // one if one else 0
     # A recorder that was interrupted leaves -1 in the header.
     if held < max(n_records, 1):
