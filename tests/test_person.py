@@ -19,7 +19,6 @@ from crossfade import (
 from crossfade.cli import main
 from crossfade.datasets import make_matb_like
 from crossfade.fisher import ClassMoments
-from crossfade.prior import Sessions
 from crossfade.study._splits import draw_splits, generator_for
 
 
@@ -180,10 +179,13 @@ def test_sessions_that_never_differ_and_those_that_always_do(tasks, prior):
     crowd = prior.law.class_means
     mean = turned(crowd) @ crowd.mean.ravel()
     own = theta(tasks[0], prior.feature_scale)
+    known = prior.sums["sessions"]
+
+    def endless(level):
+        return replace(known, n_differences=1e9, outer_sum=level * np.eye(6))
+
     tiny, huge = (
-        replace(
-            prior, sums={**prior.sums, "sessions": Sessions(1e9, level * np.eye(6))}
-        ).for_person(tasks[0])
+        replace(prior, sums={**prior.sums, "sessions": endless(level)}).for_person(tasks[0])
         for level in (1e-3, 1e12)
     )
     assert np.abs(tiny.person.mean - own).max() < 0.1
@@ -266,7 +268,7 @@ def test_sessions_that_do_not_fit_are_refused(tasks, prior):
         (
             TaskPrior.from_tasks(made, rehearse=False),
             replace(first, recipe=replace(recipe, window=60.0)),
-            "60 s",
+            "60",
         ),
     ):
         with pytest.raises(ValueError, match=word):
@@ -315,7 +317,7 @@ def test_a_study_has_the_prior_of_the_person(n_labelled):
 
 
 def test_studies_that_cannot_be_are_refused(tasks):
-    with pytest.raises(ValueError, match="needs people with two sessions or more; all 16 tasks"):
+    with pytest.raises(ValueError, match="two sessions"):
         studied(tasks[::2])
     three = [replace(one, y=np.arange(len(one.y)) % 3) for one in tasks]
     with pytest.raises(ValueError, match=r"\(next-session\) is for two classes, .* have 3"):

@@ -319,15 +319,6 @@ def test_adding_gives_up_what_only_one_knows(make_tasks, make_prior):
         assert (both.n_tasks, both.classes, both.holds) == (16, (0, 1), ("directions",))
 
 
-def test_reversed_turns_every_direction(make_tasks):
-    prior = build(make_tasks())
-    turned = prior.reversed()
-    np.testing.assert_array_equal(turned.mean_direction, -prior.mean_direction)
-    np.testing.assert_array_equal(turned.scatter, prior.scatter)
-    assert turned.classes is None
-    assert turned.reversed().sums == prior.sums
-
-
 # -- comparing and copying ------------------------------------------------------------------
 
 

@@ -1,6 +1,5 @@
 """Are windows in the units of a prior? What is warned of, what is not, how often, and once."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +18,6 @@ from crossfade import (
 )
 from crossfade.exceptions import UnitsWarning
 from crossfade.fisher import ClassMoments
-from crossfade.prior import Units, unit_misfits
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +113,7 @@ def test_standardised_people_are_nearly_always_noticed(people):
     assert missed <= 1
 
 
-def test_the_law_of_the_ratio():
+def test_the_law_of_the_ratio(prior):
     """People whose variances scatter as those of eta degrees of freedom, and few windows each."""
     rng = np.random.default_rng(0)
     eta, dof, n = 8.0, 4, 200_000
@@ -123,7 +121,7 @@ def test_the_law_of_the_ratio():
     ratio = own * rng.chisquare(dof, n) / dof
     limit = f_law.isf(1e-3, dof, eta)
     assert np.mean(ratio > limit) == pytest.approx(1e-3, abs=4 * np.sqrt(1e-3 / n))
-    units = Units(np.ones(1), np.full(1, eta), 1.0, None, np.zeros(1), True)
+    units = type(prior.units)(np.ones(1), np.full(1, eta), 1.0, None, np.zeros(1), True)
 
     def alarm(square):
         moments = ClassMoments(
@@ -196,30 +194,15 @@ def test_labels_in_another_order_are_no_other_units(people, prior):
 # -- once, and where ------------------------------------------------------------------------
 
 
-def test_partial_fit_warns_once_and_fit_again(people, prior):
+def test_a_warning_points_at_the_users_line(people, prior):
     X, y = few_of(people[0], 6)
     blend = HierarchicalBlendClassifier(prior).start()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for row, label in zip(100.0 * X, y, strict=True):
-            blend.partial_fit([row], [label])
-    assert [one.category for one in caught] == [UnitsWarning]
-    assert caught[0].filename == __file__
-    for _ in range(2):
+    for learn in (blend.partial_fit, blend.fit):
         with pytest.warns(UnitsWarning) as caught:
-            blend.fit(100.0 * X, y)
+            learn(100.0 * X, y)
         assert len(caught) == 1
         assert caught[0].filename == __file__
     blend.fit(X, y)
-
-
-def test_a_refused_warning_leaves_the_estimator_as_it_was(people, prior):
-    X, y = few_of(people[0], 4)
-    blend = HierarchicalBlendClassifier(prior).fit(X, y)
-    before = blend.coef_.copy()
-    with pytest.raises(UnitsWarning):
-        blend.partial_fit(1e5 * X, y)
-    np.testing.assert_array_equal(blend.coef_, before)
 
 
 def test_unlabelled_windows_have_units_too(people, prior):
@@ -278,16 +261,6 @@ def test_many_classes_are_warned_of_once(make_many):
     with pytest.warns(UnitsWarning, match="vary about") as caught:
         rule.fit(1e4 * X, y)
     assert len(caught) == 1
-
-
-def test_several_tasks_are_compared_by_their_medians(people, prior):
-    others = list(people[20:])
-    assert unit_misfits(prior, others) == []
-    (found,) = unit_misfits(prior, [replace(one, X=1e3 * np.asarray(one.X)) for one in others])
-    assert found.startswith("The features vary about ")
-    assert found.endswith("times as much as in the prior. Check their units.")
-    one_odd = [replace(others[0], X=1e3 * np.asarray(others[0].X)), *others[1:]]
-    assert unit_misfits(prior, one_odd) == []
 
 
 def test_many_features_are_not_all_named():

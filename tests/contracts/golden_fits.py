@@ -165,7 +165,6 @@ PRIORS = {
         + TaskPrior.from_tasks(draw_tasks(3, 4, first=300), feature_scale=_SCALE)
     ),
     "updated": lambda: prior_of("unit").update(draw_unit(5, 4, 9)),
-    "reversed": lambda: prior_of("tasks").reversed(),
 }
 MANY = {
     f"k={k}": partial(

@@ -7,8 +7,7 @@ chance says, `floor(u (N - n + 1))` with one u for each class.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,55 +15,35 @@ from numpy.typing import NDArray
 from crossfade._typing import Array
 from crossfade.blend import KINDS, fit_rule
 from crossfade.exceptions import PriorMismatchError
-from crossfade.fisher import Block, ClassMoments, TaskMoments
-from crossfade.prior import (
-    LADDER,
-    SPARE,
-    ClassMeans,
-    Crowd,
-    Directions,
-    ForecastRecord,
-    Law,
-    Population,
-    Space,
-    Sums,
-    directions_of,
-)
+from crossfade.fisher import ClassMoments, TaskMoments
+from crossfade.prior import LADDER, SPARE, ForecastRecord, LeftOut, Space, Sums, left_out
 
 #: Runs of each newcomer, most newcomers, and numbers that one array may hold.
 N_RUNS, MOST, _CHUNK = 2, 300, 4_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Newcomers:
-    """Some sources with as many windows of each class, and the law of the others for each."""
-
-    rows: tuple[Array, ...]  # (n, N, d): windows of each class
-    draws: Array  # (n, N_RUNS, K): where runs start
-    law: Law
 
 
 def rehearsal(
     moments: TaskMoments,
     space: Space,
     sums: Mapping[str, Sums],
-    kinds: Sequence[str] | None = None,
-    *,
-    shrinkage: str | float | None = "oas",
-    shares: Array | None = None,
+    kinds: Sequence[str] | None,
+    shrinkage: str | float | None,
+    shares: Array,
 ) -> dict[str, ForecastRecord]:
-    """Forecast records of the kinds of blends that these sums allow; None is all kinds.
-
-    `shares` (n_tasks,) are the parts of a person that tasks are, which bounded class means count.
-    """
-    kinds = [kind for kind in KINDS if kind != "fisher"] if kinds is None else list(kinds)
+    """Forecast records of the kinds of blends that these sums allow; None is all kinds."""
+    kinds = [kind for kind in KINDS if kind != "fisher"] if kinds is None else kinds
     found: dict[str, list[tuple[Array, Array]]] = {kind: [] for kind in kinds}
-    shares = np.ones(moments.n_tasks) if shares is None else shares
-    whole = Law.from_sums(space, sums)
-    for newcomers in _newcomers(moments, space, sums, whole, shrinkage, shares):
+    # The same people in every process and on every machine.
+    chosen = np.zeros(moments.n_tasks, bool)
+    chosen[np.random.default_rng(1).permutation(moments.n_tasks)[:MOST]] = True
+    draws = np.random.default_rng(0).random((moments.n_tasks, N_RUNS, space.n_classes))
+    at_once = max(1, _CHUNK // (16 * N_RUNS * space.n_features**2))
+    for newcomers in left_out(
+        moments, space, sums, chosen, shrinkage, shares, fewest=1 + SPARE, at_once=at_once
+    ):
         for kind in list(found):
             try:
-                found[kind].append(_rehearse(newcomers, kind))
+                found[kind].append(_rehearse(newcomers, draws[newcomers.places], kind))
             except PriorMismatchError:
                 # The sums do not allow it, or somebody is too far from the others.
                 del found[kind]
@@ -78,69 +57,13 @@ def _record(parts: list[tuple[Array, Array]]) -> ForecastRecord:
     return ForecastRecord.of(*(np.concatenate(one) for one in zip(*parts, strict=True)))
 
 
-def _newcomers(
-    moments: TaskMoments,
-    space: Space,
-    sums: Mapping[str, Sums],
-    whole: Law,
-    shrinkage: str | float | None,
-    shares: Array,
-) -> Iterator[Newcomers]:
-    """Those who rehearse, with the law of the others for each."""
-    n_tasks, scale = moments.n_tasks, space.feature_scale
-    # The same people in every process and on every machine.
-    chosen = np.zeros(n_tasks, bool)
-    chosen[np.random.default_rng(1).permutation(n_tasks)[:MOST]] = True
-    draws = np.random.default_rng(0).random((n_tasks, N_RUNS, space.n_classes))
-    directions, means = sums.get("directions"), sums.get("class_means")
-    own = None
-    if isinstance(directions, Directions):
-        own = directions_of(moments, scale, shrinkage)
-    for block in moments.blocks:
-        for few in _few(block, chosen, shares):
-            places = block.places[few]
-            rows = tuple(part[few] for part in block.rows)
-            law = whole
-            if own is not None and isinstance(directions, Directions):
-                law = replace(law, directions=_others(directions, own[places]))
-            if isinstance(means, ClassMeans):
-                log_dof = means.log_wishart_dof / means.n_people
-                bound = space.mean_norm_bound
-                each = ClassMeans.of_each(block.whole[few], rows, scale, log_dof, bound)
-                others = means - each * float(shares[places[0]])
-                centred = space.centred_per_person
-                law = replace(law, class_means=Population.from_sums(others, centred=centred))
-            yield Newcomers(rows, draws[places], law)
+def _rehearse(newcomers: LeftOut, draws: Array, kind: str) -> tuple[Array, Array]:
+    """Raw forecasts and accuracies (n, N_RUNS, n_rungs); NaN where there are too few windows.
 
-
-def _few(block: Block, chosen: NDArray[np.bool_], shares: Array) -> Iterator[NDArray[np.intp]]:
-    """Those of a block who rehearse, of one share, so many at once as memory allows."""
-    if min(block.sizes) < 1 + SPARE or shares.size < 2:
-        return
-    at_once = max(1, _CHUNK // (16 * N_RUNS * block.whole.n_features**2))
-    mine = shares[block.places]
-    for share in np.unique(mine):
-        alike = np.flatnonzero(chosen[block.places] & (mine == share))
-        for start in range(0, len(alike), at_once):
-            yield alike[start : start + at_once]
-
-
-def _others(sums: Directions, own: Array) -> Crowd:
-    """Law of the directions of all but each of some people (n, d)."""
-    outer = None if sums.outer is None else sums.outer - own[:, :, None] * own[:, None, :]
-    noise = sums.average("noise")
-    return Crowd.from_sums(
-        sums.n_tasks - 1.0,
-        sums.direction - own,
-        outer,
-        direction_noise=None if noise is None else float(noise),
-    )
-
-
-def _rehearse(newcomers: Newcomers, kind: str) -> tuple[Array, Array]:
-    """Raw forecasts and accuracies (n, N_RUNS, n_rungs); NaN where there are too few windows."""
+    Runs start where `draws` (n, N_RUNS, K) say.
+    """
     sizes = [part.shape[1] for part in newcomers.rows]
-    n, n_classes = len(newcomers.draws), len(sizes)
+    n, n_classes = len(draws), len(sizes)
     windows = np.concatenate(newcomers.rows, 1)
     truth = np.repeat(np.arange(n_classes), sizes)
     forecasts, outcomes = (np.full((n, N_RUNS, LADDER.size), np.nan) for _ in range(2))
@@ -151,7 +74,7 @@ def _rehearse(newcomers: Newcomers, kind: str) -> tuple[Array, Array]:
         n_runs = N_RUNS if size else 1
         test = np.ones((n, n_runs, sum(sizes)), bool)
         if size:
-            moments, test = _labelled(newcomers, sizes, size)
+            moments, test = _labelled(newcomers.rows, draws, sizes, size)
         else:
             moments = _no_label(n, n_classes, windows.shape[-1])
         law = newcomers.law.of(np.repeat(np.arange(n), n_runs))
@@ -179,13 +102,13 @@ def _no_label(n: int, n_classes: int, d: int) -> ClassMoments:
 
 
 def _labelled(
-    newcomers: Newcomers, sizes: list[int], size: int
+    windows: tuple[Array, ...], draws: Array, sizes: list[int], size: int
 ) -> tuple[ClassMoments, NDArray[np.bool_]]:
     """Moments of the labelled windows of all runs, and which of all windows are for testing."""
-    n = len(newcomers.draws)
+    n = len(draws)
     parts, test = [], []
-    for name, (rows, own) in enumerate(zip(newcomers.rows, sizes, strict=True)):
-        starts = (newcomers.draws[..., name] * (own - size + 1)).astype(np.intp)
+    for name, (rows, own) in enumerate(zip(windows, sizes, strict=True)):
+        starts = (draws[..., name] * (own - size + 1)).astype(np.intp)
         places = starts[..., None] + np.arange(size)
         parts.append(rows[np.arange(n)[:, None, None], places])
         each = np.arange(own)

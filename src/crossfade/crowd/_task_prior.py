@@ -4,53 +4,34 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crossfade._files import write_whole
-from crossfade._typing import Array
-from crossfade._validate import (
-    check_choice,
-    check_directions,
-    check_integer,
-    check_names,
-    check_scale,
-)
-from crossfade.crowd._learn import learn
-from crossfade.crowd._prior_sums import PriorSums, part_of
+from crossfade._validate import check_directions, check_names, check_scale
+from crossfade.crowd._rehearsal import rehearsal
 from crossfade.exceptions import MissingPartWarning, PriorMismatchError, UncountedReleaseWarning
 from crossfade.fisher import ClassMoments, FisherDiscriminant, TaskMoments, shrinkage_of
 from crossfade.prior import (
     Directions,
-    ForecastRecord,
     Ledger,
     Origin,
-    Person,
-    Release,
-    Sessions,
+    PriorSums,
     Space,
-    Sums,
     added,
     check_budget,
     check_labels,
-    check_sources,
-    kind_of,
+    learn,
     misfits,
-    new_build,
-    pack,
-    refuse_twins,
+    moments_of_tasks,
+    part_of,
     released_sums,
-    sum_of_summary,
-    unpack,
+    shares_of,
 )
-from crossfade.tasks import Task, TaskSet, common_recipe
-
-#: More people than any real study; sums of so many are exact.
-_MOST_TASKS = 10**12
+from crossfade.tasks import Task
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,16 +124,8 @@ class TaskPrior(PriorSums):
         TaskPrior
             The prior; it holds no row of anybody's data.
         """
-        sources = list(tasks)
-        names = check_sources(sources)
-        refuse_twins(sources)
-        classes = sources[0].classes
-        samples = [(np.asarray(one.X), np.searchsorted(classes, one.y)) for one in sources]
-        if len(classes) == 2:
-            moments = TaskMoments.of(samples)
-        else:
-            moments = TaskMoments.of_classes(samples, len(classes))
-        prior = cls.from_moments(
+        moments, known = moments_of_tasks(tasks)
+        return cls.from_moments(
             moments,
             shrinkage=shrinkage_of(discriminant),
             feature_scale=feature_scale,
@@ -160,38 +133,64 @@ class TaskPrior(PriorSums):
             rehearse=rehearse,
             centred_per_person=centred_per_person,
             mean_norm_bound=mean_norm_bound,
-            groups=[task.group for task in sources],
-            classes=classes.tolist(),
-            feature_names=names,
-            called=lambda place: repr(sources[place]),
-        )
-        called = tasks.class_names if isinstance(tasks, TaskSet) else {}
-        return prior._in_space(
-            recipe=common_recipe([task.recipe for task in sources]),
-            class_names=tuple(called.get(label, str(label)) for label in classes.tolist())
-            if called
-            else None,
+            **known,
         )
 
     @classmethod
-    def from_moments(cls, moments: TaskMoments, **options: Any) -> Self:
+    def from_moments(cls, moments: TaskMoments, *, rehearse: bool = True, **options: Any) -> Self:
         """Prior from the moments of tasks: ``moments[groups != group]`` leaves one person out.
 
         Parameters
         ----------
         moments : TaskMoments
             Moments of tasks, with their windows in the order of time.
+        rehearse : bool, default=True
+            As in :meth:`from_tasks`.
         **options : optional
             Those of :meth:`from_tasks`; `shrinkage` of each task's covariance, `groups` of tasks
-            that are sessions of one person, `classes` and `feature_names`; `rehearse` may name the
-            kinds of blends.
+            that are sessions of one person, `classes` and `feature_names`.
 
         Returns
         -------
         TaskPrior
             The prior, equal to that of :meth:`from_tasks`.
         """
-        return cls(*learn(moments, **options))
+        prior = cls(*learn(moments, **options))
+        if not rehearse or options.get("isotropic"):
+            return prior
+        known = {name: options[name] for name in ("shrinkage", "groups") if name in options}
+        return prior.rehearsed(moments, **known)
+
+    def rehearsed(
+        self,
+        moments: TaskMoments,
+        kinds: Sequence[str] | None = None,
+        *,
+        shrinkage: str | float | None = "oas",
+        groups: Sequence[str | None] | None = None,
+    ) -> Self:
+        """The same prior with a rehearsal of its tasks: how accurate forecasts turn out.
+
+        Parameters
+        ----------
+        moments : TaskMoments
+            Moments of the tasks of this prior.
+        kinds : sequence of str or None, default=None
+            Kinds of blends, such as "posterior"; None is all that the prior allows.
+        shrinkage, groups : optional
+            As in :meth:`from_moments`.
+
+        Returns
+        -------
+        TaskPrior
+            A prior with forecast records.
+        """
+        shares = np.ones(moments.n_tasks)
+        if groups is not None and self.space.mean_norm_bound is not None:
+            shares = shares_of(groups)
+        records = rehearsal(moments, self.space, self.sums, kinds, shrinkage, shares)
+        named = {f"forecast_records.{kind}": one for kind, one in records.items()}
+        return replace(self, sums={**self.sums, **named})
 
     @classmethod
     def from_projections(
@@ -229,10 +228,7 @@ class TaskPrior(PriorSums):
         if feature_names is None and hasattr(projections, "columns"):
             feature_names = [str(column) for column in projections.columns]
         directions = check_directions(projections, normalize=normalize)
-        d = directions.shape[1]
-        space = Space(
-            check_scale(feature_scale, d).copy(), check_names(feature_names, d), _pair_of(classes)
-        )
+        space = _space_of(directions.shape[1], feature_scale, feature_names, classes)
         return cls(space, {"directions": Directions.of(directions, outer=not isotropic)})
 
     @classmethod
@@ -272,14 +268,9 @@ class TaskPrior(PriorSums):
             An isotropic prior whose :meth:`standard_error` in that form is `psi`; one task says
             nothing of its spread, and its `psi` is not kept. It cannot be released.
         """
-        n = check_integer("n_tasks", n_tasks, 1, _MOST_TASKS)
-        total = sum_of_summary(mu, psi, n, form)
-        d = total.size
-        space = Space(
-            check_scale(feature_scale, d).copy(), check_names(feature_names, d), _pair_of(classes)
-        )
-        sums = {"directions": Directions(float(n), total, float(n), total)}
-        return cls(space, sums, Origin(summarised=True))
+        directions = Directions.of_summary(mu, psi, n_tasks, form)
+        space = _space_of(directions.direction.size, feature_scale, feature_names, classes)
+        return cls(space, {"directions": directions}, Origin(summarised=True))
 
     def update(self, projections: ArrayLike, *, normalize: bool = False) -> Self:
         """New prior with more directions, which bring nothing else: other sums are given up.
@@ -299,8 +290,7 @@ class TaskPrior(PriorSums):
         self._refuse_special()
         directions = check_directions(projections, self.n_features, normalize=normalize)
         both = self.directions + Directions.of(directions)
-        origin = replace(self.origin, builds=self.origin.builds | new_build())
-        return replace(self, sums={"directions": both}, origin=origin)
+        return replace(self, sums={"directions": both}, origin=self.origin.longer())
 
     def __add__(self, other: TaskPrior) -> Self:
         """Prior of the tasks of both; sums are added, so that order matters to rounding only.
@@ -375,50 +365,6 @@ class TaskPrior(PriorSums):
             ]
         )
 
-    def for_moments(self, earlier: Sequence[ClassMoments]) -> Self:
-        """Prior for the person whose earlier sessions have these moments."""
-        population, sessions = self.law.class_means, self.sums.get("sessions")
-        if population is None or self.person is not None or not earlier:
-            raise ValueError(
-                "for_person needs a crowd's prior with class means, and an earlier session. Build "
-                "the prior with TaskPrior.from_tasks, and give all sessions at once."
-            )
-        known = sessions if isinstance(sessions, Sessions) else None
-        return replace(self, person=Person.of(population, known, earlier, self.space.feature_scale))
-
-    def without(self, *parts: str) -> Self:
-        """A copy that shares less.
-
-        Parameters
-        ----------
-        *parts : str
-            Names of parts to leave out, of those that :attr:`holds` names.
-
-        Returns
-        -------
-        TaskPrior
-            A prior without them.
-        """
-        for part in parts:
-            check_choice("part", part, tuple(Sums.kinds))
-        kept = {name: one for name, one in self.sums.items() if part_of(name) not in parts}
-        return replace(self, sums=kept)
-
-    def with_records(self, records: Mapping[str, ForecastRecord]) -> Self:
-        """The same prior with the forecast records of these kinds of blends."""
-        named = {f"forecast_records.{kind}": one for kind, one in records.items()}
-        return replace(self, sums={**self.sums, **named})
-
-    def reversed(self) -> Self:
-        """The same prior with its two classes the other way round, and no names of them."""
-        turned = {
-            name: one.reversed() if hasattr(one, "reversed") else one
-            for name, one in self.sums.items()
-        }
-        return replace(self, sums=turned)._in_space(classes=None, class_names=None)
-
-    # -- sharing ----------------------------------------------------------------------------
-
     def released(
         self,
         epsilon: float,
@@ -464,9 +410,7 @@ class TaskPrior(PriorSums):
 
         def draw() -> TaskPrior:
             sums, noise = released_sums(self.sums, self.space.mean_norm_bound, epsilon, delta)
-            release = Release(epsilon, delta, noise, not self.origin.scale_learnt)
-            origin = replace(self.origin, builds=new_build(), release=release)
-            return replace(self, sums=sums, origin=origin)
+            return replace(self, sums=sums, origin=self.origin.released(epsilon, delta, noise))
 
         if ledger is None:
             warnings.warn(
@@ -479,99 +423,16 @@ class TaskPrior(PriorSums):
         public: TaskPrior = book.charge(epsilon, delta, draw)
         return public
 
-    def annotated(self, **about: str) -> Self:
-        """The same prior with more said about it, for its card and for whoever loads it.
 
-        Parameters
-        ----------
-        **about : str
-            Text by key, such as `made_by`, `units` and `date`.
-
-        Returns
-        -------
-        TaskPrior
-            A prior with the same numbers.
-        """
-        return replace(self, origin=self.origin.saying(about))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the prior to a file, whole or not at all (``docs/sharing.md``).
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to; by custom it ends in ``.npz``.
-        """
-        write_whole(path, self.to_bytes())
-
-    def to_bytes(self) -> bytes:
-        """Content of the file of the prior."""
-        header = {"space": self.space.fields(), "origin": self.origin.fields()}
-        header["space"].pop("feature_scale")
-        arrays = {"feature_scale": self.space.feature_scale}
-        parts: dict[str, Any] = dict(self.sums)
-        if self.person is not None:
-            parts["person"] = self.person
-        for name, one in parts.items():
-            arrays |= {f"{name}/{key}": array for key, array in one.arrays().items()}
-        return pack(header, arrays)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a prior from a file; nothing in it is ever unpickled.
-
-        Parameters
-        ----------
-        path : str or path-like
-            A file that :meth:`save` wrote.
-
-        Returns
-        -------
-        TaskPrior
-            The prior, equal to the one that was saved.
-        """
-        header, arrays = unpack(path)
-        try:
-            scale = arrays.pop("feature_scale")
-            space = Space.of_fields({**header["space"], "feature_scale": scale})
-            parts: dict[str, dict[str, Array]] = {}
-            for name, array in arrays.items():
-                part, _, key = name.partition("/")
-                parts.setdefault(part, {})[key] = array
-            sizes = {"d": space.n_features, "K": space.n_classes}
-            person = parts.pop("person", None)
-            return cls(
-                space,
-                {name: kind_of(name).of_arrays(one, **sizes) for name, one in parts.items()},
-                Origin.of_fields(header["origin"]),
-                None if person is None else Person.of_arrays(person, **sizes),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as reason:
-            raise ValueError(f"{path} holds no valid prior: {reason} Build it again.") from reason
-
-    def _in_space(self, **changes: Any) -> Self:
-        return replace(self, space=replace(self.space, **changes))
-
-    def _refuse_special(self) -> None:
-        """Refuse priors that were released, or made for one person."""
-        if self.release is not None or self.person is not None:
-            what = "was released" if self.person is None else "was made for one person"
-            raise ValueError(
-                f"A prior that {what} can be neither added, updated nor released. Use the exact "
-                "prior of the crowd."
-            )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.space, dict(self.sums), self.origin, self.person)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """The prior itself: it never changes, so that cloning an estimator is cheap."""
-        return self
-
-
-def _pair_of(classes: Sequence[Any] | None) -> tuple[Any, ...] | None:
-    """Two labels, to which directions belong."""
-    known = check_labels(classes)
-    if known is not None and len(known) != 2:
-        raise ValueError(f"Directions are those of two classes; got {len(known)}.")
-    return known
+def _space_of(
+    d: int,
+    feature_scale: ArrayLike | None,
+    feature_names: Sequence[str] | None,
+    classes: Sequence[Any] | None,
+) -> Space:
+    """Space of directions, which are those of two classes."""
+    labels = check_labels(classes)
+    if labels is not None and len(labels) != 2:
+        raise ValueError(f"Directions are those of two classes; got {len(labels)}.")
+    scale = check_scale(feature_scale, d).copy()
+    return Space(scale, check_names(feature_names, d), labels)

@@ -29,49 +29,37 @@ from crossfade.prior._class_means import ClassMeans as ClassMeans
 from crossfade.prior._crowd import PSI_FORMS as PSI_FORMS
 from crossfade.prior._crowd import Crowd
 from crossfade.prior._crowd import Psi as Psi
-from crossfade.prior._crowd import refuse_other as refuse_other
 from crossfade.prior._directions import Directions as Directions
 from crossfade.prior._directions import shares_of as shares_of
-from crossfade.prior._file import pack as pack
-from crossfade.prior._file import unpack as unpack
 from crossfade.prior._forecast_record import CLIP as CLIP
 from crossfade.prior._forecast_record import FEW_PEOPLE as FEW_PEOPLE
-from crossfade.prior._forecast_record import FEWEST as FEWEST
 from crossfade.prior._forecast_record import LADDER as LADDER
 from crossfade.prior._forecast_record import SPARE as SPARE
 from crossfade.prior._forecast_record import ForecastRecord as ForecastRecord
 from crossfade.prior._forecast_record import rung_of as rung_of
 from crossfade.prior._law import Law as Law
-from crossfade.prior._learn import check_sources as check_sources
-from crossfade.prior._learn import directions_of as directions_of
-from crossfade.prior._learn import is_centred as is_centred
-from crossfade.prior._learn import learn_sums as learn_sums
-from crossfade.prior._learn import refuse_twins as refuse_twins
-from crossfade.prior._learn import scale_of as scale_of
+from crossfade.prior._learn import learn as learn
+from crossfade.prior._learn import moments_of_tasks as moments_of_tasks
 from crossfade.prior._ledger import Ledger
 from crossfade.prior._origin import Origin as Origin
 from crossfade.prior._origin import check_about as check_about
-from crossfade.prior._origin import new_build as new_build
 from crossfade.prior._origin import privacy_text as privacy_text
 from crossfade.prior._origin import table_of as table_of
+from crossfade.prior._others import LeftOut as LeftOut
+from crossfade.prior._others import left_out as left_out
 from crossfade.prior._population import Population as Population
 from crossfade.prior._population import contrasts as contrasts
+from crossfade.prior._prior_sums import PriorSums as PriorSums
+from crossfade.prior._prior_sums import part_of as part_of
 from crossfade.prior._release import Release
 from crossfade.prior._release import check_budget as check_budget
 from crossfade.prior._release import released_sums as released_sums
-from crossfade.prior._sessions import Person as Person
-from crossfade.prior._sessions import Sessions as Sessions
 from crossfade.prior._space import Space as Space
 from crossfade.prior._space import check_labels as check_labels
 from crossfade.prior._space import misfits as misfits
-from crossfade.prior._space import name_misfits as name_misfits
-from crossfade.prior._summary import sum_of_summary as sum_of_summary
 from crossfade.prior._sums import Sums as Sums
 from crossfade.prior._sums import added as added
-from crossfade.prior._sums import kind_of as kind_of
 from crossfade.prior._sums import summed as summed
-from crossfade.prior._units import Units as Units
-from crossfade.prior._units import unit_misfits as unit_misfits
 from crossfade.prior._units import warn_of_units as warn_of_units
 from crossfade.prior._vmf import (
     concentration_formula,

@@ -146,16 +146,6 @@ class ClassMeans(Sums, name="class_means"):
         if self.n_people < 1.0 or min(counts) < 0.0 or not 0.0 <= self.log_wishart_dof <= most:
             raise ValueError("class_means are no sums over people.")
 
-    def reversed(self) -> ClassMeans:
-        """The same with the classes in reverse order."""
-        d, n_classes = self.n_features, self.n_classes
-        order = np.arange(n_classes * d).reshape(n_classes, d)[::-1].ravel()
-        return replace(
-            self,
-            mean_sum=self.mean_sum[..., order],
-            outer_sum=self.outer_sum[..., order[:, None], order],
-        )
-
 
 #: Sums that have an axis for each of a batch of people.
 _BATCHED = ("mean_sum", "outer_sum", "within_sum", "run_sums")

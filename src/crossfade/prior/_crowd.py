@@ -11,10 +11,9 @@ questions, whether it comes from a prior or from a simulation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +22,6 @@ from crossfade.fisher import Spectrum, oas, shrunk_dense
 from crossfade.prior._vmf import concentration_formula, concentration_mle
 
 PSI_FORMS = ("tangent", "authors", "printed")
-#: What crowds work out once, and a stack of them takes over.
-_ROOTS = ("root", "cancels")
 
 
 class Psi(NamedTuple):
@@ -111,24 +108,6 @@ class Crowd:
         if release_noise:
             mean = trusted_mean(mean, release_noise)
         return cls(n_tasks, mean, mu, resultant, square, moment, release_noise, direction_noise)
-
-    @classmethod
-    def stack(cls, crowds: Sequence[Crowd]) -> Crowd:
-        """Crowds of several targets as one, with a first axis for the targets."""
-        names = ("n_tasks", "mean", "mean_direction", "resultant_length", "mean_square")
-        parts: list[Any] = [np.stack([getattr(one, name) for one in crowds]) for name in names]
-        stacked = cls(*parts)
-        # What each knows already is not worked out again.
-        known = {name: np.stack([getattr(one, name) for one in crowds]) for name in _ROOTS}
-        variances = (known["root"] ** 2).sum(-2)
-        basis = known["root"] / np.sqrt(variances)[..., None, :]
-        scatter = Spectrum(variances, basis, np.zeros(len(crowds)))
-        psis = {
-            form: Psi(*map(np.stack, zip(*(one.psi(form) for one in crowds), strict=True)))
-            for form in PSI_FORMS
-        }
-        stacked.__dict__.update(known, scatter=scatter, _psis=psis)
-        return stacked
 
     def of(self, which: Any) -> Crowd:
         """Those of some of the targets, for their posterior; one crowd for all stays."""
@@ -266,12 +245,6 @@ class Crowd:
         tangent = np.where(np.less(n_tasks, 2.0), alone, unlike / max(d - 1, 1))
         variance = tangent / (n_tasks * resultant**2) + added
         return Psi(variance, -variance)
-
-
-def refuse_other(crowd: object) -> NoReturn:
-    """Refuse what is no crowd, as a prior, which has one."""
-    remedy = f" Pass its {type(crowd).__name__}.crowd." if hasattr(crowd, "crowd") else ""
-    raise TypeError(f"crowd must be a Crowd; got {type(crowd).__name__}.{remedy}")
 
 
 def least_scatter(n_tasks: float, n_features: int) -> float:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crossfade._typing import Array
+from crossfade._validate import check_integer
 from crossfade.fisher import N_LAGS
 from crossfade.prior._crowd import Crowd
+from crossfade.prior._summary import sum_of_summary
 from crossfade.prior._sums import Sums, summed
+
+#: More people than any real study; sums of so many are exact.
+_MOST_TASKS = 10**12
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +68,13 @@ class Directions(Sums, name="directions"):
             squares if alone or not outer else (directions.T * share) @ directions,
         )
 
+    @classmethod
+    def of_summary(cls, mu: ArrayLike, psi: ArrayLike, n_tasks: int, form: str) -> Directions:
+        """Sum that so many directions would have by their mean direction and its covariance."""
+        n = float(check_integer("n_tasks", n_tasks, 1, _MOST_TASKS))
+        total = sum_of_summary(mu, psi, round(n), form)
+        return cls(n, total, n, total)
+
     def check(self) -> None:
         """Refuse sums that unit directions cannot have."""
         slack = 1e-5 * self.n_tasks
@@ -74,15 +87,6 @@ class Directions(Sums, name="directions"):
             or any(one is not None and abs(np.trace(one) - n) > slack for one, n in traces)
         ):
             raise ValueError("directions are no sums of unit vectors.")
-
-    def reversed(self) -> Directions:
-        """The same with the two classes the other way round."""
-        return replace(
-            self,
-            direction=-self.direction,
-            person_direction=-self.person_direction,
-            half_gap=None if self.half_gap is None else -self.half_gap,
-        )
 
     def average(self, name: str) -> Array | None:
         """One of the sums, divided by the number of tasks."""

@@ -8,24 +8,32 @@ import json
 import math
 import os
 import zipfile
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from crossfade._files import json_of, read_whole
 from crossfade._typing import Array
+from crossfade.prior._origin import Origin
+from crossfade.prior._sessions import Person
+from crossfade.prior._space import Space
+from crossfade.prior._sums import Arrays, Sums
 
 FORMAT, VERSION = "crossfade-prior", 4
 #: Bytes of a file, as with 11,000 features, and by how much unpacking may enlarge it. Ours are not
 #: compressed.
 _LARGEST, _LARGEST_RATIO = 16 << 30, 10
 
-Header = dict[str, Any]
-Arrays = dict[str, Array]
+Parts = dict[str, Arrays]
 
 
-def pack(header: Header, arrays: Arrays) -> bytes:
-    """Bytes of an archive; the same for the same content."""
+def pack(space: Space, origin: Origin, parts: Mapping[str, Arrays]) -> bytes:
+    """Bytes of a file; the same for the same content."""
+    header = {"space": space.fields(), "origin": origin.fields()}
+    arrays = {"feature_scale": np.asarray(header["space"].pop("feature_scale"))}
+    for name, one in parts.items():
+        arrays |= {f"{name}/{key}": array for key, array in one.arrays().items()}
     text = json.dumps({"format": FORMAT, "version": VERSION, **header}, sort_keys=True)
     plain = {name: np.asarray(array, "<f8", order="C") for name, array in arrays.items()}
     content = io.BytesIO()
@@ -39,9 +47,31 @@ def pack(header: Header, arrays: Arrays) -> bytes:
     return content.getvalue()
 
 
-def unpack(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
+def unpack(path: str | os.PathLike[str]) -> tuple[Space, Origin, Parts]:
+    """Space, origin and sums of a file, everything in it checked."""
+    header, arrays = _checked(path, read_whole(path, _LARGEST))
+    try:
+        scale = arrays.pop("feature_scale")
+        space = Space.of_fields({**header["space"], "feature_scale": scale})
+        found: dict[str, dict[str, Array]] = {}
+        for name, array in arrays.items():
+            part, _, key = name.partition("/")
+            found.setdefault(part, {})[key] = array
+        sizes = {"d": space.n_features, "K": space.n_classes}
+        parts = {name: _kind_of(name).of_arrays(one, **sizes) for name, one in found.items()}
+        return space, Origin.of_fields(header["origin"]), parts
+    except (KeyError, TypeError, ValueError, AttributeError) as reason:
+        raise ValueError(f"{path} holds no valid prior: {reason} Build it again.") from reason
+
+
+def _kind_of(name: str) -> type[Arrays]:
+    """Kind of the arrays that a prior holds under a name."""
+    kind = name.partition(".")[0]
+    return Person if kind == "person" else Sums.kinds[kind]
+
+
+def _checked(path: str | os.PathLike[str], content: bytes) -> tuple[Any, dict[str, Array]]:
     """Header and arrays of a file; refuses what is no prior, or was altered."""
-    content = read_whole(path, _LARGEST)
     try:
         arrays = _members(content)
         text = arrays.pop("header").tobytes().decode()
@@ -60,12 +90,12 @@ def unpack(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
     return header, arrays
 
 
-def _members(content: bytes) -> Arrays:
+def _members(content: bytes) -> dict[str, Array]:
     """Arrays of an archive by name; nothing is unpickled, and nothing grows without end."""
     archive = zipfile.ZipFile(io.BytesIO(content))
     if sum(member.file_size for member in archive.infolist()) > _LARGEST_RATIO * len(content):
         raise ValueError("it would unpack to much more than it is")
-    arrays: Arrays = {}
+    arrays: dict[str, Array] = {}
     for member in archive.infolist():
         name = member.filename.removesuffix(".npy")
         if name in arrays or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -87,7 +117,7 @@ def _array(content: bytes) -> Any:
     return np.frombuffer(content, dtype, offset=start).reshape(shape, order="F" if fortran else "C")
 
 
-def _digest(text: str, arrays: Arrays) -> bytes:
+def _digest(text: str, arrays: Mapping[str, Array]) -> bytes:
     """SHA-256 over the header and every array with its name, type and shape."""
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):

@@ -10,29 +10,90 @@ are alike (equation 47), and how noisy the directions are, from those of the hal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crossfade._typing import Array
+from crossfade._validate import check_names, check_number
 from crossfade.exceptions import NoDirectionError
 from crossfade.fisher import Block, TaskMoments, refuse_units, resolve_scale, unit_directions
 from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._directions import Directions, shares_of
+from crossfade.prior._origin import Origin
 from crossfade.prior._sessions import Sessions
+from crossfade.prior._space import Space, check_labels
 from crossfade.prior._sums import Sums
-from crossfade.tasks import Task, TaskSet
+from crossfade.tasks import Recipe, Task, TaskSet, common_recipe
 
 
-def scale_of(
+def moments_of_tasks(tasks: Iterable[Task]) -> tuple[TaskMoments, dict[str, Any]]:
+    """Moments of tasks, and what `learn` asks of them besides."""
+    sources = list(tasks)
+    names = _check_sources(sources)
+    _refuse_twins(sources)
+    classes = sources[0].classes
+    samples = [(np.asarray(one.X), np.searchsorted(classes, one.y)) for one in sources]
+    if len(classes) == 2:
+        moments = TaskMoments.of(samples)
+    else:
+        moments = TaskMoments.of_classes(samples, len(classes))
+    called = tasks.class_names if isinstance(tasks, TaskSet) else {}
+    labels = classes.tolist()
+    return moments, {
+        "groups": [task.group for task in sources],
+        "classes": labels,
+        "class_names": tuple(called.get(one, str(one)) for one in labels) if called else None,
+        "feature_names": names,
+        "recipe": common_recipe([task.recipe for task in sources]),
+        "called": lambda place: repr(sources[place]),
+    }
+
+
+def learn(
+    moments: TaskMoments,
+    *,
+    shrinkage: str | float | None = "oas",
+    feature_scale: ArrayLike | str | None = "auto",
+    isotropic: bool = False,
+    centred_per_person: bool | str = "auto",
+    mean_norm_bound: float | None = None,
+    groups: Sequence[str | None] | None = None,
+    classes: Sequence[Any] | None = None,
+    class_names: tuple[str, ...] | None = None,
+    feature_names: Sequence[str] | None = None,
+    recipe: Recipe | None = None,
+    called: Callable[[int], str] = "Task {}".format,
+) -> tuple[Space, dict[str, Sums], Origin]:
+    """Space, sums and origin of the prior of these tasks; `called` names a task by its place.
+
+    Tasks of one of the `groups` are sessions of one person; None is a person for every task.
+    """
+    bound = mean_norm_bound
+    if bound is not None:
+        bound = check_number("mean_norm_bound", bound, 1e-100, 1e100)
+    scale = _scale_of(moments, feature_scale, called)
+    groups = [None] * moments.n_tasks if groups is None else groups
+    sums = _sums_of(moments, scale, shrinkage, isotropic, bound, groups, called)
+    centred = centred_per_person
+    if centred == "auto":
+        # With a bound nobody looks, since one person could change what is found.
+        centred = bound is None and "class_means" in sums and _is_centred(moments, scale)
+    names, labels = check_names(feature_names, scale.size), check_labels(classes)
+    space = Space(scale, names, labels, class_names, recipe, bool(centred), bound)
+    return space, sums, Origin(scale_learnt=isinstance(feature_scale, str))
+
+
+def _scale_of(
     moments: TaskMoments, feature_scale: ArrayLike | str | None, called: Callable[[int], str]
 ) -> Array:
     """What features are divided by: as given, or the typical deviation within the classes."""
     scale = resolve_scale(feature_scale, moments.blocks[0].whole.n_features)
     if scale is None:
-        scale = typical_deviation(
+        scale = _typical_deviation(
             moments.gather(lambda one: one.whole.variance()),
             moments.gather(lambda one: one.whole.largest),
             moments.gather(lambda one: np.broadcast_to(one.whole.left, one.places.shape)),
@@ -41,21 +102,16 @@ def scale_of(
     return scale.copy()
 
 
-def learn_sums(
+def _sums_of(
     moments: TaskMoments,
     scale: Array,
     shrinkage: str | float | None,
-    *,
     isotropic: bool,
     bound: float | None,
-    groups: Sequence[str | None] | None,
+    groups: Sequence[str | None],
     called: Callable[[int], str],
 ) -> dict[str, Sums]:
-    """Sums of tasks by their kind; `called` names a task that has no direction.
-
-    Tasks of one of the `groups` are sessions of one person; None is a person for every task.
-    """
-    groups = [None] * moments.n_tasks if groups is None else groups
+    """Sums of tasks by their kind; `called` names a task that has no direction."""
     sums: dict[str, Sums] = {}
     if moments.blocks[0].whole.counts.shape[-1] == 2:
         sums["directions"] = _directions(moments, scale, shrinkage, isotropic, groups, called)
@@ -78,7 +134,7 @@ def directions_of(moments: TaskMoments, scale: Array, shrinkage: str | float | N
     return moments.gather(lambda one: unit_directions(one.whole, scale, shrinkage))
 
 
-def is_centred(moments: TaskMoments, scale: Array) -> bool:
+def _is_centred(moments: TaskMoments, scale: Array) -> bool:
     """Whether the mean over all windows of every task is zero."""
     whole = moments.gather(
         lambda one: np.vecdot(one.whole.counts[..., None, :], one.whole.means.mT)
@@ -89,7 +145,7 @@ def is_centred(moments: TaskMoments, scale: Array) -> bool:
     return bool((np.abs(whole) <= 1e-6 * scale * n_windows[:, None]).all())
 
 
-def check_sources(tasks: list[Task]) -> tuple[str, ...] | None:
+def _check_sources(tasks: list[Task]) -> tuple[str, ...] | None:
     """Names of the features; refuses tasks of other features or classes."""
     if not tasks:
         raise ValueError("A prior needs at least one task; got none.")
@@ -107,7 +163,7 @@ def check_sources(tasks: list[Task]) -> tuple[str, ...] | None:
     return names
 
 
-def refuse_twins(tasks: Sequence[Task]) -> None:
+def _refuse_twins(tasks: Sequence[Task]) -> None:
     """Refuse tasks that hold the same windows, in whatever order."""
     seen: dict[bytes, Task] = {}
     for task in tasks:
@@ -121,7 +177,7 @@ def refuse_twins(tasks: Sequence[Task]) -> None:
         seen[windows] = task
 
 
-def typical_deviation(variance: Array, largest: Array, left: Array) -> Array:
+def _typical_deviation(variance: Array, largest: Array, left: Array) -> Array:
     """Median over tasks (J, d) of the deviation within the classes; one where that is none.
 
     `left` is how many windows more than classes a task has; without any it has no deviation.

@@ -64,6 +64,15 @@ class Origin:
             self.summarised or other.summarised,
         )
 
+    def released(self, epsilon: float, delta: float, noise: float) -> Origin:
+        """Origin of a release, which is a build of its own."""
+        release = Release(epsilon, delta, noise, not self.scale_learnt)
+        return replace(self, builds=new_build(), release=release)
+
+    def longer(self) -> Origin:
+        """Origin of a prior with more directions."""
+        return replace(self, builds=self.builds | new_build())
+
     def saying(self, about: Mapping[str, str]) -> Origin:
         """The same with more said about it."""
         return replace(self, about=tuple({**dict(self.about), **check_about(about)}.items()))

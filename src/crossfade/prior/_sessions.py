@@ -55,11 +55,6 @@ class Sessions(Sums, name="sessions"):
         if self.n_differences < 1.0:
             raise ValueError("sessions must be those of somebody.")
 
-    def reversed(self) -> Sessions:
-        """The same with two classes the other way round."""
-        order = np.arange(len(self.outer_sum)).reshape(2, -1)[::-1].ravel()
-        return Sessions(self.n_differences, self.outer_sum[order[:, None], order])
-
 
 @dataclass(frozen=True, eq=False)
 class Person(Arrays):

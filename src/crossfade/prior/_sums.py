@@ -129,11 +129,6 @@ class Sums(Arrays):
         return {name: value for name, value in found.items() if value is not None}
 
 
-def kind_of(name: str) -> type[Sums]:
-    """Kind of the sums that a prior holds under a name, of which it may hold several."""
-    return Sums.kinds[name.partition(".")[0]]
-
-
 def added(mine: Mapping[str, Sums], theirs: Mapping[str, Sums]) -> dict[str, Sums]:
     """Sums over the people of both, of all kinds that are known of both."""
     both = {name: one + theirs[name] for name, one in mine.items() if name in theirs}

@@ -28,7 +28,6 @@ from crossfade._typing import Array
 from crossfade.exceptions import UnitsWarning
 from crossfade.fisher import ClassMoments
 from crossfade.prior._class_means import ClassMeans
-from crossfade.tasks import Task
 
 #: How seldom the same units may look like others, for the median and for all features together.
 _SELDOM = 1e-4
@@ -255,39 +254,6 @@ def _is_centred(moments: ClassMoments) -> bool:
     if abs(float(counts @ means[:, 0])) > least * moments.largest[0]:
         return False
     return bool((np.abs(counts @ means) <= least * moments.largest).all() and means.any())
-
-
-def unit_misfits(prior: Any, tasks: Sequence[Task]) -> list[str]:
-    """Reasons to doubt that features are in the units of a prior, as far as windows can tell."""
-    units: Units | None = prior.units
-    if units is None:
-        return []
-    d = prior.n_features
-    names = tasks[0].feature_names or [f"feature {place}" for place in range(d)]
-    return units.misfits(_typical(tasks), names)
-
-
-def _typical(tasks: Sequence[Task]) -> ClassMoments:
-    """Moments of a task; of several the medians, as if they were of one class."""
-    each = [
-        ClassMoments.of(
-            np.asarray(task.X),
-            np.searchsorted(task.classes, np.asarray(task.y)),
-            n_classes=len(task.classes),
-        )
-        for task in tasks
-    ]
-    if len(each) == 1:
-        return each[0]
-    dof = max(float(one.left) for one in each)
-    able = [one.variance() for one in each if one.left > 0.0] or [np.zeros(each[0].n_features)]
-    return ClassMoments(
-        np.array([dof + 1.0]),
-        np.median([one.means.mean(0) for one in each], axis=0)[None, :],
-        np.diag(np.median(able, axis=0) * max(dof, 1.0)),
-        False,
-        np.max([one.largest for one in each], axis=0),
-    )
 
 
 def warn_of_units(prior: Any, reasons: Sequence[str], stacklevel: int) -> None:

@@ -29,7 +29,7 @@ def run_average_source(sources: Sources, batch: Batch, rng: Rng) -> Columns:
 def run_paper(sources: Sources, batch: Batch, rng: Rng) -> Columns:
     own, prior = as_printed(batch), sources.paper_prior
     # As the estimator draws, but in those directions alone in which anything varies.
-    law = BlendLaw(own, prior.mean_direction, prior.law.directions.psi("authors")).within_reach()
+    law = BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors")).within_reach()
     alpha = least_risk(law, GRID, "monte_carlo", _N_DRAWS, rng).alpha
     return _printed(batch, _blend(own, prior.mean_direction, alpha), alpha)
 
@@ -56,7 +56,7 @@ def run_oracle_honest(sources: Sources, batch: Batch, rng: Rng) -> Columns:
 
 def _scores_on_grid(sources: Sources, batch: Batch) -> Array:
     """Scores (n_splits, n_alphas, n_test) of the paper's blend with each alpha of its grid."""
-    own, crowd = as_printed(batch), sources.paper_prior.law.directions
+    own, crowd = as_printed(batch), sources.paper_prior.crowd
     blends = np.stack([_blend(own, crowd.mean_direction, alpha) for alpha in GRID.tolist()], 1)
     return batch.scores(blends, batch.midpoint())
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crossfade.crowd import TaskPrior, rehearsal
+from crossfade.crowd import TaskPrior
 from crossfade.fisher import FisherDiscriminant, TaskMoments
 from crossfade.study._participants import Participant
 from crossfade.study._splits import generator_for
@@ -164,7 +164,7 @@ class Sources:
         if kind not in self._priors:
             moments, prior = self._learnt
             if self.forecasts:
-                prior = prior.with_records(rehearsal(moments, prior.space, prior.sums, [kind]))
+                prior = prior.rehearsed(moments, [kind])
             if self.earlier is not None and prior.class_means is not None:
                 # For the person of the earlier sessions.
                 blocks = self._sums.moments[self.earlier].blocks

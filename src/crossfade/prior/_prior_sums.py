@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from crossfade._files import write_whole
 from crossfade._typing import Array
 from crossfade._validate import check_choice
-from crossfade.crowd._card import data_of, describe, text_of
 from crossfade.exceptions import NoDirectionError, PriorMismatchError
-from crossfade.prior import (
-    PSI_FORMS,
-    ClassMeans,
-    Crowd,
-    Directions,
-    ForecastRecord,
-    Law,
-    Origin,
-    Person,
-    Release,
-    Space,
-    Sums,
-    Units,
-)
+from crossfade.fisher import ClassMoments
+from crossfade.prior._card import data_of, describe, text_of
+from crossfade.prior._class_means import ClassMeans
+from crossfade.prior._crowd import PSI_FORMS, Crowd
+from crossfade.prior._directions import Directions
+from crossfade.prior._file import pack, unpack
+from crossfade.prior._forecast_record import ForecastRecord
+from crossfade.prior._law import Law
+from crossfade.prior._origin import Origin
+from crossfade.prior._release import Release
+from crossfade.prior._sessions import Person, Sessions
+from crossfade.prior._space import Space
+from crossfade.prior._sums import Sums
+from crossfade.prior._units import Units
 from crossfade.tasks import Recipe
 
 
@@ -108,7 +109,8 @@ class PriorSums:
         return found
 
     @property
-    def _crowd(self) -> Crowd:
+    def crowd(self) -> Crowd:
+        """Law of the directions of new people; refuses where there are none."""
         crowd = self.law.directions
         return self.directions.crowd() if crowd is None else crowd
 
@@ -199,12 +201,12 @@ class PriorSums:
 
         That of a released prior is shorter than R, by as much as its noise makes it unsure.
         """
-        return frozen(self._crowd.mean)
+        return frozen(self.crowd.mean)
 
     @property
     def resultant_length(self) -> float:
         """Length R of the mean: 1 where all directions agree, 0 where they cancel out."""
-        return float(self._crowd.resultant_length)
+        return float(self.crowd.resultant_length)
 
     @property
     def mean_direction(self) -> Array:
@@ -214,26 +216,26 @@ class PriorSums:
                 "The directions of this prior cancel out: there is no mean direction. Check that "
                 "all sources order their classes alike, and that no release drowned them in noise."
             )
-        return frozen(self._crowd.mean_direction)
+        return frozen(self.crowd.mean_direction)
 
     @property
     def cancels(self) -> bool:
         """Whether the mean is no longer than that of directions without any preference."""
-        return bool(self._crowd.cancels)
+        return bool(self.crowd.cancels)
 
     @property
     def concentration(self) -> float:
         """Concentration kappa by the paper's formula (equation 8), of the trusted length."""
-        return float(self._crowd.concentration)
+        return float(self.crowd.concentration)
 
     def concentration_mle(self) -> float:
         """Concentration kappa of maximum likelihood (equation 9), of the trusted length."""
-        return float(self._crowd.concentration_mle())
+        return float(self.crowd.concentration_mle())
 
     @property
     def scatter(self) -> Array:
         """Covariance of the directions between tasks, of shape (n_features, n_features)."""
-        return frozen(self._crowd.dense_scatter)
+        return frozen(self.crowd.dense_scatter)
 
     def standard_error(self, form: str = "tangent") -> Array:
         """Covariance Psi of the mean direction (equation 10).
@@ -252,9 +254,53 @@ class PriorSums:
         """
         check_choice("form", form, PSI_FORMS)
         mu = self.mean_direction
-        parts = self._crowd.psi(form)
+        parts = self.crowd.psi(form)
         psi: Array = parts.identity * np.eye(self.n_features) + parts.along * np.outer(mu, mu)
         return psi
+
+    def for_moments(self, earlier: Sequence[ClassMoments]) -> Self:
+        """Prior for the person whose earlier sessions have these moments."""
+        population, sessions = self.law.class_means, self.sums.get("sessions")
+        if population is None or self.person is not None or not earlier:
+            raise ValueError(
+                "for_person needs a crowd's prior with class means, and an earlier session. Build "
+                "the prior with TaskPrior.from_tasks, and give all sessions at once."
+            )
+        known = sessions if isinstance(sessions, Sessions) else None
+        return replace(self, person=Person.of(population, known, earlier, self.space.feature_scale))
+
+    def without(self, *parts: str) -> Self:
+        """A copy that shares less.
+
+        Parameters
+        ----------
+        *parts : str
+            Names of parts to leave out, of those that :attr:`holds` names.
+
+        Returns
+        -------
+        TaskPrior
+            A prior without them.
+        """
+        for part in parts:
+            check_choice("part", part, tuple(Sums.kinds))
+        kept = {name: one for name, one in self.sums.items() if part_of(name) not in parts}
+        return replace(self, sums=kept)
+
+    def annotated(self, **about: str) -> Self:
+        """The same prior with more said about it, for its card and for whoever loads it.
+
+        Parameters
+        ----------
+        **about : str
+            Text by key, such as `made_by`, `units` and `date`.
+
+        Returns
+        -------
+        TaskPrior
+            A prior with the same numbers.
+        """
+        return replace(self, origin=self.origin.saying(about))
 
     def card_data(self) -> dict[str, Any]:
         """What the card says, in values that JSON can hold; numbers to four digits."""
@@ -267,6 +313,52 @@ class PriorSums:
     def summary(self) -> str:
         """Text for a person: how many tasks, how far they agree, in which features."""
         return describe(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the prior to a file, whole or not at all (``docs/sharing.md``).
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; by custom it ends in ``.npz``.
+        """
+        parts = dict(self.sums) if self.person is None else {**self.sums, "person": self.person}
+        write_whole(path, pack(self.space, self.origin, parts))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a prior from a file; nothing in it is ever unpickled.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A file that :meth:`save` wrote.
+
+        Returns
+        -------
+        TaskPrior
+            The prior, equal to the one that was saved.
+        """
+        space, origin, parts = unpack(path)
+        person = parts.pop("person", None)
+        sums = {name: one for name, one in parts.items() if isinstance(one, Sums)}
+        return cls(space, sums, origin, person if isinstance(person, Person) else None)
+
+    def _refuse_special(self) -> None:
+        """Refuse priors that were released, or made for one person."""
+        if self.release is not None or self.person is not None:
+            what = "was released" if self.person is None else "was made for one person"
+            raise ValueError(
+                f"A prior that {what} can be neither added, updated nor released. Use the exact "
+                "prior of the crowd."
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.space, dict(self.sums), self.origin, self.person)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """The prior itself: it never changes, so that cloning an estimator is cheap."""
+        return self
 
     def __repr__(self) -> str:
         about = f"n_tasks={self.n_tasks}, n_features={self.n_features}"

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfade.prior import privacy_text, table_of
+from crossfade.prior._origin import privacy_text, table_of
 
 if TYPE_CHECKING:
-    from crossfade.crowd._prior_sums import PriorSums
+    from crossfade.prior._prior_sums import PriorSums
 
 #: Features that a card lists one by one.
 _LISTED = 50
