@@ -9,7 +9,13 @@ import pytest
 from sklearn import config_context
 from sklearn.pipeline import Pipeline
 
-from crossfade import PosteriorBlendClassifier, Task, TaskPrior
+from crossfade import (
+    ConvexBlendClassifier,
+    HierarchicalBlendClassifier,
+    PosteriorBlendClassifier,
+    Task,
+    TaskPrior,
+)
 from crossfade.datasets import read_eegmat
 from crossfade.signals.eeg import BandPower
 
@@ -19,7 +25,7 @@ with warnings.catch_warnings():
     from moabb.evaluations import CrossSubjectEvaluation
     from moabb.paradigms import MotorImagery
 
-    from crossfade.moabb import EegMat, make_pipeline, pipelines
+    from crossfade.moabb import EegMat, make_pipeline
 
 # What MOABB and h5py say among themselves, and a crowd of five that differs.
 pytestmark = [
@@ -30,6 +36,17 @@ pytestmark = [
 
 NAMES = ["EEG Fz", "EEG Cz", "EEG Pz", "EEG O1", "EEG A2-A1"]
 N_PEOPLE = 4
+
+
+def pipelines(sfreq):
+    """Log powers and each blend."""
+    blends = {
+        "crossfade convex": ConvexBlendClassifier(),
+        "crossfade posterior": PosteriorBlendClassifier(),
+        "crossfade hierarchical": HierarchicalBlendClassifier(),
+    }
+    power = BandPower(sfreq, relative=False, log=True)
+    return {name: make_pipeline(power, blend) for name, blend in blends.items()}
 
 
 @pytest.fixture(scope="module")

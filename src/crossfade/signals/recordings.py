@@ -18,7 +18,7 @@ from crossfade._validate import check_extra
 from crossfade.signals._check import check_rate
 from crossfade.signals._mat import load_mat
 
-__all__ = ["Recording", "open_recording"]
+__all__ = ["open_recording"]
 
 Array = NDArray[np.float64]
 
@@ -43,64 +43,22 @@ class Annotation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """An open recording; channels are read when asked for.
-
-    Attributes
-    ----------
-    path : Path
-        Where it is.
-    sfreq : float
-        Samples per second.
-    ch_names : tuple of str
-        Names of its channels, without their kind and reference: ``Fz`` for ``EEG Fz-Ref``.
-    n_samples : int
-        Length in samples.
-    annotations : tuple of (float, float, str)
-        Start and duration in seconds, and text of each annotation, in order of time. A marker has
-        the duration 0.
-    load : callable
-        Takes the places of channels and returns them as an array of shape
-        (n_channels, n_samples), in microvolts where the file states its unit.
-    kinds : tuple of str
-        What the file says that each channel is: "eeg", "ecg" and so on.
-    """
+    """An open recording; channels are read when asked for."""
 
     path: Path
     sfreq: float
     ch_names: tuple[str, ...]
     n_samples: int
-    annotations: tuple[Annotation, ...]
-    load: Callable[[list[int]], Array] = field(repr=False)
-    kinds: tuple[str, ...] = field(repr=False)
+    annotations: tuple[Annotation, ...]  # in order of time
+    load: Callable[[list[int]], Array] = field(repr=False)  # channels by their places
+    kinds: tuple[str, ...] = field(repr=False)  # "eeg", "ecg" and so on, for each channel
 
     def read(self, channels: Sequence[str]) -> Array:
-        """Read channels by name.
-
-        Parameters
-        ----------
-        channels : sequence of str
-            Which ones; ``Fz`` finds ``EEG Fz-Ref`` too.
-
-        Returns
-        -------
-        ndarray of shape (n_channels, n_samples)
-            The channels, in microvolts where the file states its unit.
-        """
+        """Channels (n_channels, n_samples) by name; ``Fz`` finds ``EEG Fz-Ref`` too."""
         return self.load(self.find(channels))
 
     def find(self, channels: Sequence[str]) -> list[int]:
-        """Places of channels by name.
-
-        Parameters
-        ----------
-        channels : sequence of str
-            Which ones.
-
-        Returns
-        -------
-        list of int
-            Where they are.
-        """
+        """Places of channels by name."""
         there = {name.lower(): place for place, name in enumerate(self.ch_names)}
         wanted = [name.lower() for name in channels]
         plain = [name if name in there else plain_name(name) for name in wanted]
@@ -167,7 +125,10 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
     Returns
     -------
     Recording
-        What the file holds.
+        An object with `path`, `sfreq`, `ch_names` (``Fz`` for ``EEG Fz-Ref``), `n_samples`,
+        `annotations` (each with `start` and `duration` in seconds, and `text`; a marker has the
+        duration 0), and ``read(channels)``, which returns an array of shape (n_channels,
+        n_samples), in microvolts where the file states its unit.
     """
     where = Path(path)
     read = {".mat": _open_matlab, ".xdf": _open_xdf}.get(where.suffix.lower(), _open_mne)
