@@ -207,13 +207,11 @@ def test_refusals(prior, what):
     assert live.windows == ()
 
 
-@pytest.mark.parametrize("shift", [-2.0 * np.log(1e6), 1e6])
-def test_windows_in_other_units_are_refused(powers, shift):
-    """Volts for microvolts shift a log power by -2 log(1e6)."""
+def test_volts_for_microvolts_are_refused(powers):
     live = LiveCalibration(powers)
     for row in load_mental_math(features="log-powers")[0].X[::10]:
         with pytest.raises(PriorMismatchError, match="units"):
-            live.add(row + shift)
+            live.add(row - 2.0 * np.log(1e6))
 
 
 @pytest.mark.parametrize("features", ["shares", "log-powers"])
@@ -328,7 +326,7 @@ def test_other_descriptions_are_refused(prior, tmp_path, text):
         LiveCalibration.load(tmp_path)
 
 
-@pytest.mark.parametrize("left", [1, 7, 100])
+@pytest.mark.parametrize("left", [1, 100])
 def test_a_torn_last_line_is_dropped(prior, newcomer, tmp_path, left):
     live = play(LiveCalibration(prior, folder=tmp_path), newcomer, 3)
     live.add(newcomer.X[20], "rest")

@@ -50,14 +50,6 @@ def test_the_demo_learns(demo):
     assert np.mean([right[truth == label].mean() for label in (0, 1)]) > 0.75
 
 
-def test_windows_of_the_demo_may_be_played_in_any_order(demo):
-    data = demo.segments[0]
-    mixed = np.concatenate([data[:, 5000:7500], data[:, :2500]], axis=1)
-    online = OnlineFeatures(demo.prior.recipe, filtered=True)
-    found = np.stack([one.features for one in online.push(mixed)])
-    np.testing.assert_allclose(found, features_of(demo, 0)[[4, 5, 0, 1]], rtol=1e-12)
-
-
 def test_the_demo_is_what_its_script_makes_of_the_recordings(demo, recordings, tmp_path):
     spec = importlib.util.spec_from_file_location("script", ROOT / "scripts/make_live_demo.py")
     script = importlib.util.module_from_spec(spec)

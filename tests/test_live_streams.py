@@ -73,19 +73,6 @@ def test_a_replay_loses_no_sample(speed):
         assert max(before) < marker.stamp
 
 
-def test_a_replay_that_is_late_hands_over_a_second_at_once():
-    """So that commands are heard, however fast it is played, or slow the session."""
-    clock = Clock()
-    samples = signal_of("rest", 30.0)
-    stream = Replay("r", samples, 100.0, CHANNELS, clock=clock, sleep=clock.sleep)
-    list(stream.read())
-    clock.now += 20.0
-    for _ in range(10):
-        [chunk] = stream.read()
-        assert chunk.samples.shape == (2, 100)
-    assert sum(one.samples.shape[1] for one in until_end(stream)[:-1]) > 1900
-
-
 @pytest.mark.parametrize("kind", ["replay", "rehearsal"])
 def test_played_fast_it_hands_over_many_samples_at_once(kind):
     """Or the session would run without a pause, for a few samples each time."""
@@ -194,11 +181,6 @@ def test_a_line_that_cannot_be_read_is_left_out(line, word):
     assert isinstance(events[2], Ended)
 
 
-def test_a_first_line_that_is_no_header_is_said():
-    events = until_end(lines_of(b"1,2\n3,4\n"))
-    assert "no feature a" in events[0].text
-
-
 def test_lines_may_come_in_pieces():
     parts = [b"a,", b"b\n1", b",2\n3,4", b"\n", b"x" * 3_000_000, b"x\n5", b",6"]
     events = until_end(FeatureLines("a pipe", lambda n: parts.pop(0) if parts else b"", None))
@@ -223,14 +205,6 @@ def test_lines_wait_for_a_session_that_is_slower():
         assert isinstance(row, Row)
         assert taken <= number + 100
     assert isinstance(until_end(lines)[-1], Ended)
-
-
-def test_a_pipe_that_fails_ends_the_stream():
-    def read(n):
-        raise OSError(5, "Input/output error")
-
-    [end] = until_end(FeatureLines("a pipe", read, None))
-    assert "Input/output error" in end.text
 
 
 # -- the Lab Streaming Layer ----------------------------------------------------------------
@@ -401,23 +375,4 @@ def test_a_stream_that_ends_is_taken_up_when_it_is_back(sender, name):
     place = next(i for i, one in enumerate(events) if isinstance(one, Chunk))
     assert events[place].missing > 0.0
     assert Back in kinds(events[:place])
-    stream.close()
-
-
-def test_a_silent_stream_gives_way_to_a_new_one(outlet, name):
-    """As when a program hangs, or a cable is pulled, and the connection stays open."""
-    outlet(name)
-    stream = LslStream(name)
-    wait_for(outlet.kept[0])
-    read_until(stream, lambda events: any(isinstance(one, Lost) for one in events))
-    second = outlet(name, source="2")
-    # While both are there, it is not clear which is meant.
-    both = f"There are 2 streams called '{name}'"
-    read_until(stream, lambda events: any(both in one for one in notes_of(events)))
-    del outlet.kept[0]
-    read_until(stream, lambda events: f"The stream '{name}' is back." in notes_of(events))
-    second.push_chunk(np.ones((5, 2), np.float32))
-    events = read_until(stream, lambda events: any(isinstance(one, Chunk) for one in events))
-    chunk = next(one for one in events if isinstance(one, Chunk))
-    assert (chunk.samples == 1.0).all()
     stream.close()

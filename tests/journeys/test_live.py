@@ -79,10 +79,10 @@ class Amplifier(Rehearsal):
 
 
 @contextmanager
-def serving(prior, folder, *, speed=10.0, spoil=lambda samples: samples, returns=False):
+def serving(prior, folder, *, speed=10.0, returns=False):
     """A session with a recorded person behind a page; its address."""
     # Longer than any test takes, since a recording that is at its end ends the session.
-    segments = {label: spoil(signal_of(label, 7200.0, seed=7)) for label in ("rest", "work")}
+    segments = {label: signal_of(label, 7200.0, seed=7) for label in ("rest", "work")}
     stream = Amplifier("recorded", segments, RATE, CHANNELS, speed=speed)
     live, windows = LiveCalibration(prior, folder=folder), OnlineFeatures(RECIPE)
     about = about_session(live, stream, windows, returns=returns)
@@ -517,7 +517,7 @@ def test_calibration_from_beginning_to_end(opened, prior, tmp_path, by):
         page.keyboard.press(keys[name]) if by == "keyboard" else page.click(f"#{name}")
 
     folder = tmp_path / "session"
-    with serving(prior, folder, speed=20.0) as (address, session):
+    with serving(prior, folder, speed=20.0, returns=True) as (address, session):
         page = opened(address, color_scheme="dark" if by == "mouse" else "light")
         controls(page)
         seen(page, "#forecast-text", "0 labelled.")
@@ -608,22 +608,3 @@ def test_nobody_is_asked_anything_while_the_stream_or_the_server_is_gone(opened,
         assert shown.inner_text("#count") == shown.inner_text("#hint") == ""
         page.close()
         shown.close()
-
-
-@pytest.mark.slow
-def test_missing_samples_are_seen_on_the_page(opened, patient, tmp_path):
-    def spoil(samples):
-        # Half a minute of either class.
-        samples[1, :3000:50] = np.nan
-        samples[0, 150] = np.inf
-        return samples
-
-    with serving(patient, tmp_path / "s", spoil=spoil, returns=True) as (address, _):
-        page = opened(address)
-        controls(page)
-        page.keyboard.press("Space")
-        page.locator("#quality .missing").first.wait_for(timeout=1000 * PATIENCE)
-        seen(page, "#log", "Left out: Pz is missing.")
-        # It goes on.
-        seen(page, "#counts", "rest [1-9]|work [1-9]")
-        page.close()
