@@ -267,7 +267,7 @@ def library_rules(prior: TaskPrior, rng: np.random.Generator) -> dict[str, Any]:
     return {
         "target": FisherDiscriminant(shrinkage=None, feature_scale=None),
         "average-source": ConvexBlendClassifier(prior, alpha=0.0),
-        "optimal": ConvexBlendClassifier.paper(prior, random_state=rng),
+        "optimal": ConvexBlendClassifier.paper(prior, random_state=int(rng.integers(2**31))),
         "target-shrunk": FisherDiscriminant(feature_scale=None),
         "convex": ConvexBlendClassifier(prior),
         "posterior": PosteriorBlendClassifier(prior),

@@ -1,6 +1,9 @@
 """Ticks and crosses, both simulations of our own, and the page."""
 
+import ast
+import importlib
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -182,6 +185,16 @@ def test_the_right_formulas_predict_what_is_true():
     table = figure2("right", n_repeats=100).query("quantity == 'accuracy' and n_target >= 20")
     allowed = np.where(table["n_sources"] == 10, 0.015, 0.01) + 3.0 * table["true_se"]
     assert ((table["predicted"] - table["true"]).abs() < allowed).all()
+
+
+def test_only_public_names_of_the_library_are_used():
+    for path in Path(command.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("crossfade"):
+                room = importlib.import_module(node.module)
+                public = getattr(room, "__all__", vars(room))
+                private = [one.name for one in node.names if one.name not in public]
+                assert not private, f"{path.name} imports {private} from {node.module}"
 
 
 # -- the page -------------------------------------------------------------------------------------

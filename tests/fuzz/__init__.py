@@ -6,11 +6,9 @@ A case is a seed and a number. ``python -m tests.fuzz`` draws as many as there i
 =============== ====================================================================================
 `_trial`        one case: its calls, what counts as a refusal that is meant, its time and memory
 `_run`          many cases: four numbers for each group, and the first failures
-`_hostile`      arrays, labels, weights and parameters that nobody should give
-`_priors`       priors, sane and hostile
+`_hostile`      arrays, labels, weights and parameters that nobody should give; priors
 `_estimators`   cases of the estimators: what they answer, and what must not change the answer
 `_functions`    cases of priors, tasks, studies and functions
-`_files`        cases of tables, priors, models and studies in files
-`_recordings`   cases of recordings
+`_files`        cases of tables, priors, models, studies and recordings in files
 =============== ====================================================================================
 """

@@ -1,55 +1,24 @@
-"""Arrays, labels, weights and parameters that nobody should give, drawn by a generator.
+"""Arrays, labels, weights, parameters and priors, sane and hostile, drawn by a generator.
 
 Everything here is quiet: what overflows on the way is as hostile as what is meant to.
 """
 
-from __future__ import annotations
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import scipy.sparse
 
+from crossfade import FisherDiscriminant, Release, Task, TaskPrior
+
 #: Sizes of features: from the smallest number there is to the largest.
-SIZES = (
-    *(5e-324, 1e-320, 1e-300, 1e-160, 1e-120, 1e-100, 1e-61, 1e-59, 1e-50, 1e-39, 1e-30, 1e-20),
-    *(
-        1e-12,
-        1e-6,
-        1e6,
-        1e12,
-        1e20,
-        1e30,
-        1e39,
-        1e50,
-        1e58,
-        1e60,
-        1e99,
-        1e101,
-        1e150,
-        1e300,
-        1.7e308,
-    ),
-)
-#: Numbers that parameters may not have, or hardly.
-ODD = (
-    *(
-        np.nan,
-        np.inf,
-        -np.inf,
-        -1.0,
-        -1e-300,
-        0.0,
-        -0.0,
-        5e-324,
-        1e-300,
-        1e-10,
-        0.5,
-        1.0,
-        1 + 1e-15,
-    ),
-    *(2, 10**400, 1e10, 1e100, 1e300, True, None, "a", "", b"1", 1j, (), [], [1.0], {}, object()),
-    *(np.float32(0.3), np.int8(1), np.array(0.5), np.array([0.5]), np.array(["x"])),
-)
+SIZES = (5e-324, 1e-300, 1e-160, 1e-100, 1e-50, 1e-30, 1e-12, 1e-6, 1e6, 1e12, 1e30, 1e50, 1e100)
+SIZES += (1e150, 1e300, 1.7e308)
+#: Values that parameters may not have, or hardly.
+ODD = (np.nan, np.inf, -np.inf, -1.0, 0.0, -0.0, 5e-324, 1e-10, 0.5, 1.0, 1 + 1e-15, 2, 10**400)
+ODD += (1e300, True, None, "a", "", b"1", 1j, (), [], [1.0], {}, object(), np.float32(0.3))
+ODD += (np.int8(1), np.array(0.5), np.array([0.5]), np.array(["x"]))
 
 
 def pick(rng, options):
@@ -60,6 +29,11 @@ def pick(rng, options):
 def seldom(rng, one_in):
     """True once in so many times."""
     return rng.integers(one_in) == 0
+
+
+def or_odd(rng, *usual, one_in=15):
+    """One of the usual values of a parameter; seldom an odd one."""
+    return pick(rng, ODD) if seldom(rng, one_in) else pick(rng, usual)
 
 
 # -- samples ---------------------------------------------------------------------------------------
@@ -74,21 +48,10 @@ def samples(rng, label, n_features, kind=None):
     return np.asarray(KINDS[kind or pick(rng, tuple(KINDS))](rng, X), np.float64)
 
 
-def _some_columns(rng, X, values):
-    """The same with other numbers in one column or more."""
-    which = rng.random(X.shape[1]) < 0.5
-    return np.where(which, values, X)
-
-
-def _low_rank(rng, X):
-    rank = int(rng.integers(1, max(X.shape[1], 2)))
-    return X[:, :rank] @ rng.standard_normal((min(rank, X.shape[1]), X.shape[1]))
-
-
-def _tied(rng, X):
-    """Shares that sum to one, as relative powers do."""
-    positive = np.exp(X)
-    return positive / positive.sum(1, keepdims=True)
+def _offset(rng, X):
+    """A small spread about a large number, as in times since 1970; up to the limit of doubles."""
+    offset = 10.0 ** rng.uniform(0.0, 18.0, X.shape[1]) * rng.choice([-1.0, 1.0], X.shape[1])
+    return pick(rng, (1.0, 1e-50, 1e50)) * (offset + X)
 
 
 def _nearly_equal(rng, X):
@@ -97,136 +60,76 @@ def _nearly_equal(rng, X):
     return base + np.spacing(base) * rng.integers(-3, 4, X.shape)
 
 
-def _offset(rng, X):
-    """A small spread about a large number, as in times since 1970; up to the limit of doubles."""
-    offset = 10.0 ** rng.uniform(0.0, 18.0, X.shape[1]) * rng.choice([-1.0, 1.0], X.shape[1])
-    size = pick(rng, (1.0, 1e-50, 1e50))
-    return size * (offset + X)
+def _low_rank(rng, X):
+    rank = int(rng.integers(1, max(X.shape[1], 2)))
+    return X[:, :rank] @ rng.standard_normal((min(rank, X.shape[1]), X.shape[1]))
 
 
 KINDS = {
     "plain": lambda rng, X: X,
     "large": lambda rng, X: X * 10.0 ** rng.integers(-3, 4),
-    "of one size": lambda rng, X: X * pick(rng, SIZES),
-    "of many sizes": lambda rng, X: X * [pick(rng, SIZES) for _ in range(X.shape[1])],
     "some sizes": lambda rng, X: X * 10.0 ** rng.uniform(-12, 12, X.shape[1]),
-    "offset": _offset,
-    "one offset": lambda rng, X: X + 10.0 ** rng.uniform(0.0, 17.0),
-    "constant": lambda rng, X: np.full_like(X, pick(rng, (0.0, 1.0, -0.0, *SIZES))),
-    "constant columns": lambda rng, X: _some_columns(rng, X, pick(rng, (0.0, 0.1, 1e10, 1e-10))),
+    "constant columns": lambda rng, X: np.where(
+        rng.random(X.shape[1]) < 0.5, pick(rng, (0.0, 0.1, 1e10, 1e-10)), X
+    ),
     "twice": lambda rng, X: X[rng.integers(0, max(len(X) // 2, 1), len(X))] if len(X) else X,
     "low rank": _low_rank,
-    "collinear": lambda rng, X: X[:, rng.integers(0, X.shape[1], X.shape[1])] * rng.integers(1, 4),
-    "tied": _tied,
+    "tied": lambda rng, X: np.exp(X) / np.exp(X).sum(1, keepdims=True),
     "whole": lambda rng, X: np.rint(X),
-    "zero or one": lambda rng, X: (X > 0.0) * 1.0,
-    "zeros": lambda rng, X: np.copysign(0.0, X),
-    "subnormal": lambda rng, X: 5e-324 * rng.integers(-9, 10, X.shape),
+    "offset": _offset,
+    "nearly equal": _nearly_equal,
+    "of one size": lambda rng, X: X * pick(rng, SIZES),
+    "of many sizes": lambda rng, X: X * [pick(rng, SIZES) for _ in range(X.shape[1])],
+    "constant": lambda rng, X: np.full_like(X, pick(rng, (0.0, 1.0, -0.0, *SIZES))),
     "mixed": lambda rng, X: X * 10.0 ** rng.uniform(-320.0, 308.0, X.shape),
     "heavy": lambda rng, X: np.sinh(X * pick(rng, (3.0, 30.0))),
-    "nearly equal": _nearly_equal,
 }
 #: Those that a sensor may well send.
-TAME = ("plain", "large", "some sizes", "constant columns", "twice", "low rank", "collinear")
-TAME += ("tied", "whole", "zero or one", "offset", "one offset", "nearly equal")
+TAME = tuple(KINDS)[:10]
+
+#: Other ways to hold the same numbers, exactly.
+SAME = {
+    "list": lambda X: X.tolist(),
+    "Fortran": np.asfortranarray,
+    "turned": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
+    "frame": pd.DataFrame,
+    "object": lambda X: X.astype(object),
+}
 
 
 def holes(rng, X):
     """Some numbers that are none."""
-    X = X.copy()
-    X[rng.random(X.shape) < 0.3] = pick(rng, (np.nan, np.inf, -np.inf))
-    return X
-
-
-#: Other ways to hold the same numbers, exactly.
-SAME = {
-    "float64": lambda X: X.copy(),
-    "list": lambda X: X.tolist(),
-    "Fortran": np.asfortranarray,
-    "turned": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
-    "every second": lambda X: np.repeat(np.repeat(X, 2, 0), 2, 1)[::2, ::2],
-    "read-only": lambda X: _frozen(X),
-    "frame": pd.DataFrame,
-    "big-endian": lambda X: X.astype(">f8"),
-    "object": lambda X: X.astype(object),
-    "long": lambda X: X.astype(np.longdouble),
-}
-#: The same where numbers are whole and small.
-SAME_WHOLE = SAME | {
-    "float32": lambda X: X.astype(np.float32),
-    "float16": lambda X: X.astype(np.float16),
-    "int64": lambda X: X.astype(np.int64),
-    "int8": lambda X: X.astype(np.int8),
-    "ints": lambda X: X.astype(np.int64).tolist(),
-    "Int64": lambda X: pd.DataFrame(X.astype(np.int64)).astype("Int64"),
-}
-
-
-def _frozen(X):
-    X = X.copy()
-    X.flags.writeable = False
-    return X
+    return np.where(rng.random(X.shape) < 0.3, pick(rng, (np.nan, np.inf, -np.inf)), X)
 
 
 @np.errstate(all="ignore")
 def dressed(rng, X):
     """Samples in a container that may not be one of samples."""
+    names = [f"f{place}" for place in range(X.shape[1])]
     odd = (
-        lambda: X.astype(np.float32),
-        lambda: X.astype(np.float16),
         lambda: np.nan_to_num(X).astype(np.int64),
-        lambda: X > 0.0,
         lambda: X.astype(str),
         lambda: X.astype(complex),
-        lambda: X.astype(bytes),
         lambda: scipy.sparse.csr_matrix(X),
-        lambda: scipy.sparse.coo_array(X),
-        lambda: X.astype("datetime64[s]"),
         lambda: X[:, :0],
         lambda: X[:0],
         lambda: X.ravel(),
         lambda: X[None],
-        lambda: np.array(1.0),
-        lambda: X[:, :1],
-        lambda: np.repeat(X, 2, 1),
         lambda: X[1:],
         lambda: [row[: place % 3 + 1] for place, row in enumerate(X.tolist())],
         lambda: [[{}]] * len(X),
-        lambda: [[None] * X.shape[1]] * len(X),
         lambda: [[10**400] * X.shape[1]] * len(X),
-        lambda: pd.DataFrame(X).assign(word="a"),
         lambda: pd.DataFrame(X, columns=["a"] * X.shape[1]),
-        lambda: pd.DataFrame(X, columns=[f"f{place}" for place in range(X.shape[1])]),
+        lambda: pd.DataFrame(X, columns=names),
         lambda: pd.DataFrame(X, columns=pd.MultiIndex.from_product([["a"], range(X.shape[1])])),
-        lambda: pd.DataFrame(X).astype("category"),
         lambda: pd.DataFrame(X, dtype="Float64").mask(X > 1.0),
-        lambda: memoryview(np.ascontiguousarray(X)),
         lambda: iter(X),
         lambda: holes(rng, X),
-        lambda: masked(rng, X),
-        lambda: np.rec.fromarrays(X.T) if X.size else X,
-        lambda: None,
-        lambda: "samples",
-        lambda: 1.0,
-        lambda: {},
-        lambda: object(),
+        lambda: pick(rng, ODD),
     )
     if seldom(rng, 3):
         return pick(rng, odd)()
     return pick(rng, (*SAME.values(), *[lambda X: X] * 10))(X)
-
-
-def masked(rng, X):
-    """A masked array of which some numbers are hidden."""
-    mask = rng.random(X.shape) < 0.2
-    if X.size:
-        mask.flat[0] = True
-    return np.ma.masked_array(X, mask)
-
-
-def is_masked(X):
-    """Whether numbers are hidden, which must not be used."""
-    return isinstance(X, np.ma.MaskedArray) and bool(np.ma.getmaskarray(X).any())
 
 
 # -- labels and weights ----------------------------------------------------------------------------
@@ -240,49 +143,28 @@ def label_places(rng, n_classes=2):
     return label if seldom(rng, 2) else rng.permutation(label)
 
 
-NAMES = ((0, 1), ("a", "b"), (False, True), (-1, 1), (0.5, 1.5), (1, 2), ("b", "a"), (3, -7))
-
-
 def named(rng, label):
     """Labels of places, which may be no labels."""
-    n_classes = max(int(label.max(initial=0)) + 1, 2)
-    names = np.arange(n_classes)
-    if n_classes == 2 and seldom(rng, 2):
-        names = np.array(pick(rng, NAMES))
-    elif n_classes > 2 and seldom(rng, 2):
-        names = np.array([f"class {place}" for place in range(n_classes)])
+    names = np.arange(max(int(label.max(initial=0)) + 1, 2))
+    if names.size == 2:
+        odd_names = ((0, 1), ("a", "b"), (False, True), (-1, 1), (0.5, 1.5), ("b", "a"), (3, -7))
+        names = np.array(pick(rng, odd_names)) if seldom(rng, 2) else names
     y = names[label]
     odd = (
         lambda: y.astype(object),
         lambda: y.tolist(),
-        lambda: y.astype(float) if y.dtype.kind in "ifb" else y.astype(bytes),
         lambda: pd.Series(y, index=rng.permutation(len(y))),
         lambda: pd.Series(y).astype("category"),
         lambda: y[:, None],
         lambda: y[:-1],
-        lambda: np.append(y, y),
         lambda: np.where(rng.random(len(y)) < 0.3, np.nan, label),
         lambda: [None if one else "b" for one in label],
-        lambda: [None] * len(y),
         lambda: [1 if one else "b" for one in label],
-        lambda: [1.5 if one else None for one in label],
-        lambda: [(1,) if one else (2,) for one in label],
-        lambda: np.array([{1: 2} if one else [] for one in label], object),
         lambda: label + rng.standard_normal(len(label)),
         lambda: np.where(label > 0, np.inf, -np.inf),
-        lambda: label.astype("datetime64[D]"),
-        lambda: label * 1j,
-        lambda: np.full(len(label), 2**63, np.uint64) + label.astype(np.uint64),
         lambda: [10**30 * int(one) for one in label],
-        lambda: np.arange(len(label)),
-        lambda: np.zeros(len(label)),
-        lambda: np.ma.masked_array(label, label > 0),
         lambda: pd.array([pd.NA if one else 1 for one in label], dtype="Int64"),
-        lambda: scipy.sparse.csr_matrix(label),
-        lambda: np.eye(2)[np.minimum(label, 1)],
-        lambda: None,
-        lambda: "ab",
-        lambda: 1,
+        lambda: pick(rng, ODD),
     )
     return pick(rng, odd)() if seldom(rng, 8) else y
 
@@ -292,30 +174,17 @@ def weights(rng, n):
     """Weights of samples; often none."""
     positive = 10.0 ** rng.uniform(-2.0, 2.0, n)
     odd = (
-        lambda: np.ones(n),
         lambda: rng.integers(0, 4, n),
         lambda: positive,
         lambda: positive * (rng.random(n) < 0.6),
         lambda: np.zeros(n),
         lambda: -positive,
-        lambda: np.where(rng.random(n) < 0.5, -1.0, 1.0),
-        lambda: positive * pick(rng, (1e-300, 1e-100, 1e-20, 1e8, 1e14, 1e17, 1e100, 1e300)),
+        lambda: positive * pick(rng, (1e-300, 1e-100, 1e-20, 1e14, 1e100, 1e300)),
         lambda: 10.0 ** rng.uniform(-300.0, 300.0, n),
-        lambda: 10.0 ** rng.uniform(-20.0, 20.0, n),
         lambda: np.full(n, pick(rng, (np.nan, np.inf, 5e-324))),
         lambda: np.append(positive, 1.0),
-        lambda: positive[:, None],
-        lambda: positive.tolist(),
-        lambda: positive.astype(np.float32),
-        lambda: pd.Series(positive),
-        lambda: rng.random(n) < 0.7,
         lambda: ["a"] * n,
-        lambda: 2.0,
-        lambda: np.array(1.0),
         lambda: "balanced",
-        lambda: positive.astype(complex),
-        lambda: positive.astype(object),
-        lambda: [None] * n,
     )
     return pick(rng, odd)() if seldom(rng, 3) else None
 
@@ -323,34 +192,13 @@ def weights(rng, n):
 # -- parameters ------------------------------------------------------------------------------------
 
 
-def or_odd(rng, *usual, one_in=15):
-    """One of the usual values of a parameter; seldom an odd one."""
-    return pick(rng, ODD) if seldom(rng, one_in) else pick(rng, usual)
-
-
 def class_prior(rng):
     """Probabilities of two classes."""
     small = 10.0 ** rng.uniform(-320.0, 0.0)
-    odd = (
-        (0.5, 0.5),
-        (0.3, 0.7),
-        (small, 1.0 - small),
-        (1.0 - 10.0 ** rng.uniform(-17.0, 0.0), 10.0 ** rng.uniform(-17.0, 0.0)),
-        (1e-12, 1.0 - 1e-12),
-        (5e-324, 1.0),
-        (1.0, 1e-300),
-        (0.0, 1.0),
-        (0.9, 0.9),
-        (np.nan, np.nan),
-        (-1.0, 2.0),
-        (0.2, 0.3, 0.5),
-        (1.0,),
-        [0.25, 0.75],
-        np.array([0.25, 0.75], np.float32),
-        {0: 0.5, 1: 0.5},
-        *("uniform", 0.5, True, ("a", "b"), [[0.5, 0.5]], (), object(), 1j),
-    )
-    return pick(rng, odd) if seldom(rng, 6) else None
+    odd = ((0.5, 0.5), (0.3, 0.7), (small, 1.0 - small), (1.0 - 1e-9, 1e-9), (5e-324, 1.0))
+    odd += ((0.0, 1.0), (0.9, 0.9), (np.nan, np.nan), (-1.0, 2.0), (0.2, 0.3, 0.5), (1.0,))
+    odd += ([0.25, 0.75], np.array([0.25, 0.75], np.float32), {0: 0.5, 1: 0.5}, "uniform", 0.5)
+    return pick(rng, (*odd, ("a", "b"), [[0.5, 0.5]], object())) if seldom(rng, 6) else None
 
 
 def shrinkage(rng):
@@ -358,7 +206,83 @@ def shrinkage(rng):
     return or_odd(rng, "oas", "oas", "oas", None, None, 0.0, 1.0, 0.5, 1e-300, 1e-16)
 
 
-def strength(rng):
-    """How far a crowd's scatter may be widened."""
-    sizes = (0.0, 1.0, 1e-300, 1e-12, 0.5, 30.0, 1e5, 1e6, 1e7, 1e12, 1e100, 1e300, np.inf)
-    return or_odd(rng, *["auto"] * 6, *["risk"] * 3, *sizes)
+def n_features(rng):
+    """Number of features."""
+    return pick(rng, (1, 1, 2, 2, 3, 3, 4, 6, 9))
+
+
+# -- priors ----------------------------------------------------------------------------------------
+
+
+def people(d, n_people=8, n_each=(6, 6), seed=0, names=None):
+    """Tasks of people who are alike, with labels 0, 1, ..."""
+    rng = np.random.default_rng([seed, d, n_people, *n_each])
+    names = np.arange(len(n_each)) if names is None else np.array(names)
+    label = np.repeat(np.arange(len(n_each)), n_each)
+    crowd = 1.5 * rng.standard_normal((len(n_each), d))
+    tasks = []
+    for place in range(n_people):
+        means = crowd + 0.5 * rng.standard_normal(crowd.shape)
+        X = means[label] + rng.standard_normal((label.size, d))
+        tasks.append(Task(X, names[label], f"p{place}"))
+    return tasks
+
+
+def directions(d, n_tasks=12, seed=0):
+    """Unit vectors about the first axis."""
+    W = 0.4 * np.random.default_rng([seed, d, n_tasks]).standard_normal((n_tasks, d))
+    W[:, 0] += 1.0
+    return W / np.linalg.norm(W, axis=1, keepdims=True)
+
+
+def _of(d, W=None, **options):
+    return TaskPrior.from_projections(directions(d) if W is None else W, **options)
+
+
+def _of_tasks(tasks, **options):
+    return TaskPrior.from_tasks(tasks, **{"rehearse": False} | options)
+
+
+PRIORS = {
+    "directions": _of,
+    "words": lambda d: _of(d, classes=("a", "b")),
+    "isotropic": lambda d: _of(d, isotropic=True),
+    "one": lambda d: _of(d, directions(d, 1)),
+    "alike": lambda d: _of(d, np.repeat(directions(d, 1), 9, 0)),
+    "cancelling": lambda d: _of(d, np.concatenate([directions(d), -directions(d)])),
+    "tiny units": lambda d: _of(d, feature_scale=np.full(d, 1e-99)),
+    "mixed units": lambda d: _of(d, feature_scale=np.resize([1e-90, 1e90, 1.0, 1e-20, 3.0], d)),
+    "feature names": lambda d: _of(d, feature_names=[f"f{place}" for place in range(d)]),
+    "tasks": lambda d: _of_tasks(people(d), rehearse=True),
+    "raw tasks": lambda d: _of_tasks(
+        people(d, 5), discriminant=FisherDiscriminant(shrinkage=None), feature_scale=None
+    ),
+    "short tasks": lambda d: _of_tasks(people(d, 4, (1, 2))),
+    "word tasks": lambda d: _of_tasks(people(d, names=("a", "b")), rehearse=True),
+    "no means": lambda d: _of_tasks(people(d)).without("class_means"),
+    "summary": lambda d: TaskPrior.from_summary(np.eye(d)[0], 0.01 * np.eye(d), 9, form="authors"),
+    "sum": lambda d: (
+        _of_tasks(people(d), feature_scale=None) + _of_tasks(people(d, seed=1), feature_scale=None)
+    ),
+    # As if its noise had been drawn: that of OpenDP is another one every time.
+    "released": lambda d: replace(_of(d), release=Release(1.0, 1e-6, 3.0, True)),
+}
+MANY = {
+    "three": lambda d: _of_tasks(people(d, 6, (5, 5, 5)), rehearse=True),
+    "four": lambda d: _of_tasks(people(d, 6, (4, 4, 4, 4))),
+}
+
+
+@cache
+def known(name, d):
+    """A prior by its name."""
+    return (PRIORS | MANY)[name](d)
+
+
+def prior(rng, d, many=False):
+    """A prior, or none; seldom one of other features or classes, or no prior at all."""
+    if seldom(rng, 20):
+        return pick(rng, ("prior", 1.0, TaskPrior, object(), {}, np.eye(3)))
+    d += seldom(rng, 20)
+    names = MANY if many != seldom(rng, 20) else PRIORS
+    return None if seldom(rng, 5) else known(pick(rng, tuple(names)), d)

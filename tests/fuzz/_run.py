@@ -1,7 +1,5 @@
 """Many cases: for each group the number of calls, and the four numbers that must be zero."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections import Counter
@@ -11,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.fuzz import _estimators, _files, _functions, _recordings
+from tests.fuzz import _estimators, _files, _functions
 from tests.fuzz._trial import (
     FAULT,
     HANG,
@@ -28,12 +26,10 @@ from tests.fuzz._trial import (
 )
 
 #: Cases of every group, and how often each is drawn.
-API = _estimators.CASES | _functions.CASES
-FILES = _files.CASES | _recordings.CASES
-CASES = {"api": API, "files": FILES}
-
-
+CASES = {"api": _estimators.CASES | _functions.CASES, "files": _files.CASES}
 _KINDS = {WrongError: WRONG, RawError: RAW, HangError: HANG}
+#: Failures of a group that are shown.
+_KEPT = 20
 
 
 @dataclass
@@ -44,19 +40,11 @@ class Tally:
     n_calls: int = 0
     n_refused: int = 0
     failures: Counter = field(default_factory=Counter)
-    notes: Counter = field(default_factory=Counter)
     #: The first failures: case, kind and words.
     first: list = field(default_factory=list)
 
     def __add__(self, other):
-        return Tally(
-            self.n_cases + other.n_cases,
-            self.n_calls + other.n_calls,
-            self.n_refused + other.n_refused,
-            self.failures + other.failures,
-            self.notes + other.notes,
-            self.first + other.first,
-        )
+        return Tally(*(getattr(self, name) + getattr(other, name) for name in vars(self)))
 
     @property
     def numbers(self):
@@ -89,23 +77,12 @@ def run_case(part, seed, number, folder=None):
     return group, trial, None
 
 
-def run(
-    part,
-    seed,
-    *,
-    calls=None,
-    cases=None,
-    seconds=None,
-    only=None,
-    first=0,
-    kept=20,
-    on_progress=None,
-):
-    """Tallies by group of cases drawn until there are so many calls or cases, or time is over."""
+def run(part, seed, *, calls=None, seconds=None, only=None):
+    """Tallies by group of cases drawn until there are so many calls, or time is over."""
     tallies = {name: Tally() for name in CASES[part] if only is None or name == only}
-    begun, total, n_cases = time.monotonic(), 0, 0
+    begun, total = time.monotonic(), 0
     with tempfile.TemporaryDirectory() as folder:
-        for number in count(first):
+        for number in count():
             if only is not None and drawn(part, seed, number)[0] != only:
                 continue
             group, trial, failure = run_case(part, seed, number, Path(folder))
@@ -113,17 +90,13 @@ def run(
             tally.n_cases += 1
             tally.n_calls += trial.n_calls
             tally.n_refused += trial.n_refused
-            tally.notes.update(trial.notes)
-            total, n_cases = total + trial.n_calls, n_cases + 1
+            total += trial.n_calls
             if failure is not None:
                 tally.failures[failure[0]] += 1
-                if len(tally.first) < kept:
-                    tally.first.append((f"{seed}:{number}", *failure))
-            if on_progress is not None:
-                on_progress(total, time.monotonic() - begun, tallies)
+                tally.first += [(f"{seed}:{number}", *failure)] * (len(tally.first) < _KEPT)
             over = seconds is not None and time.monotonic() - begun > seconds
             many = calls is not None and total >= calls
-            if over or many or (cases is not None and n_cases >= cases):
+            if over or many:
                 return tallies
     raise AssertionError("count never ends")
 
@@ -131,12 +104,9 @@ def run(
 def report(tallies):
     """Text: four numbers for each group and for all, then the first failures."""
     whole = sum(tallies.values(), Tally())
-    lines = [
-        f"{'':24}{'cases':>8}{'calls':>9}{'refused':>9}" + "".join(f"{kind:>15}" for kind in KINDS)
-    ]
+    heads = "".join(f"{kind:>15}" for kind in KINDS)
+    lines = [f"{'':24}{'cases':>8}{'calls':>9}{'refused':>9}{heads}"]
     for name, tally in [*tallies.items(), ("all", whole)]:
         numbers = "".join(f"{number:>15}" for number in tally.numbers)
         lines.append(f"{name:24}{tally.n_cases:>8}{tally.n_calls:>9}{tally.n_refused:>9}{numbers}")
-    lines += [f"note: {what}, {times} times" for what, times in whole.notes.items()]
-    lines += [f"{case} {kind}: {text}" for case, kind, text in whole.first]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"{case} {kind}: {text}" for case, kind, text in whole.first)])

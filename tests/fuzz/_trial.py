@@ -1,7 +1,5 @@
 """One case: every call of it is answered, or refused in words that are meant."""
 
-from __future__ import annotations
-
 import dis
 import logging
 import resource
@@ -49,8 +47,6 @@ class Trial:
         self.folder = folder
         self.n_calls = self.n_refused = 0
         self.refusal = self.failure = None
-        #: What is to be known, and is no failure of this suite.
-        self.notes = []
 
     def call(self, function, /, *arguments, **options):
         """What a call returns; None where it is refused as is meant."""

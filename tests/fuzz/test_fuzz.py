@@ -19,18 +19,3 @@ def test_hostile_calls_are_answered_or_refused(part, calls, seed, capsys):
         print(f"\n{part}, seed {seed}: {text.splitlines()[len(tallies) + 1]}")
     assert sum((tally.n_calls for tally in tallies.values()), 0) >= calls
     assert [sum(tally.numbers) for tally in tallies.values()] == [0] * len(tallies), text
-
-
-def test_a_fault_of_the_suite_is_counted_and_the_run_goes_on(monkeypatch):
-    def faulty(trial):
-        trial.n_calls += 1
-        trial.check(trial.rng.random() < 0.5, "wrong")
-        raise TypeError("not subscriptable")
-
-    monkeypatch.setitem(_run.CASES, "api", {"faulty": (faulty, 1)})
-    [tally] = _run.run("api", 0, cases=50).values()
-    wrong, raw, hangs, faults = tally.numbers
-    assert (raw, hangs) == (0, 0)
-    assert wrong + faults == 50
-    assert min(wrong, faults) > 10
-    assert "suite faults: TypeError: not subscriptable" in _run.report({"faulty": tally})
