@@ -67,10 +67,9 @@ def run(progress: Progress) -> Iterator[Row]:
     rng = np.random.default_rng(0)
     for place, n_classes in enumerate((2, 5)):
         y = np.arange(40) % n_classes
-        X = rng.standard_normal((40, 24))
-        X[np.arange(40), y] += 2.0
-        rule = cf.PosteriorBlendClassifier()
-        model = (rule if n_classes == 2 else cf.MulticlassBlend(rule)).fit(X, y)
+        tasks = [cf.Task(rng.standard_normal((40, 24)) + 2.0 * np.eye(24)[y], y) for _ in range(9)]
+        prior = cf.TaskPrior.from_tasks(tasks[1:], rehearse=False)
+        model = cf.HierarchicalBlendClassifier(prior).fit(tasks[0].X, tasks[0].y)
         with tempfile.TemporaryDirectory() as folder:
             label, chances = _seconds(model, Path(folder))
         what = f"in C, d = 24, {n_classes} classes"

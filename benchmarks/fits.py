@@ -95,7 +95,7 @@ def run_partial_fit(progress: Progress) -> Iterator[Row]:
 
 
 def run_many_classes(progress: Progress) -> Iterator[Row]:
-    """`MulticlassBlend.fit` with a prior against scikit-learn's LDA, ten classes."""
+    """`HierarchicalBlendClassifier.fit` against scikit-learn's LDA, ten classes."""
     rng = np.random.default_rng(0)
     n_classes, n_features, n_each = 10, 24, 10
     label = np.repeat(np.arange(n_classes), n_each)
@@ -105,11 +105,11 @@ def run_many_classes(progress: Progress) -> Iterator[Row]:
         means = crowd + 0.7 * rng.standard_normal(crowd.shape)
         tasks.append(cf.Task(means[label] + rng.standard_normal((label.size, n_features)), label))
     X, y = np.asarray(tasks[0].X), np.asarray(tasks[0].y)
-    ours = cf.MulticlassBlend(cf.PosteriorBlendClassifier(cf.TaskPrior.from_tasks(tasks[1:])))
+    ours = cf.HierarchicalBlendClassifier(cf.TaskPrior.from_tasks(tasks[1:]))
     theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     fast, slow = medians([lambda: ours.fit(X, y), lambda: theirs.fit(X, y)], 30, progress)
     yield at_most(
-        "MulticlassBlend.fit over scikit-learn's LDA, K = 10, d = 24",
+        "HierarchicalBlendClassifier.fit over scikit-learn's LDA, K = 10, d = 24",
         fast / slow,
         2.0,
         " times",

@@ -34,9 +34,11 @@ def _from_tasks(progress: Progress) -> Iterator[Row]:
         calls=[20, 1, 2],
     )
     what = "TaskPrior.from_tasks"
-    yield at_most(f"{what}, 36 tasks of 97 windows, 9 features, no replay", 1e3 * few, 15.0, " ms")
+    yield at_most(
+        f"{what}, 36 tasks of 97 windows, 9 features, no rehearsal", 1e3 * few, 15.0, " ms"
+    )
     yield at_most(f"{what}, 10,000 tasks of 40 windows, 20 features, directions", large, 1.5, " s")
-    yield at_most(f"{what}, 36 tasks with replay", replayed, 1.5, " s")
+    yield at_most(f"{what}, 36 tasks with rehearsal", replayed, 1.5, " s")
 
 
 def _streamed(progress: Progress) -> Iterator[Row]:

@@ -240,7 +240,8 @@ def tame_case(trial):
     X = hostile.samples(rng, label, d, None if seldom(rng, 4) else pick(rng, hostile.TAME))
     X = in_units(rng, rule, X)
     names = getattr(getattr(rule, "prior", None), "classes", None)
-    names = names if names and len(names) > label.max(initial=0) else (0, 1, 2)
+    fits = isinstance(names, tuple) and len(names) > label.max(initial=0)
+    names = names if fits else (0, 1, 2)
     weight = rng.integers(1, 4, label.size).astype(float) if seldom(rng, 4) else None
     return make if rule is not None else None, X, np.array(names)[label], weight
 
@@ -302,7 +303,8 @@ def case_units(trial):
         return
     if isinstance(crowd, type) or not np.array_equal(moved / factor, X):
         return
-    scaled = trial.call(lambda: replace(crowd, feature_scale=crowd.feature_scale * factor))
+    space = replace(crowd.space, feature_scale=crowd.feature_scale * factor)
+    scaled = trial.call(lambda: replace(crowd, space=space))
     if scaled is None:
         return
     other = clone(rule).set_params(prior=scaled)

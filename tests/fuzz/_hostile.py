@@ -265,7 +265,9 @@ PRIORS = {
         _of_tasks(people(d), feature_scale=None) + _of_tasks(people(d, seed=1), feature_scale=None)
     ),
     # As if its noise had been drawn: that of OpenDP is another one every time.
-    "released": lambda d: replace(_of(d), release=Release(1.0, 1e-6, 3.0, True)),
+    "released": lambda d: replace(
+        _of(d), origin=replace(_of(d).origin, release=Release(1.0, 1e-6, 3.0, True))
+    ),
 }
 MANY = {
     "three": lambda d: _of_tasks(people(d, 6, (5, 5, 5)), rehearse=True),

@@ -192,7 +192,8 @@ class BlendClassifier(FittedBlend):
         """Refuse other features than the prior's before anything is learnt of them."""
         if prior is None:
             return
-        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+        # Lists are compared with the prior once they are arrays.
+        shape = getattr(X, "shape", ())
         if len(shape) == 2 and shape[1] != prior.n_features:
             self._refuse_other_features(prior, shape[1])
         self._compared(X, prior)

@@ -102,7 +102,7 @@ def _budgets(n_per_class: Any, counts: Array) -> tuple[tuple[Any, ...], Array]:
         array = isinstance(n_per_class, np.ndarray)
         given = tuple(n_per_class.tolist() if array else n_per_class)
         each = np.stack([np.broadcast_to(np.asarray(one, float), (n_classes,)) for one in given])
-    except (TypeError, ValueError) as reason:
+    except (TypeError, ValueError, OverflowError) as reason:
         raise ValueError(
             "n_per_class must be numbers of samples of each class, or tuples with one for each of "
             f"{n_classes} classes; got {n_per_class!r}."

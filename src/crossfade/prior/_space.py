@@ -134,7 +134,7 @@ def check_labels(classes: Sequence[Any] | None) -> tuple[Any, ...] | None:
     """Two labels or more as plain values, sorted."""
     if classes is None:
         return None
-    labels = tuple(np.asarray(classes).tolist())
+    labels = tuple(np.atleast_1d(np.asarray(classes)).tolist())
     if len(labels) < 2 or any(not one < other for one, other in pairwise(labels)):
         raise ValueError(f"classes must be two or more different labels, sorted; got {classes!r}.")
     return labels
