@@ -379,7 +379,8 @@ def _check_names(names: NDArray[Any], prior: Any) -> None:
         encode(names)
     if prior is not None and not len(names):
         raise ValueError("Neither the prior nor classes= says what the classes are.")
-    if len(names) > wanted or len(set(names.tolist())) < len(names):
+    too_few = wanted > 2 and len(names) < wanted
+    if too_few or len(names) > wanted or len(set(names.tolist())) < len(names):
         raise ValueError(f"classes must be {wanted} different labels; got {names.tolist()}.")
 
 
