@@ -464,7 +464,7 @@ def test_names_travel_in_priors_and_models(tmp_path):
     assert TaskPrior.load(tmp_path / "prior.npz").class_names == ("rest", "arithmetic")
     swapped = TaskSet(mine[13:20], {0: "arithmetic", 1: "rest"})
     other = TaskPrior.from_tasks(swapped, feature_scale=prior.feature_scale, rehearse=False)
-    with pytest.raises(PriorMismatchError, match="class names"):
+    with pytest.raises(PriorMismatchError, match="class_names"):
         prior + other
     few = np.r_[0:3, 60:63]
     rule = PosteriorBlendClassifier(prior).fit(mine[0].X[few], mine[0].y[few])

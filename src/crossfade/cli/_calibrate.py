@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfade.cli._options import FILE, OUT, TABLE
+from crossfade.cli._options import FILE, OUT, TABLE, TABLE_OUT
 from crossfade.cli._output import narrow_table, plain_messages, terminal
-from crossfade.cli._windows import read_person, read_sessions, read_windows
+from crossfade.cli._windows import read_person, read_sessions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +115,7 @@ def _learn(blend: Any, crowd: TaskPrior, few: Path | None, label: str) -> int:
     if few is None:
         blend.start()
         return 0
-    X, y, _ = read_person(few, label, crowd)
+    X, y = read_person(few, label, crowd)
     if y is None:
         note = f"Note: {few} has no column {label!r}: all windows are unlabelled."
         click.echo(note, err=True)
@@ -185,7 +185,7 @@ def _count(counts: tuple[int, ...]) -> str:
 @click.option(
     "-o",
     "--out",
-    type=OUT,
+    type=TABLE_OUT,
     help="Table to write, .csv or .parquet. CSV on standard output by default.",
 )
 def predict(model: Path, new: Path, label: str, out: Path | None) -> None:
@@ -200,7 +200,7 @@ def predict(model: Path, new: Path, label: str, out: Path | None) -> None:
       crossfade predict model.json new.parquet -o labels.csv
     """
     from crossfade.blend import load_model
-    from crossfade.tasks import write_frame
+    from crossfade.tasks import read_windows, write_frame
 
     with plain_messages():
         rule = load_model(model)

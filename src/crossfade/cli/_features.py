@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from crossfade.cli._options import FILE, OUT, jobs_option, listed, option, together
+from crossfade.cli._options import FILE, TABLE_OUT, jobs_option, listed, option, together
 from crossfade.cli._output import Progress, plain_messages, progress
 
 _FILES = click.argument(
@@ -20,7 +20,7 @@ _FOLDER = click.argument("folder", type=click.Path(exists=True, file_okay=False,
 _SECONDS = click.FloatRange(0.0, min_open=True)
 
 _out = click.option(
-    "-o", "--out", type=OUT, required=True, help="Table to write, .parquet or .csv."
+    "-o", "--out", type=TABLE_OUT, required=True, help="Table to write, .parquet or .csv."
 )
 # A file that is being read may take 100 MB.
 _jobs = jobs_option("Number of files to read at the same time.")
@@ -106,14 +106,7 @@ def eegmat(folder: Path, out: Path, features: str, causal: bool, jobs: int) -> N
       crossfade features eegmat eegmat/ -o tasks.parquet --features log-powers
       crossfade features eegmat eegmat/ -o live.parquet --features log-powers --causal
     """
-    from crossfade.datasets import collect_eegmat
-
-    _run(
-        out,
-        lambda bar: collect_eegmat(
-            folder, features=features, causal=causal, n_jobs=jobs, on_progress=bar
-        ),
-    )
+    _collect_study("eegmat", folder, out, jobs, features=features, causal=causal)
 
 
 @features.command(short_help="Wearable Stress and Affect Detection: ECG of the chest.")
@@ -130,9 +123,7 @@ def wesad(folder: Path, out: Path, jobs: int) -> None:
     Example:
       crossfade features wesad WESAD/ -o tasks.parquet
     """
-    from crossfade.datasets import collect_wesad
-
-    _run(out, lambda bar: collect_wesad(folder, n_jobs=jobs, on_progress=bar))
+    _collect_study("wesad", folder, out, jobs)
 
 
 @features.command(short_help="MATB-II: EEG under mental workload.")
@@ -149,9 +140,7 @@ def matb(folder: Path, out: Path, jobs: int) -> None:
     Example:
       crossfade features matb matb/ -o tasks.parquet
     """
-    from crossfade.datasets import collect_matb
-
-    _run(out, lambda bar: collect_matb(folder, n_jobs=jobs, on_progress=bar))
+    _collect_study("matb", folder, out, jobs)
 
 
 @features.command(short_help="EEG recordings of your own: EDF, BDF, XDF, MATLAB and others.")
@@ -240,6 +229,14 @@ def ecg(
     _collect(files, out, recipe_for, labelled, jobs)
 
 
+def _collect_study(name: str, folder: Path, out: Path, jobs: int, **options: Any) -> None:
+    """Read the recordings of one of the paper's studies, and write their table."""
+    from crossfade.datasets import COLLECTORS
+
+    collect: Any = COLLECTORS[name]
+    _run(out, lambda bar: collect(folder, n_jobs=jobs, on_progress=bar, **options))
+
+
 def _collect(
     files: tuple[Path, ...], out: Path, recipe_for: Any, labelled: dict[str, Any], jobs: int
 ) -> None:
@@ -272,11 +269,10 @@ def _bands(text: str | None) -> dict[str, tuple[float, float]] | None:
 def _run(out: Path, work: Callable[[Progress], Any]) -> None:
     """Show progress, write the table, say what was found, and exit with 1 if a file failed."""
     from crossfade._files import check_writable
-    from crossfade.tasks import check_format, write_frame
+    from crossfade.tasks import write_frame
 
     with plain_messages():
         # Reading may take hours: a table that cannot be written is refused before.
-        check_format(out)
         check_writable(out)
         with progress("Files") as bar:
             found = work(bar)
@@ -308,10 +304,8 @@ def _grouped(said: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 def _summary(found: Any, out: Path) -> str:
     """What was written, and how many windows lack a feature."""
-    from crossfade.tasks import RESERVED, names_of
-
-    frame, called = found.frame, names_of(found.frame)
-    names = [name for name in frame.columns if name not in RESERVED]
+    frame, called = found.frame, dict(found.frame.attrs.get("class_names", ()))
+    names = [name for name in frame.columns if name not in ("task", "label", "group", "start")]
     counts = ", ".join(
         f"{n} of {called.get(label, label)}"
         for label, n in frame["label"].value_counts().sort_index().items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,24 @@ import click
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-#: A file to read, a table to read (- is standard input), a file to write, a folder to write to.
+
+class _TablePath(click.Path):
+    """A table to write, whose format is that of its ending."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        if not str(path).lower().endswith((".csv", ".parquet")):
+            self.fail(f"a table ends in .csv or .parquet; got {str(path)!r}.", param, ctx)
+        if str(path).lower().endswith(".parquet") and find_spec("pyarrow") is None:
+            self.fail("Parquet needs pyarrow. Install crossfade[tables].", param, ctx)
+        return path
+
+
+#: A file to read, a table to read (- is standard input), a file, a table, a folder to write.
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 TABLE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 OUT = click.Path(dir_okay=False, path_type=Path)
+TABLE_OUT = _TablePath(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 COUNT = click.IntRange(1)
 PROPORTION = click.FloatRange(0.0, 1.0, min_open=True)

@@ -188,10 +188,10 @@ def run_study(
         with progress("Report"):
             findings = Findings.of(result, tasks, reach, share, misleading)
             written = write_findings(findings, out, title=title, about=about)
-    _print_accuracies(findings)
+    _print_accuracies(findings, written.accuracies)
     for text in ("", findings.headline, *(f"- {text}" for text in findings.statistics)):
         click.echo(text)
-    click.echo(f"\nReport: {written[-1]}")
+    click.echo(f"\nReport: {written.files[-1]}")
     return result
 
 
@@ -222,13 +222,10 @@ def _default_budgets(tasks: TaskSet) -> list[int]:
     return [count for count in _BUDGETS if count < max(smallest, 2)]
 
 
-def _print_accuracies(findings: Findings) -> None:
+def _print_accuracies(findings: Findings, table: Any) -> None:
     """Print the report's table of accuracies, without what stands small there."""
     from rich.markup import escape
 
-    from crossfade.report import accuracies
-
-    table = accuracies(findings)
     view = narrow_table("")
     view.add_column("", overflow="fold")
     for head in table.heads[1:]:

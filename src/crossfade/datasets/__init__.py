@@ -17,16 +17,16 @@ are not public. `_live_demo` has one person's filtered signal, and a prior of th
 WESAD are read by `_safe_pickle`, which runs nothing that they hold.
 """
 
-from crossfade.datasets._eegmat import collect_eegmat as collect_eegmat
-from crossfade.datasets._eegmat import load_mental_math, read_eegmat
+from crossfade.datasets._eegmat import collect_eegmat, load_mental_math, read_eegmat
 from crossfade.datasets._live_demo import load_live_demo as load_live_demo
-from crossfade.datasets._matb import collect_matb as collect_matb
-from crossfade.datasets._matb import make_matb_like, read_matb
+from crossfade.datasets._matb import collect_matb, make_matb_like, read_matb
 from crossfade.datasets._safe_pickle import load_arrays as load_arrays
-from crossfade.datasets._wesad import collect_wesad as collect_wesad
-from crossfade.datasets._wesad import read_wesad
+from crossfade.datasets._wesad import collect_wesad, read_wesad
 
 __all__ = ["load_mental_math", "make_matb_like", "read_eegmat", "read_matb", "read_wesad"]
+
+#: From a folder of recordings to a table, by the name of the study.
+COLLECTORS = {"eegmat": collect_eegmat, "wesad": collect_wesad, "matb": collect_matb}
 
 for _name in __all__:
     globals()[_name].__module__ = __name__

@@ -1,6 +1,5 @@
 """Figures of studies; matplotlib is loaded when the first is drawn."""
 
-from crossfade.plots._budget_axis import in_order as in_order
 from crossfade.plots._forecast import forecast
 from crossfade.plots._methods import looks as looks
 from crossfade.plots._methods import method_of as method_of

@@ -19,7 +19,7 @@ from crossfade.plots._style import (
     tips,
     width_for,
 )
-from crossfade.study import budget_of, budget_text, windows_needed
+from crossfade.study import StudyResult, budget_of, budget_text
 from crossfade.study.statistics import by_task
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def needed(
         "more" where it takes more than were tried, and an arrow to the left where fewer were not
         tried. Without the right panel where no method gets there.
     """
-    table = windows_needed(rows, accuracy, share, n_classes=n_classes).set_index("method")
+    result = StudyResult(rows, n_classes=n_classes)
+    table = result.needed(accuracy, share).set_index("method")
     # Who has an accuracy at no budget has no curve.
     table = table[table["n_people"] > 0]
     if table.empty:

@@ -5,7 +5,6 @@
 """
 
 from crossfade.report._findings import Findings as Findings
-from crossfade.report._tables import accuracies as accuracies
 from crossfade.report._write import write_findings as write_findings
 from crossfade.report._write import write_report
 

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossfade.plots import in_order
 from crossfade.study import (
-    NEEDED,
     StudyResult,
     budget_of,
     budget_text,
@@ -133,7 +131,9 @@ class Findings:
     @property
     def budgets(self) -> dict[float, str]:
         """Budgets, the smallest first and unequal ones last, and what they are called."""
-        return {one: budget_text(one) for one in in_order(self.tables["participants"]["budget"])}
+        there = set(self.tables["participants"]["budget"])
+        in_order = sorted(there, key=lambda one: (isinstance(budget_of(one), tuple), one))
+        return {one: budget_text(one) for one in in_order}
 
     @property
     def participants(self) -> list[Task]:
@@ -180,7 +180,7 @@ def _joined(parts: list[pd.DataFrame], empty: pd.DataFrame) -> pd.DataFrame:
 def _needed(result: StudyResult, reach: float, share: float) -> pd.DataFrame:
     """Windows that a new person needs; empty where no budget has as many of each class."""
     if all(isinstance(budget_of(one), tuple) for one in set(result.means["budget"])):
-        return pd.DataFrame(columns=NEEDED)
+        return pd.DataFrame(columns=["method", "total", "n_people"])
     return result.needed(reach, share)
 
 

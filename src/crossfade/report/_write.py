@@ -6,15 +6,24 @@ import importlib.util
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from crossfade._files import write_whole
 from crossfade._validate import check_choice, check_extra
 from crossfade.report._findings import Findings
+from crossfade.report._tables import Table, accuracies
 from crossfade.study import StudyResult
 from crossfade.tasks import Task, write_parquet
 
 #: Formats of figures.
 _FORMATS = ("png", "pdf", "svg")
+
+
+class Written(NamedTuple):
+    """A report that was written: its files, the page last, and its table of accuracies."""
+
+    files: list[Path]
+    accuracies: Table
 
 
 def write_report(
@@ -81,7 +90,7 @@ def write_report(
     for one in formats:
         check_choice("formats", one, _FORMATS)
     findings = Findings.of(result, tasks, reach, share, notes)
-    return write_findings(findings, folder, title=title, formats=formats, about=about or {})
+    return write_findings(findings, folder, title=title, formats=formats, about=about or {}).files
 
 
 def write_findings(
@@ -91,7 +100,7 @@ def write_findings(
     title: str | None,
     formats: Sequence[str] = ("png",),
     about: Mapping[str, object],
-) -> list[Path]:
+) -> Written:
     """Write a report from what was found."""
     from crossfade.report._page import CONTENTS, page
 
@@ -126,4 +135,5 @@ def write_findings(
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         if not (out / name).is_file() or (out / name).read_bytes() != content:
             write_whole(out / name, content)
-    return [out / name for name in dict.fromkeys([rows_name, *contents])]
+    files = [out / name for name in dict.fromkeys([rows_name, *contents])]
+    return Written(files, accuracies(findings))

@@ -10,7 +10,6 @@ Tables with one row for each window become tasks by `read_tasks` and `TaskSet.fr
 says how they were made, where that is known.
 """
 
-from crossfade.tasks._columns import RESERVED as RESERVED
 from crossfade.tasks._columns import Columns as Columns
 from crossfade.tasks._columns import Table as Table
 from crossfade.tasks._parquet import frame_of_parquet as frame_of_parquet
@@ -18,13 +17,10 @@ from crossfade.tasks._parquet import parquet_of as parquet_of
 from crossfade.tasks._parquet import sealed as sealed
 from crossfade.tasks._parquet import unsealed as unsealed
 from crossfade.tasks._parquet import write_parquet as write_parquet
+from crossfade.tasks._person import read_windows as read_windows
 from crossfade.tasks._recipe import Recipe
 from crossfade.tasks._recipe import common_recipe as common_recipe
 from crossfade.tasks._recipe import recipe_misfits as recipe_misfits
-from crossfade.tasks._table import check_format as check_format
-from crossfade.tasks._table import numbers_of as numbers_of
-from crossfade.tasks._table import open_table as open_table
-from crossfade.tasks._table import recipe_of as recipe_of
 from crossfade.tasks._table import split as split
 from crossfade.tasks._table import with_names as with_names
 from crossfade.tasks._table import with_recipe as with_recipe
