@@ -320,7 +320,7 @@ def test_studies_that_cannot_be_are_refused(tasks):
     with pytest.raises(ValueError, match="two sessions"):
         studied(tasks[::2])
     three = [replace(one, y=np.arange(len(one.y)) % 3) for one in tasks]
-    with pytest.raises(ValueError, match=r"\(next-session\) is for two classes, .* have 3"):
+    with pytest.raises(ValueError, match="two classes"):
         studied(three, methods=["hierarchical"])
 
 
