@@ -7,8 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from crossfade import ConvexBlendClassifier, PosteriorBlendClassifier, Release, TaskPrior
+from crossfade import ConvexBlendClassifier, PosteriorBlendClassifier, TaskPrior
 from crossfade.exceptions import CancellingSourcesWarning
+from crossfade.prior import Release
 
 pytest.importorskip("opendp")
 pytestmark = pytest.mark.filterwarnings(
@@ -61,6 +62,14 @@ def test_only_what_has_a_bound_is_released(make_tasks):
     np.testing.assert_array_equal(released.feature_scale, exact.feature_scale)
     assert not np.allclose(released.direction_sum, exact.direction_sum, atol=1e-3)
     assert not np.allclose(released.outer_sum, exact.outer_sum, atol=1e-3)
+
+
+def test_a_release_does_not_say_whether_features_were_centred(make_tasks):
+    """One person could change that, and it only matters to class means."""
+    tasks = [dataclasses.replace(task, X=task.X - task.X.mean(0)) for task in make_tasks()]
+    exact = TaskPrior.from_tasks(tasks, feature_scale=np.ones(4), rehearse=False)
+    assert exact.space.centred_per_person
+    assert not exact.released(1.0, 1e-5).space.centred_per_person
 
 
 def test_every_release_is_another(make_prior):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crossfade.export import export_model
     from crossfade.fisher import FisherDiscriminant
     from crossfade.live import LiveCalibration
-    from crossfade.prior import Ledger, Release
+    from crossfade.prior import Ledger
     from crossfade.risk import (
         choose_alpha,
         risk_curve,
@@ -39,7 +39,6 @@ __all__ = [
     "LiveCalibration",
     "PosteriorBlendClassifier",
     "Recipe",
-    "Release",
     "Rule",
     "Task",
     "TaskPrior",
@@ -59,7 +58,7 @@ __all__ = [
 _ROOMS = {
     "tasks": ("Recipe", "Task", "TaskSet", "read_tasks"),
     "fisher": ("FisherDiscriminant",),
-    "prior": ("Ledger", "Release"),
+    "prior": ("Ledger",),
     "crowd": ("TaskPrior",),
     "risk": (
         "choose_alpha",

@@ -14,7 +14,6 @@ from crossfade import (
     FisherDiscriminant,
     HierarchicalBlendClassifier,
     PosteriorBlendClassifier,
-    Release,
     Task,
     TaskPrior,
     choose_alpha,
@@ -24,7 +23,7 @@ from crossfade import (
     save_model,
     simulate,
 )
-from crossfade.prior import Origin, Space
+from crossfade.prior import Origin, Release, Space
 from crossfade.risk import (
     blend_directions,
     conditional_risk,

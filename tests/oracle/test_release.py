@@ -8,10 +8,10 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from crossfade import Release, Task, TaskPrior
+from crossfade import Task, TaskPrior
 from crossfade.blend import fit_rule
 from crossfade.fisher import ClassMoments
-from crossfade.prior import Directions, Law, Origin, Space, mean_resultant_length
+from crossfade.prior import Directions, Law, Origin, Release, Space, mean_resultant_length
 from crossfade.prior._bounded import in_units
 from crossfade.prior._gaussian import log_delta, separation, spent_epsilon
 from crossfade.prior._release import noise_scale, noisy, repaired, sensitivity

@@ -410,7 +410,12 @@ class TaskPrior(PriorSums):
 
         def draw() -> TaskPrior:
             sums, noise = released_sums(self.sums, self.space.mean_norm_bound, epsilon, delta)
-            return replace(self, sums=sums, origin=self.origin.released(epsilon, delta, noise))
+            space = self.space
+            if "class_means" not in sums:
+                # Whether everybody's features are centred is something that one person can change.
+                space = replace(space, centred_per_person=False)
+            origin = self.origin.released(epsilon, delta, noise)
+            return replace(self, space=space, sums=sums, origin=origin)
 
         if ledger is None:
             warnings.warn(

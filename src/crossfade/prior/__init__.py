@@ -27,7 +27,7 @@ its noise.
 from crossfade.prior._class_means import CROWD_DOF as CROWD_DOF
 from crossfade.prior._class_means import ClassMeans as ClassMeans
 from crossfade.prior._crowd import PSI_FORMS as PSI_FORMS
-from crossfade.prior._crowd import Crowd
+from crossfade.prior._crowd import Crowd as Crowd
 from crossfade.prior._crowd import Psi as Psi
 from crossfade.prior._directions import Directions as Directions
 from crossfade.prior._directions import shares_of as shares_of
@@ -64,17 +64,14 @@ from crossfade.prior._units import warn_of_units as warn_of_units
 from crossfade.prior._vmf import (
     concentration_formula,
     concentration_mle,
-    concentrations,
     mean_resultant_length,
 )
 
 __all__ = [
-    "Crowd",
     "Ledger",
     "Release",
     "concentration_formula",
     "concentration_mle",
-    "concentrations",
     "mean_resultant_length",
 ]
 

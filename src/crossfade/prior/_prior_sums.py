@@ -284,7 +284,9 @@ class PriorSums:
         """
         for part in parts:
             check_choice("part", part, tuple(Sums.kinds))
-        kept = {name: one for name, one in self.sums.items() if part_of(name) not in parts}
+        # Without class means, nobody can ask how sessions differ in them.
+        less = {*parts, *(("sessions",) if "class_means" in parts else ())}
+        kept = {name: one for name, one in self.sums.items() if part_of(name) not in less}
         return replace(self, sums=kept)
 
     def annotated(self, **about: str) -> Self:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from numpy.typing import NDArray
 
 from crossfade._validate import check_integer, check_number
-
-Array = NDArray[np.float64]
 
 #: Concentrations beyond this are a point mass for every practical purpose.
 _POINT_MASS = 1e8
@@ -69,44 +68,21 @@ def concentration_mle(resultant_length: float, n_features: int) -> float:
     10.0
     """
     r, d = _check(resultant_length, n_features)
-    return float(concentrations(np.array([r]), d)[0])
-
-
-def concentrations(resultant_lengths: Array, n_features: int) -> Array:
-    """Concentrations of maximum likelihood of many resultant lengths at once (equation 9).
-
-    Parameters
-    ----------
-    resultant_lengths : ndarray of shape (...)
-        Lengths R from 0 to 1.
-    n_features : int
-        Dimension d of the space.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        Concentrations; infinite where all directions agree.
-    """
-    r, d = resultant_lengths, n_features
-    with np.errstate(divide="ignore"):
-        if d == 1:
-            return np.arctanh(r)
-        kappa: Array = r * (d - r * r) / (1.0 - r * r)
-    solvable = (kappa > _UNIFORM) & (kappa <= _POINT_MASS)
-    if not solvable.any():
+    if d == 1 or r == 1.0:
+        return float(np.arctanh(r)) if r < 1.0 else float("inf")
+    kappa = concentration_formula(r, d)
+    if not _UNIFORM < kappa <= _POINT_MASS:
         return kappa
-    r, found = r[solvable], kappa[solvable]
     for _ in range(50):
-        ratio, rest = _bessel_ratio(found, d)
+        ratio, rest = _bessel_ratio(kappa, d)
         # Near one the distances from one are what has digits to compare.
-        slope = rest * (1.0 + ratio) - (d - 1) / found * ratio
-        step = np.where(r < 0.5, ratio - r, (1.0 - r) - rest) / slope
+        slope = rest * (1.0 + ratio) - (d - 1) / kappa * ratio
+        step = (ratio - r if r < 0.5 else (1.0 - r) - rest) / slope
         # A step to or past zero is cut: the ratio is concave, so Newton comes back from the left.
-        found = np.maximum(found - step, found / 10.0)
+        kappa = max(kappa - step, kappa / 10.0)
         # Newton's error is squared in each step.
-        if (np.abs(step) <= 1e-7 * found).all():
+        if abs(step) <= 1e-7 * kappa:
             break
-    kappa[solvable] = found
     return kappa
 
 
@@ -142,24 +118,22 @@ def mean_resultant_length(concentration: float, n_features: int) -> float:
         return kappa / d
     if kappa > _POINT_MASS:
         return max(0.0, 1.0 - (d - 1) / (2.0 * kappa))
-    return float(_bessel_ratio(np.array([kappa]), d)[0][0])
+    return _bessel_ratio(kappa, d)[0]
 
 
-def _bessel_ratio(kappa: Array, d: int) -> tuple[Array, Array]:
+def _bessel_ratio(kappa: float, d: int) -> tuple[float, float]:
     """The continued fraction A and 1 - A, each with all its digits."""
     # An error at the far end shrinks on the way back by exp(-40), by this many terms.
-    n_terms = 30 + int((np.sqrt(d * d + 160.0 * kappa.max()) - d) / 2.0)
+    n_terms = 30 + int((math.sqrt(d * d + 160.0 * kappa) - d) / 2.0)
     far = d + 2.0 * n_terms
-    ratio = kappa / ((far - 1.0) / 2.0 + np.hypot((far + 1.0) / 2.0, kappa))
+    ratio = kappa / ((far - 1.0) / 2.0 + math.hypot((far + 1.0) / 2.0, kappa))
     rest = 1.0 - ratio
-    orders = np.arange(d, d + 2 * n_terms, 2)
-    for order in orders[::-1]:
+    for order in range(d + 2 * n_terms - 2, d - 2, -2):
         steep = order / kappa
         ratio = 1.0 / (steep + ratio)
         excess = steep - rest
         rest = excess / (1.0 + excess)
-    low = kappa < d
-    return np.where(low, ratio, 1.0 - rest), np.where(low, 1.0 - ratio, rest)
+    return (ratio, 1.0 - ratio) if kappa < d else (1.0 - rest, rest)
 
 
 def _check(resultant_length: float, n_features: int) -> tuple[float, int]:
