@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from crossfade._typing import Array
-from crossfade.signals import Annotation
 
 #: Seconds for which a stream waits at most before it returns what there is.
 WAIT = 0.02
@@ -133,7 +132,7 @@ class Replay(_Played):
         samples: Array,
         sfreq: float,
         channels: Sequence[str],
-        annotations: Sequence[Annotation] = (),
+        annotations: Sequence[Any] = (),
         *,
         speed: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
@@ -160,7 +159,7 @@ class Replay(_Played):
         yield Chunk(self._samples[:, first:stop], stamp)
 
 
-def _marks(annotations: Sequence[Annotation], end: float) -> Iterator[Marker]:
+def _marks(annotations: Sequence[Any], end: float) -> Iterator[Marker]:
     """Marker at the start of each annotation, and an empty one at its end if no other starts."""
     starts = {one.start for one in annotations}
     for one in annotations:

@@ -145,8 +145,8 @@ function showFade() {
     const line = Array.from({ length: 41 }, (_, i) => `${x(i / 40).toFixed(1)},${(bottom - at(i / 40) * (bottom - top)).toFixed(1)}`);
     return `M${left},${bottom}L${line.join("L")}L${right},${bottom}Z`;
   };
-  const alpha = state.alpha ?? 0;
-  const trail = course.slice(0, -1).filter((one) => one.alpha !== null);
+  const { alpha } = state;
+  const trail = course.slice(0, -1);
   draw($("fade-plot"), [
     ["path", { d: curve(false), class: "crowd" }],
     ["path", { d: curve(true), class: "person" }],
@@ -163,10 +163,9 @@ function showFade() {
 // -- the forecast ---------------------------------------------------------------------------------
 
 function showForecast() {
-  const known = course.filter((one) => one.accuracy !== null);
   const [left, right, top, bottom] = [50, 430, 8, 156];
   const chance = about.classes.length ? 1 / about.classes.length : 0.5;
-  const low = Math.max(0, Math.min(chance, ...known.map((one) => one.lower)) - 0.03);
+  const low = Math.max(0, Math.min(chance, ...course.map((one) => one.lower)) - 0.03);
   const gain = state.gains.both ?? state.gains.all ?? null;
   const most = Math.max(10, state.n + AHEAD + 2);
   const x = (n) => left + (n / most) * (right - left);
@@ -186,21 +185,17 @@ function showForecast() {
   // The crowd's record is of newcomers.
   const returns = about.returns && !state.n ? " This is a newcomer's forecast: someone who has been here before can expect more." : "";
   const few = about.few ? ` The crowd has only ${about.few} people, so this is little more than their average.` : "";
-  if (known.length) {
-    const now = known[known.length - 1];
-    const back = [...known].reverse();
-    shapes.push(["path", { d: `M${known.map((one) => pair(one, "upper")).join("L")}L${back.map((one) => pair(one, "lower")).join("L")}Z`, class: "band" }]);
-    shapes.push(["path", { d: `M${known.map((one) => pair(one, "accuracy")).join("L")}`, class: "line" }]);
-    shapes.push(["line", { x1: x(now.n), x2: x(now.n), y1: y(now.upper), y2: y(now.lower), class: "line" }]);
-    if (gain !== null) {
-      const later = { n: now.n + AHEAD, accuracy: Math.min(1, now.accuracy + gain) };
-      shapes.push(["path", { d: `M${pair(now, "accuracy")}L${pair(later, "accuracy")}`, class: "ahead" }]);
-    }
-    shapes.push(["circle", { cx: x(now.n), cy: y(now.accuracy), r: 5, class: "dot" }]);
-    set("forecast-text", `${percent(now.accuracy)} right (90 % interval ${percent(now.lower)} to ${percent(now.upper)}), ${state.n} labelled.${wanted}${few}${returns}`);
-  } else {
-    set("forecast-text", "No forecast yet: label a window of each class.");
+  const now = course[course.length - 1];
+  const back = [...course].reverse();
+  shapes.push(["path", { d: `M${course.map((one) => pair(one, "upper")).join("L")}L${back.map((one) => pair(one, "lower")).join("L")}Z`, class: "band" }]);
+  shapes.push(["path", { d: `M${course.map((one) => pair(one, "accuracy")).join("L")}`, class: "line" }]);
+  shapes.push(["line", { x1: x(now.n), x2: x(now.n), y1: y(now.upper), y2: y(now.lower), class: "line" }]);
+  if (gain !== null) {
+    const later = { n: now.n + AHEAD, accuracy: Math.min(1, now.accuracy + gain) };
+    shapes.push(["path", { d: `M${pair(now, "accuracy")}L${pair(later, "accuracy")}`, class: "ahead" }]);
   }
+  shapes.push(["circle", { cx: x(now.n), cy: y(now.accuracy), r: 5, class: "dot" }]);
+  set("forecast-text", `${percent(now.accuracy)} right (90 % interval ${percent(now.lower)} to ${percent(now.upper)}), ${state.n} labelled.${wanted}${few}${returns}`);
   draw($("forecast-plot"), shapes);
 }
 
