@@ -1,10 +1,13 @@
 """A new blend is one short function: estimator, study, file and C export work with it unchanged."""
 
+import ast
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import crossfade
 from crossfade import CalibrationStudy, Task, TaskPrior, export_model, load_model, save_model
 from crossfade.blend import KINDS, rule_along, rule_of_crowd
 from crossfade.classifiers import BlendClassifier
@@ -86,17 +89,29 @@ def test_study(tasks):
     assert own["expected_accuracy"].notna().all()
 
 
+def imported(path):
+    """Modules that a file names in imports, and the attributes of numpy that it uses."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield f"{node.value.id}.{node.attr}"
+
+
+SOURCE = Path(crossfade.__file__).parent
+
+
 def test_only_fit_rule_imports_the_single_blends():
-    import ast
-    import pathlib
-
-    import crossfade
-
     single = {f"crossfade.blend._{kind}" for kind in ("fisher", "convex", "posterior")}
     single.add("crossfade.blend._hierarchical")
-    found = set()
-    for path in pathlib.Path(crossfade.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module in single:
-                found.add(path.name)
+    found = {path.name for path in SOURCE.rglob("*.py") if single & set(imported(path))}
     assert found == {"_fit_rule.py"}
+
+
+def test_estimators_hold_no_mathematics():
+    for path in (SOURCE / "classifiers").glob("*.py"):
+        names = set(imported(path))
+        assert "np.linalg" not in names
+        assert not any(name.split(".")[0] == "scipy" for name in names)

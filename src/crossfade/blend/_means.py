@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from crossfade._typing import Array
 from crossfade.blend._newcomer import Newcomer
 from crossfade.exceptions import PriorMismatchError
-from crossfade.fisher import ClassMoments
+from crossfade.fisher import RUNS, ClassMoments, noise_of_runs
 from crossfade.prior import Law, Population, contrasts
 
 #: Probability that a person's centre, or contrasts, are not those of the crowd; how much wider the
@@ -76,7 +76,9 @@ def posterior_means(newcomer: Newcomer, law: Law) -> PosteriorMeans:
     population, scale = law.class_means, law.feature_scale
     seen = np.flatnonzero(moments.counts.reshape(-1, moments.counts.shape[-1]).any(0))
     means = moments.means[..., seen, :] / scale
-    noise = population.mean_noise(moments.counts[..., seen], in_a_row=consecutive)
+    # Windows that do not follow each other are independent.
+    runs = population.run_variances if consecutive else np.full(RUNS.size, np.nan)
+    noise = noise_of_runs(runs, moments.counts[..., seen])
     more = [] if unlabelled is None else [unlabelled.mean(-2, keepdims=True) / scale]
     if moments.rooted and population.core < population.whiten.shape[-1]:
         rows = np.concatenate([moments.scatter / scale, means, *more], -2)
@@ -122,8 +124,12 @@ def _posterior(population: Population, observed: Observed) -> PosteriorMeans:
     The laws, of members and strangers and with unlabelled windows of every proportion, stand on an
     axis of their own after those of the batch.
     """
-    n_classes, p = population.n_classes, observed.sigma.shape[-1]
-    design = np.concatenate([np.ones((n_classes, 1)), contrasts(n_classes)], 1)
+    n_classes, p = population.mean.shape[-2], observed.sigma.shape[-1]
+    if "design" not in population.kept:
+        population.kept["design"] = np.concatenate(
+            [np.ones((n_classes, 1)), contrasts(n_classes)], 1
+        )
+    design = population.kept["design"]
     laws = _known_laws(population, observed, design)
     found = _posteriors(observed, laws)
     if observed.unlabelled is not None:

@@ -108,12 +108,14 @@ class BlendClassifier(FittedBlend):
         _refuse_missing(y_target_labeled)
         people = {"sample_domain": sample_domain, "groups": groups, "subjects": subjects}
         beside = (X_target_labeled, y_target_labeled, X_target_unlabeled)
+        sources = [part for part in (*people.values(), *beside) if part is not None]
         prior, unlabelled = self.prior, None
         self._refuse_other_columns(X, prior)
         rows = Rows(*self._check_fit_input(X, y, sample_weight))
-        if any(part is not None for part in (*people.values(), *beside)):
+        if sources:
             rows, unlabelled, prior = with_sources(self, rows, prior, people, beside)
-        self._refuse_other_rows(rows.X, prior)
+        if prior is not None:
+            self._refuse_other_rows(rows.X, prior.space)
         return self._learn(None, rows, unlabelled, prior)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -154,11 +156,11 @@ class BlendClassifier(FittedBlend):
         hidden = _missing_labels(y)
         if y is not None and hidden is None:
             rows = Rows(*self._check_fit_input(X, y, sample_weight, reset=reset))
-            self._refuse_other_rows(rows.X, prior)
+            self._refuse_other_rows(rows.X, None if prior is None else prior.space)
             return self._learn(self._seen, rows, None, prior, may_wait=True, named=classes)
         whole = self._validated(X, order="C", reset=reset)
         refuse_size(np.abs(whole).max(0))
-        self._refuse_other_rows(whole, prior)
+        self._refuse_other_rows(whole, None if prior is None else prior.space)
         hidden = np.ones(len(whole), bool) if hidden is None else hidden
         if len(hidden) != len(whole):
             raise ValueError(f"y must have one label, None or NaN for each of {len(whole)} rows.")
@@ -193,10 +195,11 @@ class BlendClassifier(FittedBlend):
         if prior is None:
             return
         # Lists are compared with the prior once they are arrays.
-        shape = getattr(X, "shape", ())
-        if len(shape) == 2 and shape[1] != prior.n_features:
-            self._refuse_other_features(prior, shape[1])
-        self._compared(X, prior)
+        space, shape = prior.space, getattr(X, "shape", ())
+        if len(shape) == 2 and shape[1] != space.feature_scale.size:
+            self._refuse_other_features(space, shape[1])
+        if hasattr(X, "columns"):
+            self._compared(X, space)
 
     def _options(self) -> dict[str, Any]:
         """Options of this kind of blend that are not the usual ones."""
@@ -289,8 +292,8 @@ class BlendClassifier(FittedBlend):
         if self.classes is not None:
             names = np.asarray(self.classes)
             return names if self.prior is not None else np.sort(names)
-        if prior is not None and prior.classes is not None:
-            return np.array(prior.classes)
+        if prior is not None and prior.space.classes is not None:
+            return np.array(prior.space.classes)
         if named is not None:
             return np.unique(np.asarray(named))
         if seen is not None and len(seen.names) > 1:
@@ -309,7 +312,7 @@ class BlendClassifier(FittedBlend):
             label = np.zeros(len(seen.unlabelled), np.intp)
             moments = moments.beside(ClassMoments.of(seen.unlabelled, label, n_classes=1))
         reasons = units.misfits(
-            moments, self.prior_.feature_names, in_a_row=bool(self.consecutive), mixed=mixed
+            moments, self.prior_.space.feature_names, in_a_row=bool(self.consecutive), mixed=mixed
         )
         if reasons:
             warn_of_units(self.prior_, reasons, stacklevel=6)
@@ -410,7 +413,7 @@ def places_among(names: NDArray[Any], labels: NDArray[Any]) -> Places:
     """Place of each label among the names of the classes; refuses a label of no class."""
     if not len(labels):
         return np.empty(0, np.intp)
-    present, label = encode(labels, most=len(labels))
+    present, label = np.unique(labels, return_inverse=True)
     known = {name: place for place, name in enumerate(names.tolist())}
     stranger = next((name for name in present.tolist() if name not in known), None)
     if stranger is not None:

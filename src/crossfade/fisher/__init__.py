@@ -37,7 +37,7 @@ from crossfade.fisher._linear import (
     refuse_units,
     scores_of,
 )
-from crossfade.fisher._moments import ClassMoments
+from crossfade.fisher._moments import RUNS, ClassMoments, noise_of_runs
 from crossfade.fisher._spectrum import ROUNDING as ROUNDING
 from crossfade.fisher._spectrum import (
     Spectrum,
@@ -51,7 +51,6 @@ from crossfade.fisher._spectrum import (
 from crossfade.fisher._spectrum import outside as outside
 from crossfade.fisher._task_moments import (
     N_LAGS,
-    RUNS,
     Block,
     TaskMoments,
     cut_off,

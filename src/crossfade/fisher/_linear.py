@@ -122,11 +122,11 @@ class LinearRule(ClassifierMixin, BaseEstimator):
 
     def _refuse_other_features(self, prior: Features, n_features: int) -> None:
         """Refuse another number of features than the prior's, or other names."""
-        known = prior.feature_names
-        if prior.n_features != n_features:
+        known, size = prior.feature_names, prior.feature_scale.size
+        if size != n_features:
             called = "" if known is None else f", {', '.join(map(repr, known[:5]))}"
             raise PriorMismatchError(
-                f"X has {n_features} features, but the prior has {prior.n_features}{called}. Use "
+                f"X has {n_features} features, but the prior has {size}{called}. Use "
                 "the features that the prior was built with."
             )
         names = getattr(self, "feature_names_in_", None)

@@ -21,6 +21,9 @@ import numpy as np
 from crossfade._typing import Array, Places
 from crossfade.fisher._spectrum import ROUNDING, Spectrum, from_dense, from_rows
 
+#: Windows in a row of which the noise of the mean is known.
+RUNS = np.array([1, 2, 3, 4, 5, 8, 13, 21, 34])
+
 
 @dataclass(frozen=True, eq=False)
 class ClassMoments:
@@ -190,6 +193,29 @@ class ClassMoments:
             largest=self.largest[which],
             n_varying=None if varying is None else varying[which],
         )
+
+
+def noise_of_runs(run_variances: Array, counts: Array) -> Array:
+    """Variance v_n of the mean of so many windows in a row (...) (equation 53), in covariances.
+
+    `run_variances` (..., 9) are those of runs of `RUNS` windows, NaN where nobody had such runs.
+    The logarithm of v_n is linear in that of n between the runs that were seen; beyond, windows
+    count as independent.
+    """
+    n = np.maximum(np.asarray(counts, np.float64), 1e-300)
+    positive = np.isfinite(run_variances) & (run_variances > 0.0)
+    known = positive.reshape(-1, RUNS.size).all(0)
+    if not known.any():
+        return 1.0 / n
+    at, values = np.log(RUNS[known]), np.log(run_variances[..., known])
+    where = np.log(n)
+    inside = np.clip(where, at[0], at[-1])
+    place = np.clip(np.searchsorted(at, inside, "right") - 1, 0, max(at.size - 2, 0))
+    after = np.minimum(place + 1, at.size - 1)
+    step = np.where(after > place, at[after] - at[place], 1.0)
+    part = (inside - at[place]) / step
+    between = values[..., place] * (1.0 - part) + values[..., after] * part
+    return np.asarray(np.exp(between - (where - inside)))
 
 
 def _compressed(rows: Array, n_samples: float) -> Array:

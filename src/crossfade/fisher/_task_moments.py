@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from crossfade._typing import Array, Places
 from crossfade.fisher._direction import learn_direction
-from crossfade.fisher._moments import ClassMoments
+from crossfade.fisher._moments import RUNS, ClassMoments
 from crossfade.fisher._spectrum import (
     ROUNDING,
     from_dense,
@@ -195,10 +195,6 @@ def _of_able(n_tasks: int, blocks: list[Block]) -> TaskMoments:
     for block in blocks:
         able[block.places] = True
     return TaskMoments(n_tasks, tuple(blocks))[able]
-
-
-#: Lengths of the runs of windows whose means are compared with that of the rest.
-RUNS = np.array([1, 2, 3, 4, 5, 8, 13, 21, 34])
 
 
 def off_by(rows: Sequence[Array]) -> Array:

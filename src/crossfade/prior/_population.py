@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from crossfade._typing import Array
-from crossfade.fisher import RUNS, oas, shrunk_dense
+from crossfade.fisher import RUNS, noise_of_runs, oas, shrunk_dense
 from crossfade.prior._class_means import ClassMeans, whitening
 
 #: Eigenvalues below this proportion of the largest are directions in which nothing varies.
@@ -200,23 +200,9 @@ class Population:
     def mean_noise(self, counts: Array, *, in_a_row: bool = True) -> Array:
         """Variance v_n of the mean of so many windows (...) (equation 53), in covariances.
 
-        Its logarithm is linear in that of n between the runs that were seen; beyond, and for
-        windows that do not follow each other, windows count as independent.
+        Windows that do not follow each other count as independent.
         """
-        n = np.maximum(np.asarray(counts, np.float64), 1e-300)
-        positive = np.isfinite(self.run_variances) & (self.run_variances > 0.0)
-        known = positive.reshape(-1, RUNS.size).all(0)
-        if not in_a_row or not known.any():
-            return 1.0 / n
-        at, values = np.log(RUNS[known]), np.log(self.run_variances[..., known])
-        where = np.log(n)
-        inside = np.clip(where, at[0], at[-1])
-        place = np.clip(np.searchsorted(at, inside, "right") - 1, 0, max(at.size - 2, 0))
-        after = np.minimum(place + 1, at.size - 1)
-        step = np.where(after > place, at[after] - at[place], 1.0)
-        part = (inside - at[place]) / step
-        between = values[..., place] * (1.0 - part) + values[..., after] * part
-        return np.asarray(np.exp(between - (where - inside)))
+        return noise_of_runs(self.run_variances if in_a_row else np.full(RUNS.size, np.nan), counts)
 
 
 def _turn(n_classes: int) -> Array:
