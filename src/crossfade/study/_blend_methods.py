@@ -33,7 +33,7 @@ class BlendOf:
 
     def __call__(self, sources: Sources, batch: Batch, rng: Rng) -> Columns:
         """Scores of parts of a batch that fit into memory, one after the other."""
-        law = None if self.kind == "fisher" else _law(sources, self.kind)
+        law = None if self.kind == "fisher" else sources.law_for(self.kind)
         if self.kind == "convex" and law and law.directions and law.directions.cancels:
             warnings.warn(
                 "the directions of the sources cancel out, so that only the target's own is used",
@@ -56,11 +56,6 @@ class BlendOf:
         return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
 
 
-def _law(sources: Sources, kind: str) -> Law:
-    """What the sources say about the target."""
-    return sources.prior_for(kind).law
-
-
 def _rule(batch: Batch, law: Law | None, kind: str, unlabelled: bool = False) -> Rule:
     """Rules of all splits; of a single one without a direction as an estimator has it."""
     one = len(batch) == 1 and not batch.has_directions
@@ -80,7 +75,7 @@ def run_live(sources: Sources, batch: Batch, rng: Rng) -> Columns:
     Classes take turns; the advice is asked after every window from the first of each class on, and
     the budget is the end.
     """
-    law = _law(sources, "hierarchical")
+    law = sources.law_for("hierarchical")
     turns = _in_turns(batch.splits.label)
     n_seen, going = len(batch.classes), np.arange(len(batch))
     rows: Columns = {}

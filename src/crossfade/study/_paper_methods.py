@@ -23,15 +23,15 @@ def run_target(sources: Sources, batch: Batch, rng: Rng) -> Columns:
 
 
 def run_average_source(sources: Sources, batch: Batch, rng: Rng) -> Columns:
-    return _printed(batch, np.tile(sources.paper_prior.mean_direction, (len(batch), 1)), 0.0)
+    return _printed(batch, np.tile(sources.paper_crowd.mean_direction, (len(batch), 1)), 0.0)
 
 
 def run_paper(sources: Sources, batch: Batch, rng: Rng) -> Columns:
-    own, prior = as_printed(batch), sources.paper_prior
+    own, crowd = as_printed(batch), sources.paper_crowd
     # As the estimator draws, but in those directions alone in which anything varies.
-    law = BlendLaw(own, prior.mean_direction, prior.crowd.psi("authors")).within_reach()
+    law = BlendLaw(own, crowd.mean_direction, crowd.psi("authors")).within_reach()
     alpha = least_risk(law, GRID, "monte_carlo", _N_DRAWS, rng).alpha
-    return _printed(batch, _blend(own, prior.mean_direction, alpha), alpha)
+    return _printed(batch, _blend(own, crowd.mean_direction, alpha), alpha)
 
 
 def run_oracle(sources: Sources, batch: Batch, rng: Rng) -> Columns:
@@ -56,7 +56,7 @@ def run_oracle_honest(sources: Sources, batch: Batch, rng: Rng) -> Columns:
 
 def _scores_on_grid(sources: Sources, batch: Batch) -> Array:
     """Scores (n_splits, n_alphas, n_test) of the paper's blend with each alpha of its grid."""
-    own, crowd = as_printed(batch), sources.paper_prior.crowd
+    own, crowd = as_printed(batch), sources.paper_crowd
     blends = np.stack([_blend(own, crowd.mean_direction, alpha) for alpha in GRID.tolist()], 1)
     return batch.scores(blends, batch.midpoint())
 

@@ -125,7 +125,7 @@ def run_lda_pooled(sources: Sources, batch: Batch, rng: Rng) -> Columns:
 
 def logistic_of_crowd(sources: Sources) -> tuple[Array, Array]:
     """Logistic regression of the sources, of two classes: scale (d,), weights, offset (d + 1,)."""
-    known, scale = sources.once(centred_windows), sources.prior.feature_scale
+    known, scale = sources.once(centred_windows), sources.feature_scale
     rule = LogisticRegression(max_iter=1000).fit(known.X / scale, known.y)
     return scale, np.append(rule.coef_[0], rule.intercept_)
 

@@ -1,7 +1,6 @@
 """All participants of a study, summed up once; what all but one group know, for each target.
 
-With two classes a prior follows from sums over each task (its moments), so that leaving a group
-out is leaving rows out. With more, priors are fitted to the windows.
+A prior follows from the moments of each task, so that leaving a group out is leaving rows out.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from crossfade.crowd import TaskPrior
 from crossfade.fisher import FisherDiscriminant, TaskMoments
+from crossfade.prior import Crowd, Law
 from crossfade.study._participants import Participant
 from crossfade.study._splits import generator_for
 from crossfade.tasks import Task
@@ -40,26 +40,6 @@ def _balanced_direction(participant: Participant, rng: np.random.Generator) -> A
     discriminant = FisherDiscriminant(shrinkage=None, feature_scale=None)
     direction: Array = discriminant.fit(participant.X[rows], participant.label[rows]).projection_
     return direction
-
-
-class Sums(NamedTuple):
-    """What is known of the tasks of two classes, in order, without their windows."""
-
-    moments: TaskMoments
-    balanced: Array  # (n_tasks, d): directions as the paper's authors had them
-
-    @classmethod
-    def of(cls, participants: Sequence[Participant], seed: int) -> Sums:
-        """Sum up tasks; the seed of the study chooses the balanced runs."""
-        return cls(
-            TaskMoments.of([(one.X, one.label) for one in participants]),
-            np.stack(
-                [
-                    _balanced_direction(one, generator_for(seed, one.name, "balanced run"))
-                    for one in participants
-                ]
-            ),
-        )
 
 
 class Windows(NamedTuple):
@@ -87,19 +67,22 @@ class Windows(NamedTuple):
 class Sources:
     """Those whose data a target may use.
 
-    `kept` (n_tasks,) says which of the study's tasks they are, by their `groups` (n_tasks,). There
-    are `sums` with two classes, and `windows` with more, or where a method needs them. `forecasts`
-    says whether priors learn from their sources how true forecasts are; `earlier` (n_tasks,) which
+    `kept` (n_tasks,) says which of the study's tasks they are. `moments` are those of the tasks
+    with `all_classes` (n_tasks,), and `balanced` (n_tasks, d) the directions of two classes as the
+    paper's authors had them. There are `windows` where a method needs them. `forecasts` says
+    whether priors learn from their sources how true forecasts are, and `earlier` (n_tasks,) which
     tasks are earlier sessions of the target's person, where that is the question.
     """
 
     classes: NDArray[Any]
+    names: NDArray[Any]
     groups: NDArray[Any]
     kept: NDArray[np.bool_]
-    sums: Sums | None
-    windows: Windows | None
+    all_classes: NDArray[np.bool_]
+    moments: TaskMoments
+    balanced: Array | None = None
+    windows: Windows | None = None
     forecasts: bool = True
-    names: NDArray[Any] | None = None
     earlier: NDArray[np.bool_] | None = None
 
     @classmethod
@@ -112,21 +95,28 @@ class Sources:
         keep_windows: bool,
         forecasts: bool = True,
     ) -> Sources:
-        """All participants of a study."""
+        """All participants of a study; its seed chooses the balanced runs."""
+        samples = [(one.X, one.label) for one in participants]
         two = len(classes) == 2
+        balanced = [
+            _balanced_direction(one, generator_for(seed, one.name, "balanced run"))
+            for one in participants
+            if two
+        ]
         return cls(
             classes,
+            np.array([one.name for one in participants]),
             np.array([one.group for one in participants]),
             np.ones(len(participants), dtype=bool),
-            Sums.of(participants, seed) if two else None,
-            Windows.of(participants) if keep_windows or not two else None,
+            np.array([min(one.counts) > 0 for one in participants]),
+            TaskMoments.of(samples) if two else TaskMoments.of_classes(samples, len(classes)),
+            np.stack(balanced) if two else None,
+            Windows.of(participants) if keep_windows else None,
             forecasts,
-            np.array([one.name for one in participants]),
         )
 
     def before(self, target: Participant) -> Sources:
         """The sources of a target who has been there before, with these earlier sessions."""
-        assert self.names is not None
         place = np.flatnonzero(self.names == target.name)[0]
         earlier = (self.groups == target.group) & (np.arange(len(self.groups)) < place)
         return replace(self.without(target.group), earlier=earlier)
@@ -136,11 +126,6 @@ class Sources:
         return replace(self, kept=self.kept & (self.groups != group))
 
     @property
-    def _sums(self) -> Sums:
-        assert self.sums is not None
-        return self.sums
-
-    @property
     def in_windows(self) -> Windows:
         """Windows of the sources alone."""
         assert self.windows is not None
@@ -148,50 +133,48 @@ class Sources:
         return Windows._make(part[kept] for part in self.windows)
 
     @cached_property
-    def paper_prior(self) -> TaskPrior:
-        """Prior of the paper's authors: pseudo-inverse, raw units, balanced sources."""
-        return TaskPrior.from_projections(
-            self._sums.balanced[self.kept], classes=self.classes.tolist()
-        )
+    def paper_crowd(self) -> Crowd:
+        """The crowd of the paper's authors: pseudo-inverse, raw units, balanced sources."""
+        assert self.balanced is not None
+        prior = TaskPrior.from_projections(self.balanced[self.kept])
+        crowd = prior.law.directions
+        assert crowd is not None
+        # A prior refuses directions that cancel out.
+        return replace(crowd, mean_direction=prior.mean_direction)
 
     @cached_property
-    def prior(self) -> TaskPrior:
-        """What ``TaskPrior.from_tasks`` makes of the sources, from their moments; not rehearsed."""
-        return self._learnt[1]
+    def feature_scale(self) -> Array:
+        """Units of the features, as the prior of the sources has them."""
+        return self._learnt[1].feature_scale
 
-    def prior_for(self, kind: str) -> TaskPrior:
-        """The same with a rehearsal of one kind of blend, if forecasts are wanted."""
-        if kind not in self._priors:
+    def law_for(self, kind: str) -> Law:
+        """What the sources say about the target, with a rehearsal of one kind of blend."""
+        if kind not in self._laws:
             moments, prior = self._learnt
             if self.forecasts:
                 prior = prior.rehearsed(moments, [kind])
             if self.earlier is not None and prior.class_means is not None:
-                # For the person of the earlier sessions.
-                blocks = self._sums.moments[self.earlier].blocks
+                blocks = self.moments[self.earlier].blocks
                 prior = prior.for_moments(
                     [one.whole[place] for one in blocks for place in range(len(one.places))]
                 )
-            self._priors[kind] = prior
-        return self._priors[kind]
+            self._laws[kind] = prior.law
+        return self._laws[kind]
 
     @cached_property
-    def _priors(self) -> dict[str, TaskPrior]:
+    def _laws(self) -> dict[str, Law]:
         return {}
 
     @cached_property
     def _learnt(self) -> tuple[TaskMoments, TaskPrior]:
-        """Moments of the sources, and their prior; of many classes, of those who have all."""
-        groups = None
-        if len(self.classes) == 2:
-            moments = self._sums.moments[self.kept]
-            groups = self.groups[self.kept].tolist()
-        else:
-            samples = [
-                (np.asarray(one.X), np.searchsorted(self.classes, one.y)) for one in self.tasks()
-            ]
-            moments = TaskMoments.of_classes(samples, len(self.classes))
-        classes = self.classes.tolist()
-        prior = TaskPrior.from_moments(moments, rehearse=False, classes=classes, groups=groups)
+        """Moments of the sources that have all classes, and their prior, not rehearsed."""
+        moments = self.moments[self.kept[self.all_classes]]
+        prior = TaskPrior.from_moments(
+            moments,
+            rehearse=False,
+            classes=self.classes.tolist(),
+            groups=self.groups[self.kept & self.all_classes].tolist(),
+        )
         return moments, prior
 
     def tasks(self) -> list[Task]:
