@@ -183,13 +183,6 @@ def test_every_file_is_valid_by_the_schema(model, tmp_path):
     assert list(faults(short, SCHEMA)) != []
 
 
-def test_the_checksum_is_as_the_schema_says(model, tmp_path):
-    fitted, _ = model
-    save_model(fitted, tmp_path / "model.json")
-    fields = json.loads((tmp_path / "model.json").read_text())
-    assert fields.pop("sha256") == digest_of(fields)
-
-
 # -- C ----------------------------------------------------------------------------------------
 
 MAIN = """\
@@ -282,19 +275,6 @@ def test_names_that_would_break_the_header_are_refused(make_target, tmp_path, na
     assert list(tmp_path.iterdir()) == []
 
 
-@needs_gcc
-def test_odd_names_that_break_nothing_compile(make_target, tmp_path):
-    X, y = make_target()
-    names = ["θ", 'quote"', "back\\slash", "% d {0} // ?"]
-    fitted = PosteriorBlendClassifier().fit(
-        pd.DataFrame(X, columns=names), np.array(["größe {", "ж }"])[y]
-    )
-    export_model(fitted, tmp_path / "model.h")
-    place, _ = run_in_c(tmp_path, X)
-    expected = fitted.predict(pd.DataFrame(X, columns=names))
-    np.testing.assert_array_equal(fitted.classes_[place], expected)
-
-
 # -- ONNX -------------------------------------------------------------------------------------
 
 
@@ -345,20 +325,6 @@ def test_the_missing_label_of_onnx_is_no_class(make_target, tmp_path, labels, no
     assert session.run(None, {"features": missing})[0].tolist() == [none]
 
 
-@pytest.mark.parametrize(
-    ("labels", "expected"),
-    [((0, 1), [0, 1]), ((False, True), [0, 1]), ((-1.0, 2.0), [-1, 2]), (("a", "b"), ["a", "b"])],
-)
-def test_labels_of_onnx(make_target, tmp_path, labels, expected):
-    runtime = pytest.importorskip("onnxruntime")
-    X, y = make_target(gap=5.0)
-    fitted = PosteriorBlendClassifier().fit(X, np.array(labels)[y])
-    export_model(fitted, tmp_path / "model.onnx")
-    session = runtime.InferenceSession(str(tmp_path / "model.onnx"))
-    label, _ = session.run(None, {"features": X.astype(np.float32)})
-    assert sorted(set(label.tolist())) == expected
-
-
 @pytest.mark.parametrize("labels", [(0.5, 1.5), (0.0, 1e300)])
 def test_labels_that_onnx_cannot_have(make_target, tmp_path, labels):
     X, y = make_target()
@@ -366,17 +332,6 @@ def test_labels_that_onnx_cannot_have(make_target, tmp_path, labels):
     rule = replace(load_model(tmp_path / "model.json"), classes=np.array(labels))
     with pytest.raises(ValueError, match="ONNX"):
         export_model(rule, tmp_path / "model.onnx")
-
-
-def test_text_that_is_none_is_refused(make_target, tmp_path):
-    X, y = make_target()
-    fitted = FisherDiscriminant().fit(X, np.array(["a", "\ud800"])[y])
-    save_model(fitted, tmp_path / "model.json")
-    with pytest.raises(ValueError, match="Labels of ONNX are text in UTF-8"):
-        export_model(tmp_path / "model.json", tmp_path / "model.onnx")
-    with pytest.raises(ValueError, match="comment"):
-        export_model(tmp_path / "model.json", tmp_path / "model.h")
-    assert "\\ud800" in load_model(tmp_path / "model.json").card()
 
 
 def test_without_onnx_it_says_what_to_install(make_target, tmp_path, monkeypatch):
@@ -417,11 +372,6 @@ def test_numbers_that_are_none_are_not_exported(make_target, tmp_path, name, suf
     rule = replace(rule, **{name: np.full(getattr(rule, name).shape, np.inf)})
     with pytest.raises(ValueError, match="NaN or infinity"):
         export_model(rule, tmp_path / f"model{suffix}")
-
-
-def test_only_models_are_exported(tmp_path):
-    with pytest.raises(TypeError, match="dict"):
-        export_model({}, tmp_path / "model.h")
 
 
 @pytest.fixture
@@ -500,17 +450,6 @@ def test_whose_model_it_is_must_be_said_in_words(people, tmp_path, whose, error)
     assert not (tmp_path / "model.json").exists()
 
 
-def test_the_card_says_what_was_released(people, tmp_path):
-    pytest.importorskip("opendp")
-    scale = np.ones(9)
-    prior = TaskPrior.from_tasks(people[1:30], feature_scale=scale)
-    prior = prior.released(2.0, 1e-5, tmp_path / "ledger.json")
-    X, y = people[0].X[::5], people[0].y[::5]
-    save_model(PosteriorBlendClassifier(prior).fit(X, y), tmp_path / "model.json")
-    rule = load_model(tmp_path / "model.json")
-    assert "released with epsilon = 2, delta = 1e-05" in rule.card()
-
-
 def test_text_from_a_file_cannot_break_the_card(saved):
     fields = json.loads(Path("model.json").read_text())
     del fields["sha256"]
@@ -544,13 +483,3 @@ def test_windows_of_another_recipe_are_refused(saved, people):
     done = CliRunner().invoke(main, ["predict", "model.json", "new.parquet"])
     assert done.exit_code == 1
     assert "window 4" in done.output
-
-
-def test_a_recipe_that_is_none_is_refused(saved):
-    fields = json.loads(Path("model.json").read_text())
-    del fields["sha256"]
-    for recipe in ("shares", {}, fields["recipe"] | {"sfreq": -1.0}):
-        lie = fields | {"recipe": recipe}
-        Path("lie.json").write_text(json.dumps(lie | {"sha256": digest_of(lie)}))
-        with pytest.raises(ValueError, match="not a valid model file"):
-            load_model("lie.json")

@@ -127,14 +127,6 @@ def test_curves_begin_at_no_label_and_unequal_numbers_stand_beside(from_zero):
     assert any(text.startswith("Person alone, 12+2: 0.") for text in tips(figure))
 
 
-def test_shares_and_windows_together_are_told_by_their_windows(rows, counted):
-    both = pd.concat([rows, counted[counted["method"] == "target"]])
-    [ax] = plots.accuracy_by_budget(both).axes
-    assert ax.get_xlabel() == "labelled windows"
-    [ax] = plots.accuracy_by_budget(counted).axes
-    assert ax.get_xlabel() == "labelled windows of each class"
-
-
 @pytest.mark.parametrize("budgets", [range(1, 41), (1, 2, 4, 8, 16, 32)])
 def test_labels_of_budgets_do_not_touch(rows, budgets):
     part = rows[rows["budget"] == 0.1]
@@ -237,13 +229,6 @@ def test_differences_count_every_task_on_its_side_of_zero(rows):
     assert f"better for {line.wins} of {line.n_tasks}" in figure.axes[1].get_title()
 
 
-def test_budgets_without_a_task_have_no_panel(rows):
-    gone = rows.copy()
-    gone.loc[(rows["method"] == "target") & (rows["budget"] == 0.1), "balanced_accuracy"] = np.nan
-    titles = [ax.get_title() for ax in plots.differences(gone, "posterior", "target").axes]
-    assert [title.split("\n")[0] for title in titles] == ["5 %", "50 %"]
-
-
 def test_forecasts_of_single_calibrations_stand_against_their_outcomes(rows):
     figure = plots.forecast(rows)
     left, right = figure.axes
@@ -342,16 +327,3 @@ def test_letters_of_a_figure_do_not_overlap(rows, counted, from_zero):
         for place, (text, box) in enumerate(boxes):
             for other, second in boxes[:place]:
                 assert not box.padded(-1.0).overlaps(second.padded(-1.0)), (name, text, other)
-
-
-def test_other_figures_can_have_the_same_style(rows):
-    from matplotlib import style
-    from matplotlib.figure import Figure
-
-    def look(ax):
-        shown = [ax.spines[side].get_visible() for side in ("top", "right", "left")]
-        return shown, ax.xaxis.label.get_size(), ax.xaxis.get_ticklabels()[0].get_size()
-
-    with style.context("crossfade.plots.crossfade"):
-        theirs = look(Figure().subplots())
-    assert look(plots.accuracy_by_budget(rows).axes[0]) == theirs
