@@ -33,6 +33,10 @@ def crowd_of(make_run):
     return make
 
 
+def likeness(prior):
+    return prior.sums["directions"].average("autocorrelation")
+
+
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.8])
 def test_autocorrelation_is_that_of_the_process(make_run, correlation):
     rng = np.random.default_rng(1)
@@ -40,7 +44,7 @@ def test_autocorrelation_is_that_of_the_process(make_run, correlation):
     # Units and correlations of the features do not matter.
     turn = rng.standard_normal((4, 4)) * [1.0, 10.0, 100.0, 0.1]
     rows = make_run(rng, (20, 800, 4), correlation) @ turn + label[:, None]
-    found = TaskPrior.from_tasks([Task(one, label) for one in rows]).autocorrelation
+    found = likeness(TaskPrior.from_tasks([Task(one, label) for one in rows], rehearse=False))
     np.testing.assert_allclose(found[:8], correlation ** np.arange(1, 9), atol=0.03)
 
 
@@ -48,7 +52,7 @@ def test_shuffled_samples_are_not_alike(make_run):
     rng = np.random.default_rng(2)
     label = rng.permutation(np.repeat([0, 1], 300))
     rows = rng.permutation(make_run(rng, (600, 5), 0.8))
-    found = TaskPrior.from_tasks([Task(rows, label)]).autocorrelation
+    found = likeness(TaskPrior.from_tasks([Task(rows, label)], rehearse=False))
     assert np.abs(found[:10]).max() < 0.08
 
 
@@ -91,7 +95,7 @@ def test_noise_of_the_crowd_is_taken_off_its_scatter(crowd_of, correlation):
         [FisherDiscriminant(feature_scale=None).fit(task.X, task.y).projection_ for task in tasks]
     )
     noise = ((fitted - directions) ** 2).sum(1).mean()
-    assert prior.direction_noise == pytest.approx(noise, rel=0.25)
+    assert prior.sums["directions"].average("noise") == pytest.approx(noise, rel=0.25)
     truth = np.trace(np.cov(directions.T))
     seen = np.trace(np.cov(fitted.T))
     assert abs(np.trace(prior.scatter) - truth) < 0.35 * abs(seen - truth)
