@@ -82,12 +82,12 @@ def rivals(names: Sequence[str]) -> tuple[str, str | None]:
     The first of the new methods, or else of the user's own; the first of their rivals. Methods that
     see test windows come after those that do not.
     """
-    new, rival, bound = (
-        [one.name for one in METHODS.values() if one.role == role]
-        for role in ("new", "rival", "bound")
-    )
+    known = METHODS.values()
+    new = [one.name for one in known if one.role == "new"]
     new += [name for name in names if name not in METHODS]
     new.sort(key=lambda name: name in METHODS and bool(METHODS[name].given))
+    rival = [one.name for one in known if one.role == "rival"]
+    bound = [one.name for one in known if one.role == "bound"]
     method = next(name for name in (*new, *rival, *bound) if name in names)
     usual = (name for name in (*rival, *new) if name in names and name != method)
     return method, next(usual, None)
@@ -108,6 +108,11 @@ def _short(*texts: str) -> str:
     return next((text for text in texts if len(text.split()) <= _WORDS), texts[-1])
 
 
+def _percent(share: float) -> str:
+    """A proportion in per cent, never rounded up to the goal."""
+    return f"{math.floor(1000.0 * share + 1e-9) / 10.0:g} %"
+
+
 # -- how many windows a new person needs ----------------------------------------------------------
 
 
@@ -122,49 +127,49 @@ def _needed(
     """After how many windows people reach an accuracy, also with the rival; nothing if unknown."""
     found = means[means["balanced_accuracy"].notna()]
     found = found[[not is_unequal(one) for one in found["budget"]]]
-    if found.empty:
+    if method not in set(found["method"]):
         return []
-    usable = [name for name in dict.fromkeys(found["method"]) if _is_usable(name)]
-    used = means[means["method"].isin([method, against, *usable])]
-    table = windows_needed(used, accuracy, share, **about).set_index("method")
-    if method not in table.index or not table.loc[method, "n_people"]:
+    table = windows_needed(found, accuracy, share, **about).set_index("method")
+    table = table[table["n_people"] > 0]
+    if method not in table.index:
         return []
     own: Any = table.loc[method]
-    goal = f"{100.0 * share:.3g} %"
-    texts = [_answer(own, method, accuracy, share, _most(found)), *_precisely(own)]
-    if against is not None and against in table.index and table.loc[against, "n_people"]:
-        texts.append(f"With {_name(against)}, {_rival(own, table.loc[against], goal, share)}.")
-    others = table.loc[[name for name in usable if name not in (method, against)]]
-    fewer = others[others["total"] < own["total"]]
-    if len(fewer):
-        best = fewer["total"].idxmin()
-        windows, total = fewer.loc[best, ["windows", "total"]]
-        after = f"after {_each(windows, total)}" if total else "before the first label"
-        texts.append(
-            f"{_opening(str(best))} takes {goal} of people there {after}, the fewest here."
-        )
+    most, goal = _most(found), _percent(share)
+    texts = [_answer(own, method, accuracy, goal, most)]
     if own["bound"] == ">":
-        there = math.floor(100.0 * reached(means[means["method"] == method], share)) / 100.0
+        there = math.floor(100.0 * reached(found[found["method"] == method], share)) / 100.0
         texts.append(
             f"{own['n_never']} of {own['n_people']} never reach it; {goal} of them reach {there:g} "
-            f"{_most(found)}."
+            f"{most}."
         )
+    else:
+        texts += _precisely(own)
+    if against in table.index:
+        other: Any = table.loc[against]
+        when = f"only {_percent(other['reached'])} reach it" if other["bound"] == ">" else ""
+        when = when or f"it takes {_each(other)}"
+        texts.append(f"With {_name(str(against))}, {when}.")
+    usable = [name for name in table.index if _is_usable(name) and name not in (method, against)]
+    fewer = table.loc[[name for name in usable if table.loc[name, "total"] < own["total"]]]
+    if len(fewer):
+        best = str(fewer["total"].idxmin())
+        takes = f"{_opening(best)} takes {goal} of people there"
+        texts.append(f"{takes} {_when(fewer.loc[best])}, the fewest here.")
     return texts
 
 
 def _is_usable(method: str) -> bool:
     """Whether somebody could use a method: it knows no answers, and sees no test windows."""
-    known = METHODS.get(method)
-    return known is None or (known.role != "bound" and not known.given)
+    return method not in METHODS or not METHODS[method].given
 
 
-def _answer(line: pd.Series, method: str, accuracy: float, share: float, most: str) -> str:
+def _answer(line: pd.Series, method: str, accuracy: float, goal: str, most: str) -> str:
     """How many people reach the accuracy, and after how many windows."""
-    who, verb, when = f"{100.0 * share:.3g} % of people", "reach", most
+    who, verb, when = f"{goal} of people", "reach", most
     if line["bound"] != ">":
         when = _when(line)
     elif line["reached"]:
-        who = f"only {_percent(line['reached'], share)} of people"
+        who = f"only {_percent(line['reached'])} of people"
     else:
         who, verb = "nobody", "reaches"
     texts = [f"{who} {verb} {what}{accuracy:g} {when}." for what in ("an accuracy of ", "")]
@@ -172,51 +177,40 @@ def _answer(line: pd.Series, method: str, accuracy: float, share: float, most: s
     return _short(*named, texts[0][0].upper() + texts[0][1:])
 
 
-def _percent(value: float, below: float) -> str:
-    """A proportion in per cent, with as many decimals as show that it is `below`, and not zero."""
-    for digits in range(4):
-        text = f"{100.0 * value:.{digits}f}"
-        if float(text) < 100.0 * below and (float(text) > 0.0 or not value):
-            break
-    return f"{text} %"
-
-
 def _most(found: pd.DataFrame) -> str:
     """After the largest budget, in words."""
     largest = found["budget"].max()
     if not largest:
         return "without a label"
-    if (found["budget"] % 1.0 == 0.0).all():
-        return f"after {_each(largest, largest)}"
-    return f"after {_each(np.nan, found.groupby('budget')['n_labelled'].median().max())}"
+    total = found.groupby("budget")["n_labelled"].median().max()
+    whole = bool((found["budget"] % 1.0 == 0.0).all())
+    return f"after {_each({'windows': largest if whole else np.nan, 'total': total})}"
 
 
-def _each(windows: float, total: float) -> str:
+def _each(line: Any) -> str:
     """So many windows of each class, or, where classes are not known, of all together."""
+    windows, total = line["windows"], line["total"]
+    if not total:
+        return "no label"
     if np.isfinite(windows):
         return f"{windows:g} window{'' if windows == 1 else 's'} of each class"
     return f"{total:g} labelled window{'' if total == 1 else 's'}"
 
 
-def _when(line: pd.Series) -> str:
+def _when(line: Any) -> str:
     """After how many windows; within them, where fewer were not tried."""
     if not line["total"]:
         return "before the first label"
-    each = _each(line["windows"], line["total"])
-    return f"{'within' if line['bound'] == '<=' else 'after'} {each}"
+    return f"{'within' if line['bound'] == '<=' else 'after'} {_each(line)}"
 
 
 def _precisely(line: pd.Series) -> list[str]:
     """How long that takes, its interval, and what was not tried."""
-    texts: list[str] = []
-    if line["bound"] == ">":
-        return texts
+    texts = []
     if line["total"] and np.isfinite(line["seconds"]):
-        texts.append(f"That takes {duration(line['seconds'])}.")
+        texts.append(f"That takes {_duration(line['seconds'])}.")
     low, high = line["low"], line["high"]
-    if low == 0.0 and np.isposinf(high):
-        texts.append("The 95 % interval holds any number of windows: more people would tell.")
-    elif np.isfinite(low) and low != high:
+    if np.isfinite(low) and low != high:
         end = f"to {high:g} windows" if np.isfinite(high) else "or more windows"
         texts.append(f"The 95 % interval is {low:g} {end} of each class.")
     if line["bound"] == "<=" and line["total"]:
@@ -224,19 +218,9 @@ def _precisely(line: pd.Series) -> list[str]:
     return texts
 
 
-def duration(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """A time as people say it."""
     return f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
-
-
-def _rival(own: pd.Series, line: Any, goal: str, share: float) -> str:
-    if line["bound"] == ">":
-        there = _percent(line["reached"], share)
-        return f"{there} reach it" if own["bound"] == ">" else f"only {there} reach it, not {goal}"
-    if not line["total"]:
-        return "no label is needed, either" if not own["total"] else "no label is needed"
-    at_most = "at most " if line["bound"] == "<=" else ""
-    return f"it takes {at_most}{_each(line['windows'], line['total'])}"
 
 
 # -- what the fewest windows are worth ------------------------------------------------------------
@@ -254,38 +238,22 @@ def _fewest(means: pd.DataFrame, method: str, against: str | None, *, leads: boo
     budget = float(windows.index[int(windows.argmin())])
     own = own[own["budget"] == budget]
     both = means[means["method"].isin([method, against])]
-    n_left_out = len(both[both["budget"] == budget].drop_duplicates(["task", "group"])) - len(own)
     used = both.merge(own[["task", "group"]], on=["task", "group"])
     noun = "participants" if own["group"].nunique() == len(own) else "tasks"
-    noun = noun if len(own) > 1 else noun[:-1]
-    left_out = f"{n_left_out} left out" if n_left_out else ""
     line = _line(summarise(used[used["method"] == method]), budget)
     when, mean = _windows(own["n_labelled"], budget), f"{line['mean']:.3f}"
-    text = f"{when}, {_name(method)} has a mean balanced accuracy of {mean}"
+    text = f"{when}, {_name(method)} has a mean balanced accuracy of {mean}."
     if leads:
-        text = _short(text, f"{when}, the mean balanced accuracy is {mean}")
-    texts = [f"{text}."]
+        text = _short(text, f"{when}, the mean balanced accuracy is {mean}.")
+    texts = [text]
     if np.isfinite(line["low"]):
         texts.append(f"Its 95 % interval is {line['low']:.3f} to {line['high']:.3f}.")
     if against is None:
-        left_out = f", {left_out}" if left_out else ""
-        return [*texts, f"This is the mean over {len(own)} {noun}{left_out}."]
-    failed = _failed(both, [method, against], float(windows.min()))
-    difference = _difference(used, method, against, budget, noun, left_out)
-    return [*texts, difference, *_labels(used, method, against, budget), *failed]
-
-
-def _failed(both: pd.DataFrame, names: Sequence[str], n_labelled: float) -> list[str]:
-    """Who failed with fewer windows, where somebody was given fewer."""
-    windows = both.groupby("budget")["n_labelled"].median()
-    fewer = both[both["budget"].isin(windows.index[windows < n_labelled])]
-    able = set(fewer.loc[fewer["balanced_accuracy"].notna(), "method"])
-    # A method without rows there has not tried: before the first label many cannot.
-    failed = [name for name in names if name in set(fewer["method"]) - able]
-    if not failed:
-        return []
-    who = " and ".join([_opening(failed[0]), *map(_name, failed[1:])])
-    return [f"{who} failed with fewer windows."]
+        return [*texts, f"This is the mean over {len(own)} {noun}."]
+    n_tasks = len(both[both["budget"] == budget].drop_duplicates(["task", "group"]))
+    left_out = f"{n_tasks - len(own)} left out" if n_tasks > len(own) else ""
+    texts.append(_difference(used, method, against, budget, noun, left_out))
+    return [*texts, *_labels(used, method, against, budget)]
 
 
 def _line(table: pd.DataFrame, budget: float) -> pd.Series:
@@ -331,13 +299,9 @@ def _labels(used: pd.DataFrame, method: str, against: str, budget: float) -> lis
     line = _line(labels_saved(used, against, method), budget)
     if line["n_left_out"]:
         return []
-    name = _opening(against)
+    name, needed = _opening(against), f"{math.ceil(line['needed'])} windows"
     if line["bound"] == ">":
-        return [f"{name} does not reach that with {line['needed']:.0f} windows."]
+        return [f"{name} does not reach that with {needed}."]
     if line["bound"] == "<=":
-        few = f"{line['needed']:.0f} windows or fewer" if line["needed"] else "no label"
-        return [f"{name} reaches the same accuracy with {few}."]
-    if not line["n_labelled"]:
-        return [f"{name} needs {line['needed']:.1f} windows for the same accuracy."]
-    times = line["needed"] / line["n_labelled"]
-    return [f"{name} needs {times:.1f} times as many windows for the same accuracy."]
+        return [f"{name} reaches the same with {needed} or fewer."]
+    return [f"{name} needs {needed} for the same accuracy."]
