@@ -138,7 +138,7 @@ def test_groups_with_too_few_rows_are_never_the_target(table):
     few = np.flatnonzero((groups != "p1") | (y == 0) | (np.cumsum(y * (groups == "p1")) < 4))
     # Group p1 has three rows of the second class left.
     split = CalibrationSplit(3, random_state=0)
-    with pytest.warns(UserWarning, match=r"1 of 5 groups have too few .* budget 3: 'p1'\."):
+    with pytest.warns(UserWarning, match="too few rows.*'p1'"):
         found = list(split.split(X[few], y[few], groups[few]))
     assert len(found) == split.get_n_splits(X[few], y[few], groups[few]) == 4
     for train, _ in found:

@@ -31,23 +31,22 @@ from crossfade.study._splits import KINDS, MOST_SPLITS, Places, draw_splits, gen
 class CalibrationSplit(GroupsConsumerMixin, BaseCrossValidator):
     """Cross-validator for calibration: all windows of the others, then a few of the target.
 
-    Each group, as a rule a person, is the target in turn. The training rows are all rows of the
-    other groups, followed by a few rows of the target, so that the group of the last one is the
-    target; the test rows are the target's others. They are those that
-    :class:`~crossfade.CalibrationStudy` draws for tasks of the same names and the same
-    `random_state`.
+    Each group, usually a person, is the target in turn. The training rows are all rows of the other
+    groups, followed by a few rows of the target, so that the group of the last row is the target;
+    the test rows are the target's other rows. :class:`~crossfade.CalibrationStudy` draws the same
+    ones for tasks of the same names and the same `random_state`.
 
     Parameters
     ----------
     budget : int, float or tuple of int, default=4
-        Labelled rows of each class: a whole number, or a proportion of the target's smallest class,
-        rounded up; or a number for each class, in the order of the sorted classes, as (24, 2). 0,
-        no label, is refused, since the last row of the training rows says who the target is.
+        Labelled rows of each class: a whole number; a proportion of the target's smallest class,
+        rounded up; or a number for each class in sorted order, such as (24, 2). At least one row,
+        since the last training row says who the target is.
     kind : {"consecutive", "chronological", "random"}, default="consecutive"
         Which rows of each class are labelled: a run with a random start; the first, as a real
         session goes; or any. Rows are taken to be in the order of time.
     n_splits : int, default=1
-        Splits for each group; "chronological" knows but one.
+        Splits for each group; "chronological" has one.
     random_state : int or None, default=None
         Seed. None draws other rows with every call of `split`.
 
@@ -108,10 +107,9 @@ class CalibrationSplit(GroupsConsumerMixin, BaseCrossValidator):
         budget, kind, n_splits = self._checked()
         groups, targets, left_out = self._targets(X, y, groups)
         if left_out:
-            names = ", ".join(repr(name) for name in left_out[:10]) + ", ..." * (len(left_out) > 10)
             warnings.warn(
-                f"{len(left_out)} of {len(targets) + len(left_out)} groups have too few rows of a "
-                f"class to be the target with budget {budget!r}: {names}.",
+                f"{len(left_out)} groups have too few rows of a class to be the target with budget "
+                f"{budget!r}: {', '.join(map(repr, left_out[:10]))}.",
                 UserWarning,
                 stacklevel=2,
             )
