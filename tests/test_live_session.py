@@ -195,6 +195,15 @@ def test_a_session_that_continues_has_its_windows(begin, tmp_path):
     session.live.close()
 
 
+def test_without_a_label_there_is_no_model(begin, tmp_path):
+    session, tape = begin(labels="keys", folder=tmp_path / "s")
+    play(session, tape, signal_of("rest", 2.0))
+    assert "No model" in write_session(session, about_session(session.live, tape, None))
+    assert (tmp_path / "s" / "report.html").is_file()
+    assert not (tmp_path / "s" / "model.json").exists()
+    session.live.close()
+
+
 # -- what is left out -----------------------------------------------------------------------
 
 
