@@ -28,7 +28,7 @@ def rehearsal(
     sums: Mapping[str, Sums],
     kinds: Sequence[str] | None,
     shrinkage: str | float | None,
-    shares: Array,
+    groups: Sequence[str | None] | None,
 ) -> dict[str, ForecastRecord]:
     """Forecast records of the kinds of blends that these sums allow; None is all kinds."""
     kinds = [kind for kind in KINDS if kind != "fisher"] if kinds is None else kinds
@@ -39,7 +39,7 @@ def rehearsal(
     draws = np.random.default_rng(0).random((moments.n_tasks, N_RUNS, space.n_classes))
     at_once = max(1, _CHUNK // (16 * N_RUNS * space.n_features**2))
     for newcomers in left_out(
-        moments, space, sums, chosen, shrinkage, shares, fewest=1 + SPARE, at_once=at_once
+        moments, space, sums, chosen, shrinkage, groups, fewest=1 + SPARE, at_once=at_once
     ):
         for kind in list(found):
             try:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from crossfade._validate import check_directions, check_names, check_scale
 from crossfade.crowd._rehearsal import rehearsal
-from crossfade.exceptions import MissingPartWarning, PriorMismatchError, UncountedReleaseWarning
+from crossfade.exceptions import PriorMismatchError, UncountedReleaseWarning
 from crossfade.fisher import ClassMoments, FisherDiscriminant, TaskMoments, shrinkage_of
 from crossfade.prior import (
     Directions,
@@ -21,15 +21,11 @@ from crossfade.prior import (
     Origin,
     PriorSums,
     Space,
-    added,
-    check_budget,
     check_labels,
     learn,
     misfits,
     moments_of_tasks,
-    part_of,
-    released_sums,
-    shares_of,
+    noisy_sums,
 )
 from crossfade.tasks import Task
 
@@ -185,10 +181,7 @@ class TaskPrior(PriorSums):
         TaskPrior
             A prior with forecast records.
         """
-        shares = np.ones(moments.n_tasks)
-        if groups is not None and self.space.mean_norm_bound is not None:
-            shares = shares_of(groups)
-        records = rehearsal(moments, self.space, self.sums, kinds, shrinkage, shares)
+        records = rehearsal(moments, self.space, self.sums, kinds, shrinkage, groups)
         named = {f"forecast_records.{kind}": one for kind, one in records.items()}
         return replace(self, sums={**self.sums, **named})
 
@@ -292,36 +285,6 @@ class TaskPrior(PriorSums):
         both = self.directions + Directions.of(directions)
         return replace(self, sums={"directions": both}, origin=self.origin.longer())
 
-    def __add__(self, other: TaskPrior) -> Self:
-        """Prior of the tasks of both; sums are added, so that order matters to rounding only.
-
-        Parameters
-        ----------
-        other : TaskPrior
-            A prior with the same features, scale and classes, of other builds.
-
-        Returns
-        -------
-        TaskPrior
-            The sum. What only one of the two knows is given up.
-        """
-        if not isinstance(other, TaskPrior):
-            return NotImplemented
-        self._refuse_special()
-        other._refuse_special()
-        means = self.class_means is not None and other.class_means is not None
-        space = self.space.joined(other.space, means=means)
-        origin = self.origin.joined(other.origin)
-        lost = {part_of(name) for name in self.sums.keys() ^ other.sums.keys()} - {"sessions"}
-        if lost:
-            warnings.warn(
-                f"Only one of the two priors holds {' and '.join(sorted(lost))}: their sum does "
-                "without. Build both with TaskPrior.from_tasks to keep it.",
-                MissingPartWarning,
-                stacklevel=2,
-            )
-        return replace(self, space=space, sums=added(self.sums, other.sums), origin=origin)
-
     def for_person(self, earlier: Task | Iterable[Task]) -> Self:
         """The same person tomorrow: a prior tightened around their own earlier sessions.
 
@@ -394,7 +357,6 @@ class TaskPrior(PriorSums):
         """
         self._refuse_special()
         _ = self.directions
-        epsilon, delta = check_budget(epsilon, delta)
         if self.origin.summarised:
             raise ValueError(
                 "A prior from from_summary cannot be released: one task can move it further than "
@@ -409,7 +371,7 @@ class TaskPrior(PriorSums):
             )
 
         def draw() -> TaskPrior:
-            sums, noise = released_sums(self.sums, self.space.mean_norm_bound, epsilon, delta)
+            sums, noise = noisy_sums(self.sums, self.space.mean_norm_bound, epsilon, delta)
             space = self.space
             if "class_means" not in sums:
                 # Whether everybody's features are centred is something that one person can change.

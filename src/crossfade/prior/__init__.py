@@ -25,12 +25,10 @@ its noise.
 """
 
 from crossfade.prior._class_means import CROWD_DOF as CROWD_DOF
-from crossfade.prior._class_means import ClassMeans as ClassMeans
 from crossfade.prior._crowd import PSI_FORMS as PSI_FORMS
 from crossfade.prior._crowd import Crowd as Crowd
 from crossfade.prior._crowd import Psi as Psi
 from crossfade.prior._directions import Directions as Directions
-from crossfade.prior._directions import shares_of as shares_of
 from crossfade.prior._forecast_record import CLIP as CLIP
 from crossfade.prior._forecast_record import FEW_PEOPLE as FEW_PEOPLE
 from crossfade.prior._forecast_record import LADDER as LADDER
@@ -50,15 +48,12 @@ from crossfade.prior._others import left_out as left_out
 from crossfade.prior._population import Population as Population
 from crossfade.prior._population import contrasts as contrasts
 from crossfade.prior._prior_sums import PriorSums as PriorSums
-from crossfade.prior._prior_sums import part_of as part_of
 from crossfade.prior._release import Release
-from crossfade.prior._release import check_budget as check_budget
-from crossfade.prior._release import released_sums as released_sums
+from crossfade.prior._release import noisy_sums as noisy_sums
 from crossfade.prior._space import Space as Space
 from crossfade.prior._space import check_labels as check_labels
 from crossfade.prior._space import misfits as misfits
 from crossfade.prior._sums import Sums as Sums
-from crossfade.prior._sums import added as added
 from crossfade.prior._sums import summed as summed
 from crossfade.prior._units import warn_of_units as warn_of_units
 from crossfade.prior._vmf import (

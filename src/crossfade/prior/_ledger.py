@@ -106,6 +106,7 @@ class Ledger:
         TaskPrior
             The released prior.
         """
+        epsilon, delta = check_budget(epsilon, delta)
         path = Path(os.path.realpath(self.path))
         with _locked(path):
             found = self._read()

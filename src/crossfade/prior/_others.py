@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from crossfade._typing import Array
 from crossfade.fisher import Block, TaskMoments
 from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._crowd import Crowd
-from crossfade.prior._directions import Directions
+from crossfade.prior._directions import Directions, shares_of
 from crossfade.prior._law import Law
 from crossfade.prior._learn import directions_of
 from crossfade.prior._population import Population
@@ -35,15 +35,18 @@ def left_out(
     sums: Mapping[str, Sums],
     chosen: NDArray[np.bool_],
     shrinkage: str | float | None,
-    shares: Array,
+    groups: Sequence[str | None] | None,
     *,
     fewest: int,
     at_once: int,
 ) -> Iterator[LeftOut]:
     """Leave each of the chosen (n_tasks,) out who has at least `fewest` windows of each class.
 
-    `shares` (n_tasks,) are the parts of a person that tasks are, which bounded class means count.
+    With a bound on class means, tasks of one of the `groups` are parts of one person.
     """
+    shares = np.ones(moments.n_tasks)
+    if groups is not None and space.mean_norm_bound is not None:
+        shares = shares_of(groups)
     directions, means = sums.get("directions"), sums.get("class_means")
     whole = Law.from_sums(space, sums)
     own = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +15,7 @@ import numpy as np
 from crossfade._files import write_whole
 from crossfade._typing import Array
 from crossfade._validate import check_choice
-from crossfade.exceptions import NoDirectionError, PriorMismatchError
+from crossfade.exceptions import MissingPartWarning, NoDirectionError, PriorMismatchError
 from crossfade.fisher import ClassMoments
 from crossfade.prior._card import data_of, describe, text_of
 from crossfade.prior._class_means import ClassMeans
@@ -27,7 +28,7 @@ from crossfade.prior._origin import Origin
 from crossfade.prior._release import Release
 from crossfade.prior._sessions import Person, Sessions
 from crossfade.prior._space import Space
-from crossfade.prior._sums import Sums
+from crossfade.prior._sums import Sums, added
 from crossfade.prior._units import Units
 from crossfade.tasks import Recipe
 
@@ -80,7 +81,7 @@ class PriorSums:
     @property
     def holds(self) -> tuple[str, ...]:
         """Names of the kinds of sums that the prior has."""
-        return tuple(dict.fromkeys(map(part_of, self.sums)))
+        return tuple(dict.fromkeys(map(_part_of, self.sums)))
 
     @property
     def class_means(self) -> ClassMeans | None:
@@ -258,6 +259,36 @@ class PriorSums:
         psi: Array = parts.identity * np.eye(self.n_features) + parts.along * np.outer(mu, mu)
         return psi
 
+    def __add__(self, other: Self) -> Self:
+        """Prior of the tasks of both; sums are added, so that order matters to rounding only.
+
+        Parameters
+        ----------
+        other : TaskPrior
+            A prior with the same features, scale and classes, of other builds.
+
+        Returns
+        -------
+        TaskPrior
+            The sum. What only one of the two knows is given up.
+        """
+        if not isinstance(other, PriorSums):
+            return NotImplemented
+        self._refuse_special()
+        other._refuse_special()
+        means = self.class_means is not None and other.class_means is not None
+        space = self.space.joined(other.space, means=means)
+        origin = self.origin.joined(other.origin)
+        lost = {_part_of(name) for name in self.sums.keys() ^ other.sums.keys()} - {"sessions"}
+        if lost:
+            warnings.warn(
+                f"Only one of the two priors holds {' and '.join(sorted(lost))}: their sum does "
+                "without. Build both with TaskPrior.from_tasks to keep it.",
+                MissingPartWarning,
+                stacklevel=2,
+            )
+        return replace(self, space=space, sums=added(self.sums, other.sums), origin=origin)
+
     def for_moments(self, earlier: Sequence[ClassMoments]) -> Self:
         """Prior for the person whose earlier sessions have these moments."""
         population, sessions = self.law.class_means, self.sums.get("sessions")
@@ -286,7 +317,7 @@ class PriorSums:
             check_choice("part", part, tuple(Sums.kinds))
         # Without class means, nobody can ask how sessions differ in them.
         less = {*parts, *(("sessions",) if "class_means" in parts else ())}
-        kept = {name: one for name, one in self.sums.items() if part_of(name) not in less}
+        kept = {name: one for name, one in self.sums.items() if _part_of(name) not in less}
         return replace(self, sums=kept)
 
     def annotated(self, **about: str) -> Self:
@@ -385,7 +416,7 @@ class PriorSums:
         return hash((self.n_tasks, self.n_features, self.classes))
 
 
-def part_of(name: str) -> str:
+def _part_of(name: str) -> str:
     """Kind of the sums that a prior holds under a name."""
     return name.partition(".")[0]
 

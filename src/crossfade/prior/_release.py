@@ -64,10 +64,11 @@ def check_budget(epsilon: object, delta: object) -> tuple[float, float]:
     )
 
 
-def released_sums(
+def noisy_sums(
     sums: Mapping[str, Sums], bound: float | None, epsilon: float, delta: float
 ) -> tuple[dict[str, Sums], float]:
     """Noisy sums of those that have a bound, and their noise (equations 29 to 31)."""
+    epsilon, delta = check_budget(epsilon, delta)
     exact, means = sums["directions"], sums.get("class_means")
     assert isinstance(exact, Directions)
     n_people, outer = exact.n_people, exact.person_outer
