@@ -1,9 +1,9 @@
 """When to stop labelling, and what a study makes of it."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.special import ndtr
+from sklearn.metrics import balanced_accuracy_score
 
 from crossfade import (
     CalibrationStudy,
@@ -12,7 +12,7 @@ from crossfade import (
     load_mental_math,
 )
 from crossfade.prior import LADDER, ForecastRecord
-from crossfade.study._splits import draw_splits, generator_for
+from crossfade.study import CalibrationSplit
 
 
 @pytest.fixture(scope="module")
@@ -151,19 +151,21 @@ def test_a_study_stops_where_a_session_would(people):
     found = rows[(rows.task == people[0].name) & (rows.method == "live")].sort_values("split")
     prior = TaskPrior.from_tasks(people[1:])
     task = people[0]
-    rng = generator_for(0, task.name, budget, "splits")
-    splits = draw_splits(np.asarray(task.y), budget, n_splits, "consecutive", rng)
-    for split, (_, row) in enumerate(found.iterrows()):
+    y, names = np.concatenate([one.y for one in people]), [one.name for one in people]
+    groups = np.repeat(names, [len(one.y) for one in people])
+    cuts = CalibrationSplit(budget, n_splits=n_splits, random_state=0).split(y, y, groups)
+    splits = [(train, test) for train, test in cuts if groups[test[0]] == task.name]
+    for (train, test), (_, row) in zip(splits, found.iterrows(), strict=True):
         live = LiveCalibration(prior)
-        own = [splits.labelled[split][splits.label == name] for name in (0, 1)]
+        labelled = train[-2 * budget :]
+        own = [labelled[y[labelled] == name] for name in (0, 1)]
         for step in range(2 * budget):
             live.add(task.X[own[step % 2][step // 2]], step % 2)
             if live.state().advice.stop:
                 break
         assert row.n_labelled == sum(live.state().counts.values())
-        test = pd.DataFrame(task.X[splits.test[split]], columns=task.feature_names)
-        predicted = live.model().predict(test)
-        right = np.mean([(predicted[splits.truth == name] == name).mean() for name in (0, 1)])
+        predicted = live.model().predict(task.X[test])
+        right = balanced_accuracy_score(task.y[test], predicted)
         assert row.balanced_accuracy == pytest.approx(right)
         assert row.expected_accuracy == pytest.approx(live.state().accuracy)
     assert (rows[rows.method == "live"].n_labelled <= 2 * budget).all()

@@ -19,7 +19,7 @@ from crossfade import (
 from crossfade.cli import main
 from crossfade.datasets import make_matb_like
 from crossfade.fisher import ClassMoments
-from crossfade.study._splits import draw_splits, generator_for
+from crossfade.study import CalibrationSplit
 
 
 def people(n_people, n_sessions=2, *, effect=0.3, d=3, n_each=200, seed=0):
@@ -300,21 +300,21 @@ def test_targets_are_later_sessions_and_only_class_means_know_the_earlier(tasks)
     assert rows[means].log_loss.mean() < same[means].log_loss.mean()
 
 
-@pytest.mark.parametrize("n_labelled", [0, 2])
-def test_a_study_has_the_prior_of_the_person(n_labelled):
+def test_a_study_has_the_prior_of_the_person():
     tasks = people(6, 3, n_each=20)
-    rows = studied(tasks, budgets=[n_labelled], n_splits=1).run().rows
+    rows = studied(tasks, budgets=[2], n_splits=1).run().rows
     crowd = TaskPrior.from_tasks(tasks[3:], rehearse=False)
-    for place in (1, 2):
+    y, names = np.concatenate([one.y for one in tasks]), [one.name for one in tasks]
+    groups = np.repeat(names, [len(one.y) for one in tasks])
+    splits = CalibrationSplit(2, random_state=0).split(y, y, groups)
+    for place, (train, test) in zip(range(3), splits, strict=False):
         today = tasks[place]
-        rule = HierarchicalBlendClassifier(crowd.for_person(tasks[:place])).start()
-        rng = generator_for(0, today.name, n_labelled, "splits")
-        splits = draw_splits(np.asarray(today.y), n_labelled, 1, "consecutive", rng)
-        if n_labelled:
-            rule.fit(today.X[splits.labelled[0]], splits.label)
-        expected = rule.score(today.X[splits.test[0]], splits.truth)
-        found = rows[(rows.task == today.name) & (rows.method == "hierarchical")]
-        assert found.accuracy.item() == pytest.approx(expected, abs=1e-12)
+        own, other = (part - 40 * place for part in (train[-4:], test))
+        if place:
+            rule = HierarchicalBlendClassifier(crowd.for_person(tasks[:place]))
+            expected = rule.fit(today.X[own], today.y[own]).score(today.X[other], today.y[other])
+            found = rows[(rows.task == today.name) & (rows.method == "hierarchical")]
+            assert found.accuracy.item() == pytest.approx(expected, abs=1e-12)
 
 
 def test_studies_that_cannot_be_are_refused(tasks):
