@@ -165,12 +165,12 @@ def crowd_of(rng, n_people=14, n_features=3, spread=0.4, gap=1.0, n_each=12):
     return tasks
 
 
-@pytest.mark.parametrize("with_replay", [True, False])
+@pytest.mark.parametrize("with_record", [True, False])
 @pytest.mark.parametrize("blend", BLENDS)
-def test_labels_are_those_of_the_larger_probability(blend, with_replay):
+def test_labels_are_those_of_the_larger_probability(blend, with_record):
     """For classes of any proportions, and rules of any worth."""
     rng = np.random.default_rng(42)
-    prior = TaskPrior.from_tasks(crowd_of(rng), replay=with_replay)
+    prior = TaskPrior.from_tasks(crowd_of(rng), rehearse=with_record)
     rows = 4.0 * rng.normal(size=(500, 3))
     for gap in (0.0, 0.2, 1.0, 3.0):
         y = np.repeat([0, 1], 4)
@@ -314,7 +314,7 @@ def test_a_released_prior_promises_chance_at_least_before_labels(blend):
     """Its noise may turn direction and class means apart; no sample has contradicted anybody."""
     rng = np.random.default_rng(48)
     tasks = crowd_of(rng, 40, 6, spread=0.4, gap=0.5)
-    prior = TaskPrior.from_tasks(tasks, feature_scale=np.ones(6), clip=30.0, rehearse=False)
+    prior = TaskPrior.from_tasks(tasks, feature_scale=np.ones(6), mean_norm_bound=30.0, rehearse=False)
     X = 2.0 * rng.normal(size=(3, 6))
     for _ in range(20):
         released = prior.released(epsilon=4.0, delta=1e-5)
@@ -365,7 +365,7 @@ def without_a_record(n):
     found = {}
     for place, person in enumerate(people):
         others = people[:place] + people[place + 1 :]
-        prior = TaskPrior.from_tasks(others, rehearse=False, clip=16.0)
+        prior = TaskPrior.from_tasks(others, rehearse=False, mean_norm_bound=16.0)
         exact = TaskPrior.from_tasks(others, rehearse=False)
         released = prior.released(epsilon=1.0, delta=1e-5)
         rules = {
