@@ -314,7 +314,9 @@ def test_a_released_prior_promises_chance_at_least_before_labels(blend):
     """Its noise may turn direction and class means apart; no sample has contradicted anybody."""
     rng = np.random.default_rng(48)
     tasks = crowd_of(rng, 40, 6, spread=0.4, gap=0.5)
-    prior = TaskPrior.from_tasks(tasks, feature_scale=np.ones(6), mean_norm_bound=30.0, rehearse=False)
+    prior = TaskPrior.from_tasks(
+        tasks, feature_scale=np.ones(6), mean_norm_bound=30.0, rehearse=False
+    )
     X = 2.0 * rng.normal(size=(3, 6))
     for _ in range(20):
         released = prior.released(epsilon=4.0, delta=1e-5)
