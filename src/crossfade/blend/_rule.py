@@ -211,15 +211,12 @@ class Rule:
 
     # -- the same rule, otherwise -----------------------------------------------------------
 
-    def reordered(self, classes: NDArray[Any]) -> Self:
-        """The same rule for the same classes under other labels, sorted by these."""
-        order = np.argsort(classes)
-        if (order == np.arange(order.size)).all():
-            return replace(self, classes=classes)
-        two = order.size == 2
+    def in_order(self) -> Self:
+        """The same rule with its classes sorted by their labels."""
+        order, two = np.argsort(self.classes), len(self.classes) == 2
         return replace(
             self,
-            classes=classes[order],
+            classes=self.classes[order],
             coef=-self.coef if two else self.coef[..., order, :],
             intercept=-self.intercept if two else self.intercept[..., order],
             shift=-self.shift,
@@ -283,11 +280,13 @@ def rule_of_two(
     """Rule of two classes along a direction in scaled units, with its threshold at `midpoint`."""
     length = np.linalg.vector_norm(omega, axis=-1, keepdims=True)
     batch = newcomer.moments.means.shape[:-2]
-    d = omega.shape[-1]
-    unit = np.broadcast_to(omega / np.where(length > 0.0, length, 1.0) / scale, (*batch, d))
-    intercept = -np.vecdot(unit, midpoint)[..., None]
+    coef = omega / np.where(length > 0.0, length, 1.0) / scale
     rule = made(
-        newcomer, coef=unit[..., None, :], intercept=intercept, feature_scale=scale, **fields
+        newcomer,
+        coef=_spread(coef, (*batch, coef.shape[-1]))[..., None, :],
+        intercept=_spread(-np.vecdot(coef, midpoint), batch)[..., None],
+        feature_scale=scale,
+        **fields,
     )
     if newcomer.second == 0.5:
         return rule
@@ -300,18 +299,22 @@ def made(newcomer: Newcomer, *, alpha: Array | float, **fields: Any) -> Rule:
     """Rule of a newcomer, with what all kinds have in common."""
     moments, n_classes = newcomer.moments, len(newcomer.classes)
     batch, second = moments.means.shape[:-2], newcomer.second
+    share = [1.0 - second, second] if n_classes == 2 else [1.0 / n_classes] * n_classes
     return Rule(
         classes=newcomer.classes,
-        class_prior=np.array([1.0 - second, second])
-        if n_classes == 2
-        else np.full(n_classes, 1.0 / n_classes),
+        class_prior=np.array(share),
         shift=np.zeros(batch),
-        alpha=np.broadcast_to(np.asarray(alpha, np.float64), batch),
-        n_labelled=np.broadcast_to(moments.counts, (*batch, n_classes)),
+        alpha=_spread(np.asarray(alpha, np.float64), batch),
+        n_labelled=_spread(moments.counts, (*batch, n_classes)),
         record=newcomer.record,
         has_unlabelled=newcomer.unlabelled is not None,
         **fields,
     )
+
+
+def _spread(values: Array, shape: tuple[int, ...]) -> Array:
+    """The same values for everybody of a batch."""
+    return values if values.shape == shape else np.broadcast_to(values, shape)
 
 
 def _where(known: Slope, odds: float) -> Array:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from crossfade._typing import Array, Places
@@ -57,7 +56,6 @@ class BlendClassifier(FittedBlend):
         "class_prior": ["array-like", None],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(
         self,
         X: ArrayLike,
@@ -104,6 +102,7 @@ class BlendClassifier(FittedBlend):
         self
             The fitted estimator.
         """
+        self._validate_params()
         _refuse_missing(y)
         _refuse_missing(y_target_labeled)
         people = {"sample_domain": sample_domain, "groups": groups, "subjects": subjects}
@@ -118,7 +117,6 @@ class BlendClassifier(FittedBlend):
             self._refuse_other_rows(rows.X, prior.space)
         return self._learn(None, rows, unlabelled, prior)
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: ArrayLike,
@@ -148,6 +146,7 @@ class BlendClassifier(FittedBlend):
         self
             The estimator.
         """
+        self._validate_params()
         # Source data of an earlier fit is kept, unless the parameter was changed since.
         same = self._seen is not None and self._seen.given is self.prior
         prior = self.prior_ if same else self.prior
@@ -168,7 +167,6 @@ class BlendClassifier(FittedBlend):
         rows = Rows(whole[~hidden], _labels_that_count(y, hidden), weight)
         return self._learn(self._seen, rows, whole[hidden], prior, may_wait=True, named=classes)
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def start(self) -> Self:
         """Predict at once, before the first label: the crowd's rule for a new person.
 
@@ -179,6 +177,7 @@ class BlendClassifier(FittedBlend):
         self
             The estimator.
         """
+        self._validate_params()
         if self.prior is None:
             raise ValueError("start needs a prior: without labels only earlier people can answer.")
         self._learn(
@@ -195,7 +194,8 @@ class BlendClassifier(FittedBlend):
         if prior is None:
             return
         # Lists are compared with the prior once they are arrays.
-        space, shape = prior.space, getattr(X, "shape", ())
+        space = prior.space
+        shape: Any = getattr(X, "shape", ())
         if len(shape) == 2 and shape[1] != space.feature_scale.size:
             self._refuse_other_features(space, shape[1])
         if hasattr(X, "columns"):
@@ -242,7 +242,7 @@ class BlendClassifier(FittedBlend):
         self.coef_, self.intercept_ = rule.coef, rule.intercept
         self._warn_of_units(seen)
         for message, category in self._remarks():
-            warnings.warn(message, category, stacklevel=4)
+            warnings.warn(message, category, stacklevel=3)
         return self
 
     def _rule_of(self, seen: Seen, law: Any) -> Rule:
@@ -254,9 +254,11 @@ class BlendClassifier(FittedBlend):
             unlabelled=seen.unlabelled,
             consecutive=bool(self.consecutive),
             class_prior=_second_of(self.class_prior, seen.names),
+            classes=seen.names,
             **self._options(),
         )
-        return rule.reordered(seen.names)
+        in_order = bool((seen.names[:-1] < seen.names[1:]).all())
+        return rule if in_order else rule.in_order()
 
     def _added(
         self,
@@ -315,7 +317,7 @@ class BlendClassifier(FittedBlend):
             moments, self.prior_.space.feature_names, in_a_row=bool(self.consecutive), mixed=mixed
         )
         if reasons:
-            warn_of_units(self.prior_, reasons, stacklevel=6)
+            warn_of_units(self.prior_, reasons, stacklevel=5)
 
     def _remarks(self) -> Iterator[tuple[str, type[Warning]]]:
         """What to warn of once the rule is known."""
@@ -413,7 +415,7 @@ def places_among(names: NDArray[Any], labels: NDArray[Any]) -> Places:
     """Place of each label among the names of the classes; refuses a label of no class."""
     if not len(labels):
         return np.empty(0, np.intp)
-    present, label = np.unique(labels, return_inverse=True)
+    present, label = encode(labels, most=len(labels))
     known = {name: place for place, name in enumerate(names.tolist())}
     stranger = next((name for name in present.tolist() if name not in known), None)
     if stranger is not None:

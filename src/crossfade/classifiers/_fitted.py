@@ -5,6 +5,7 @@ Methods that predict take what skada and MOABB pass beside the samples, which a 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -91,6 +92,12 @@ class FittedBlend(LinearRule):
         check_is_fitted(self, "coef_", msg=self._not_fitted())
         lower, upper = self.rule_.interval(level)
         return float(lower), float(upper)
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # scikit-learn reads the signature anew each time, which takes as long as a small fit.
+        return list(super()._get_param_names())
 
     def _detail(self, name: str) -> Any:
         """What only this kind of blend knows, where its rule was blended at all."""
