@@ -45,7 +45,7 @@ def rehearsal(
             try:
                 found[kind].append(_rehearse(newcomers, draws[newcomers.places], kind))
             except PriorMismatchError:
-                # The sums do not allow it, or somebody is too far from the others.
+                # The sums do not allow it, or a person is too far from the others.
                 del found[kind]
     return {kind: _record(parts) for kind, parts in found.items()}
 
@@ -96,7 +96,7 @@ def _rehearse(newcomers: LeftOut, draws: Array, kind: str) -> tuple[Array, Array
 
 
 def _no_label(n: int, n_classes: int, d: int) -> ClassMoments:
-    """Moments of nobody's windows."""
+    """Moments without any window."""
     nothing = np.zeros((n, n_classes, d))
     return ClassMoments(np.zeros(n_classes), nothing, np.zeros((d, d)), False, np.zeros(d))
 

@@ -1,4 +1,4 @@
-"""Prior of many tasks: sums over people, without a row of anybody's data."""
+"""Prior of many tasks: sums over people, without any row of their data."""
 
 from __future__ import annotations
 
@@ -111,14 +111,14 @@ class TaskPrior(PriorSums):
             the classes then says nothing. "auto" looks whether they were; with a `mean_norm_bound`
             it is False.
         mean_norm_bound : float or None, default=None
-            Largest length of anybody's class means, in units of the feature scale. Longer ones are
+            Largest length of a person's class means, in units of the feature scale. Longer ones are
             shortened, so that :meth:`released` can protect class means too. Choose it beforehand,
             not from these tasks. Sessions of one group then count as one person.
 
         Returns
         -------
         TaskPrior
-            The prior; it holds no row of anybody's data.
+            The prior; it holds no row of the tasks' data.
         """
         moments, known = moments_of_tasks(tasks)
         return cls.from_moments(
@@ -301,7 +301,7 @@ class TaskPrior(PriorSums):
         Returns
         -------
         TaskPrior
-            A prior for this person and nobody else. It can be neither added, updated nor released.
+            A prior for this person only. It can be neither added, updated nor released.
 
         Examples
         --------
@@ -348,7 +348,7 @@ class TaskPrior(PriorSums):
             Probability beyond that; far below one over the number of people.
         ledger : Ledger, str, path-like or None, default=None
             File of the population to which the release is charged. A release that would exceed its
-            budget is refused before noise is drawn. None warns that nobody counts.
+            budget is refused before noise is drawn. None warns that the release is not counted.
 
         Returns
         -------
@@ -374,7 +374,7 @@ class TaskPrior(PriorSums):
             sums, noise = noisy_sums(self.sums, self.space.mean_norm_bound, epsilon, delta)
             space = self.space
             if "class_means" not in sums:
-                # Whether everybody's features are centred is something that one person can change.
+                # One person can change whether all features are centred.
                 space = replace(space, centred_per_person=False)
             origin = self.origin.released(epsilon, delta, noise)
             return replace(self, space=space, sums=sums, origin=origin)
@@ -397,9 +397,9 @@ def _space_of(
     feature_names: Sequence[str] | None,
     classes: Sequence[Any] | None,
 ) -> Space:
-    """Space of directions, which are those of two classes."""
+    """Space of directions of two classes."""
     labels = check_labels(classes)
     if labels is not None and len(labels) != 2:
-        raise ValueError(f"Directions are those of two classes; got {len(labels)}.")
+        raise ValueError(f"Directions need two classes; got {len(labels)}.")
     scale = check_scale(feature_scale, d).copy()
     return Space(scale, check_names(feature_names, d), labels)

@@ -1,4 +1,4 @@
-"""Class means of which nobody can add more than agreed, and what noise leaves of their sums.
+"""Class means with a bound on what one person adds, and their sums repaired after noise.
 
 With ``mean_norm_bound=r`` a person adds, in units of the feature scale,
 
@@ -60,7 +60,7 @@ def _down(size: Array, most: float) -> Array:
 def filled(runs: Array, longest: int) -> Array:
     """Run matrices (n, 9, d, d) of those who have runs shorter than `longest` only.
 
-    Beyond the last windows count as independent; who has no run at all counts as the identity.
+    Further windows count as independent; without any run a person counts as the identity.
     Everybody then adds as many matrices, and no number tells who had how many windows.
     """
     able = longest > RUNS
@@ -94,7 +94,7 @@ def repaired_means(
     most, longest = norms_of(d)
     spread = noise / n_people
     mean, outer, within, traces = (part / n_people for part in noisy)
-    # Centre and contrasts apart: people differ far more in the one than in the others.
+    # Centre and contrasts apart: people differ far more in the centre.
     turn = np.kron(helmert(sums.n_classes, full=True), np.eye(d))
     mean = turn @ mean
     covariance = turn @ outer @ turn.T - np.outer(mean, mean) + spread**2 * np.eye(mean.size)
@@ -111,7 +111,7 @@ def repaired_means(
     outer = turn.T @ ((basis * values) @ basis.T + np.outer(mean, mean)) @ turn
     covariance = steady(most * within, most * spread)
     variances = longest * traces / np.trace(covariance)
-    # The mean of a longer run is not noisier, and no run is worth more than its windows.
+    # Longer runs are not noisier, and no run counts for more than its windows.
     variances = np.minimum.accumulate(np.clip(variances, 1.0 / RUNS, 1.0))
     return replace(
         sums,

@@ -17,9 +17,9 @@ from crossfade.prior._sums import LARGEST, Sums, summed
 
 #: Eigenvalues below this proportion of the largest are directions in which nothing varies.
 _LEAST = 1e-8
-#: What the crowd's covariance is worth where too few people tell, and how many can.
+#: Degrees of freedom of the crowd's covariance with too few people, and how many are enough.
 CROWD_DOF, _FEWEST = 20.0, 8
-#: Least and most degrees of freedom that the crowd's covariance may be worth.
+#: Least and most degrees of freedom of the crowd's covariance.
 _DOF = (1.0, 1e4)
 
 
@@ -125,7 +125,7 @@ class ClassMeans(Sums, name="class_means"):
         return replace(reduce(add, parts), **counted)._with_dof(blocks, scale)
 
     def _with_dof(self, blocks: Sequence[Block], scale: Array) -> ClassMeans:
-        """The same with what the covariance of these people is worth."""
+        """The same with the degrees of freedom of the crowd's covariance."""
         log_dof = self.n_people * np.log(_crowd_dof(blocks, scale, self))
         return replace(self, log_wishart_dof=float(log_dof))
 

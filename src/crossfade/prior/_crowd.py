@@ -240,7 +240,7 @@ class Crowd:
         if form == "authors":
             return Psi(unlike / (n_tasks * resultant**2) + added, np.zeros_like(unlike))
         # One task says nothing about its spread: each tangent direction gets that of the sphere.
-        # On a line there is none.
+        # With one feature there is no tangent direction.
         alone = 1.0 / d if d > 1 else 0.0
         tangent = np.where(np.less(n_tasks, 2.0), alone, unlike / max(d - 1, 1))
         variance = tangent / (n_tasks * resultant**2) + added

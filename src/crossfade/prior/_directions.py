@@ -107,7 +107,7 @@ class Directions(Sums, name="directions"):
 
 def shares_of(groups: Sequence[str | None]) -> Array:
     """Part (n_tasks,) of a person that each task is: one over the sessions of its group."""
-    # Who has no group is a person of their own.
+    # A task without a group is a person of its own.
     own: list[Hashable] = [(n,) if group is None else str(group) for n, group in enumerate(groups)]
     counts = Counter(own)
     return 1.0 / np.array([counts[one] for one in own])

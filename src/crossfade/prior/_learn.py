@@ -80,7 +80,7 @@ def learn(
     sums = _sums_of(moments, scale, shrinkage, isotropic, bound, groups, called)
     centred = centred_per_person
     if centred == "auto":
-        # With a bound nobody looks, since one person could change what is found.
+        # With a bound the answer must not depend on one person.
         centred = bound is None and "class_means" in sums and _is_centred(moments, scale)
     names, labels = check_names(feature_names, scale.size), check_labels(classes)
     space = Space(scale, names, labels, class_names, recipe, bool(centred), bound)
@@ -178,7 +178,7 @@ def _refuse_twins(tasks: Sequence[Task]) -> None:
 
 
 def _typical_deviation(variance: Array, largest: Array, left: Array) -> Array:
-    """Median over tasks (J, d) of the deviation within the classes; one where that is none.
+    """Median over tasks (J, d) of the deviation within the classes; one where there is none.
 
     `left` is how many windows more than classes a task has; without any it has no deviation.
     """
@@ -236,7 +236,7 @@ def _class_means(
 
 
 def _is_a_row(moments: TaskMoments) -> bool:
-    """Whether a class mean would be a window of somebody's."""
+    """Whether a class mean would be a single window."""
     return moments.n_tasks == 1 and min(moments.blocks[0].sizes) < 2
 
 

@@ -5,8 +5,8 @@ everybody in it, and nothing is kept about tasks or people. Releases compose exa
 those with mu_1, mu_2, ... are as good as one with the root of the sum of squares. Whoever has new
 people starts a new ledger.
 
-The checksum finds damage and careless editing. It is no signature: nobody notices a ledger that was
-deleted, or replaced by an older copy.
+The checksum finds damage and careless editing. It is no signature: a ledger
+that was deleted, or replaced by an older copy, goes unnoticed.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _ROUNDING = 1e-10
 class Ledger:
     """File of all releases of one population, and of the budget that they may not exceed.
 
-    Every release that names the ledger is charged to everybody in it, whoever was in the released
-    prior. For people who were in none of its releases, start a new ledger.
+    Every release that names the ledger is charged to all its people, whether or not they were in
+    the released prior. For people who were in none of its releases, start a new ledger.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Ledger:
         return spent_epsilon(mu, delta) if mu else 0.0
 
     def summary(self) -> str:
-        """One line for a person: how many releases, what they spent, and of which budget."""
+        """One line of text: number of releases, what they spent, and the budget."""
         found = self._read()
         if not found["releases"]:
             return f"{self.path}: no release yet"
@@ -201,7 +201,7 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Nobody else writes to the ledger meanwhile: a lock on its folder, which outlives the file."""
+    """Lock the ledger: by its folder, since the file itself is replaced."""
     if sys.platform == "win32":
         yield
         return

@@ -45,7 +45,7 @@ class Origin:
             raise ValueError("A released prior cannot be added. Add exact ones, then release.")
         if self.builds & other.builds:
             raise ValueError(
-                "Both priors hold the same build, whose tasks would count twice. Add priors of "
+                "Both priors hold the same build: its tasks would count twice. Add priors of "
                 "different people, or build one prior from all tasks."
             )
         mine, theirs = dict(self.about), dict(other.about)

@@ -40,7 +40,7 @@ def left_out(
     fewest: int,
     at_once: int,
 ) -> Iterator[LeftOut]:
-    """Leave each of the chosen (n_tasks,) out who has at least `fewest` windows of each class.
+    """Leave out, in turn, each chosen (n_tasks,) person with `fewest` windows of each class.
 
     With a bound on class means, tasks of one of the `groups` are parts of one person.
     """

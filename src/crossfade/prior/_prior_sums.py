@@ -1,4 +1,4 @@
-"""What the sums of a prior say, for whoever reads them."""
+"""What the sums of a prior say."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class PriorSums:
         found = self.sums.get("directions")
         if not isinstance(found, Directions):
             raise PriorMismatchError(
-                "This prior holds no directions, which are those of two classes. Use "
+                "This prior holds no directions: they exist for two classes only. Use "
                 "HierarchicalBlendClassifier."
             )
         return found
@@ -315,13 +315,13 @@ class PriorSums:
         """
         for part in parts:
             check_choice("part", part, tuple(Sums.kinds))
-        # Without class means, nobody can ask how sessions differ in them.
+        # Sessions say how class means differ.
         less = {*parts, *(("sessions",) if "class_means" in parts else ())}
         kept = {name: one for name, one in self.sums.items() if _part_of(name) not in less}
         return replace(self, sums=kept)
 
     def annotated(self, **about: str) -> Self:
-        """The same prior with more said about it, for its card and for whoever loads it.
+        """The same prior with more text for its card.
 
         Parameters
         ----------

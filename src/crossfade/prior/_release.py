@@ -22,7 +22,7 @@ from crossfade.prior._directions import Directions
 from crossfade.prior._gaussian import separation
 from crossfade.prior._sums import Sums
 
-#: A release with more protects nobody.
+#: With a larger epsilon a release does not protect.
 _LARGEST_EPSILON = 1000.0
 _TINY = 1e-300
 

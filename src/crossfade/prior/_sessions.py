@@ -22,7 +22,7 @@ from crossfade.fisher import ClassMoments
 from crossfade.prior._population import Population, contrasts, outer_in_theta, shrunk_blocks
 from crossfade.prior._sums import Arrays, Sums, summed
 
-#: Part of the crowd's covariance that a session is taken to change where nobody had two.
+#: Assumed part of the crowd's covariance that a session changes, if no person had two sessions.
 GUESS = 0.1
 #: Least part of it in any direction: no two sessions are the same.
 _LEAST = 0.01
@@ -39,7 +39,7 @@ class Sessions(Sums, name="sessions"):
 
     @classmethod
     def of(cls, groups: Sequence[str | None], means: Array) -> Sessions | None:
-        """Sum over tasks (n_tasks, K d); None where everybody has one session."""
+        """Sum over tasks (n_tasks, K d); None if all people have one session."""
         known = [str(group) for group in groups if group is not None]
         rows = means[[group is not None for group in groups]]
         _, person, count = np.unique(known, return_inverse=True, return_counts=True)
@@ -51,9 +51,9 @@ class Sessions(Sums, name="sessions"):
         return cls(float((count - 1).sum()), apart.T @ apart)
 
     def check(self) -> None:
-        """Refuse differences of nobody."""
+        """Refuse a sum without differences."""
         if self.n_differences < 1.0:
-            raise ValueError("sessions must be those of somebody.")
+            raise ValueError("sessions hold no difference.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Person(Arrays):
     """What earlier sessions of one person say of the next, in scaled units.
 
     `mean` and `covariance` are those of the class means of the next session; `is_guess` is one if
-    nobody in the crowd had two sessions, so that what a session changes is a guess.
+    no person of the crowd had two sessions, so that what a session changes is a guess.
     """
 
     mean: Array = summed("Kd", of="class means")

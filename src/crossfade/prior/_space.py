@@ -38,7 +38,7 @@ class Space:
         Whether every person's features were centred on all their windows, so that the middle of the
         classes says nothing.
     mean_norm_bound : float or None
-        Largest length of anybody's class means in units of the scale; None without a bound.
+        Largest length of a person's class means in units of the scale; None without a bound.
     """
 
     feature_scale: Array

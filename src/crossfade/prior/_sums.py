@@ -37,7 +37,7 @@ def summed(*shape: str | int, of: str, default: Any = _MISSING, semidefinite: bo
     default : None, optional
         None if the array may be missing.
     semidefinite : bool, default=False
-        Whether its last two axes are those of a covariance or of outer products.
+        Whether its last two axes form a covariance or a sum of outer products.
 
     Returns
     -------

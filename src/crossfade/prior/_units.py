@@ -31,14 +31,14 @@ from crossfade.prior._class_means import ClassMeans
 
 #: How seldom the same units may look like others, for the median and for all features together.
 _SELDOM = 1e-4
-#: Least, usual and most degrees of freedom eta that a crowd's variance is worth for a person's.
+#: Least, usual and most degrees of freedom eta of a crowd's variance as that of a person.
 _LEAST, _USUAL, _MOST = 2.0, 3.0, 12.5
 #: How efficient a median is beside a mean.
 _MEDIAN = 0.6
 #: What windows in a row differ by from their neighbours, as a proportion of the variance, if they
 #: overlap; and what two may differ by that are all but the same.
 _STEP, _TWINS = 0.3, 1e-3
-#: Below so many deviations from the crowd nobody is far away.
+#: Windows within so many deviations of the crowd are never far away.
 _NEAR = 5.0
 #: Features that a warning names one by one.
 _NAMED = 3
@@ -55,9 +55,9 @@ class Units:
     alike : ndarray of shape (n_features,)
         Degrees of freedom eta by which the variances of people are alike.
     n_free : float
-        How many features without correlation they are worth.
+        Number of uncorrelated features that say as much.
     place : tuple of ndarrays of shape (n_features,), or None
-        Mean of the class means, and one over the deviation of a window of anybody's from it.
+        Mean of the class means, and one over the deviation of a window from it.
     gap : ndarray of shape (n_features,)
         How much of the variance within a class there is between the classes of a person.
     centred : bool
