@@ -67,7 +67,7 @@ def load_model(path: str | os.PathLike[str]) -> Rule:
         if not is_intact(fields, fields.pop("sha256")):
             raise ValueError("it was altered after it was saved; copy it again.")
         return _rule_of(fields)
-    except (KeyError, TypeError, ValueError) as reason:
+    except (KeyError, TypeError, ValueError, AttributeError) as reason:
         why = f"the field {reason} is missing." if isinstance(reason, KeyError) else reason
         raise ValueError(f"{os.fspath(path)} is not a valid model file: {why}") from reason
 
