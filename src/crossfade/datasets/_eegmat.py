@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crossfade._validate import check_choice
 from crossfade.signals import BANDS, Collected, collect, eeg_recipe, label_from
-from crossfade.tasks import Recipe, TaskSet, read_tasks, with_names
+from crossfade.tasks import Recipe, TaskSet, read_tasks, with_about
 
 #: Files ``_1`` are rest, files ``_2`` mental arithmetic.
 PATTERN = r"(?P<task>Subject\d+)_(?P<label>[12])\.edf$"
@@ -142,4 +142,4 @@ def collect_eegmat(
     recipe_for = partial(eeg_recipe, kind=features, channels=channels, causal=causal)
     label = label_from("filename", pattern=PATTERN, classes={"1": "0", "2": "1"})
     found = collect(paths, recipe_for, label, n_jobs=n_jobs, on_progress=on_progress)
-    return found._replace(frame=with_names(found.frame, CLASS_NAMES))
+    return found._replace(frame=with_about(found.frame, CLASS_NAMES))

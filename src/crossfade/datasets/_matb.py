@@ -15,7 +15,7 @@ from crossfade._validate import as_generator, check_choice, check_integer
 from crossfade.signals import BANDS, Collected, load_mat, process_files
 from crossfade.signals.eeg import BandPower
 from crossfade.signals.windows import cut_windows
-from crossfade.tasks import Task, TaskSet, with_names
+from crossfade.tasks import Task, TaskSet, with_about
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +122,7 @@ def collect_matb(
         else:
             failures[str(path)] = "It has no window with all features."
     whole = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-    return Collected(with_names(whole, CLASS_NAMES), failures, [])
+    return Collected(with_about(whole, CLASS_NAMES), failures, [])
 
 
 def _find_sessions(folder: Path) -> dict[Path, tuple[str, str]]:

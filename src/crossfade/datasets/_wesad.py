@@ -15,7 +15,7 @@ from crossfade._validate import check_choice
 from crossfade.datasets._safe_pickle import load_arrays
 from crossfade.signals import Collected, find_beats, heart_features, process_files
 from crossfade.signals.windows import cut_windows
-from crossfade.tasks import with_names
+from crossfade.tasks import with_about
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +100,7 @@ def collect_wesad(
         else:
             frames.append(outcome)
     whole = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-    return Collected(with_names(whole, CLASS_NAMES), failures, [])
+    return Collected(with_about(whole, CLASS_NAMES), failures, [])
 
 
 def _read_participant(path: Path, recipe: str) -> pd.DataFrame:

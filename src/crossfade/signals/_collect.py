@@ -20,7 +20,7 @@ import numpy as np
 from crossfade.signals._extract import Rows, extract, finish
 from crossfade.signals._labels import Label, OtherLabelsError
 from crossfade.signals.recordings import SUFFIXES, Recording, open_recording
-from crossfade.tasks import Columns, Recipe, Table, TaskSet, names_of, split, with_recipe
+from crossfade.tasks import Recipe, TaskSet, with_about
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,9 +44,7 @@ class Collected(NamedTuple):
             )
         for where, what in self.notes:
             warnings.warn(f"{where}: {what}.", UserWarning, stacklevel=3)
-        # No check for stray columns: all of these were computed from signals.
-        table = Columns().of(Table(self.frame, "The recordings", 0))
-        return TaskSet(split(table, "drop"), names_of(self.frame))
+        return TaskSet.from_frame(self.frame)
 
 
 def find_recordings(paths: Iterable[Path]) -> list[Path]:
@@ -220,7 +218,7 @@ def _table(
         part.insert(0, "task", task)
         parts.append(part[counted])
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-    return Collected(with_recipe(frame, recipe), failures, notes)
+    return Collected(with_about(frame, recipe=recipe), failures, notes)
 
 
 def _plain_labels(labels: set[str]) -> dict[str, Hashable]:

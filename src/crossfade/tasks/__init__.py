@@ -10,10 +10,6 @@ Tables with one row for each window become tasks by `read_tasks` and `TaskSet.fr
 says how they were made, where that is known.
 """
 
-from crossfade.tasks._columns import Columns as Columns
-from crossfade.tasks._columns import Table as Table
-from crossfade.tasks._parquet import frame_of_parquet as frame_of_parquet
-from crossfade.tasks._parquet import parquet_of as parquet_of
 from crossfade.tasks._parquet import sealed as sealed
 from crossfade.tasks._parquet import unsealed as unsealed
 from crossfade.tasks._parquet import write_parquet as write_parquet
@@ -21,13 +17,10 @@ from crossfade.tasks._person import read_windows as read_windows
 from crossfade.tasks._recipe import Recipe
 from crossfade.tasks._recipe import common_recipe as common_recipe
 from crossfade.tasks._recipe import recipe_misfits as recipe_misfits
-from crossfade.tasks._table import split as split
-from crossfade.tasks._table import with_names as with_names
-from crossfade.tasks._table import with_recipe as with_recipe
+from crossfade.tasks._table import with_about as with_about
 from crossfade.tasks._table import write_frame as write_frame
 from crossfade.tasks._task import Task, TaskSet, read_tasks
 from crossfade.tasks._task import check_class_names as check_class_names
-from crossfade.tasks._task import names_of as names_of
 
 __all__ = ["Recipe", "Task", "TaskSet", "read_tasks"]
 

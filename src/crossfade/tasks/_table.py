@@ -22,7 +22,7 @@ from crossfade.exceptions import DroppedWindowsWarning, TableWarning
 from crossfade.tasks._check import check_frame
 from crossfade.tasks._columns import RESERVED, Columns, Table, as_numbers, refuse_twice
 from crossfade.tasks._parquet import frame_of_parquet, no_parquet, parquet_of
-from crossfade.tasks._recipe import Recipe
+from crossfade.tasks._recipe import Recipe, common_recipe
 from crossfade.tasks._task import Task
 
 if TYPE_CHECKING:
@@ -63,19 +63,19 @@ def frame_of(tasks: Sequence[Task], class_names: Mapping[Any, str]) -> pd.DataFr
         part.insert(0, "label", np.asarray(task.y))
         part.insert(0, "task", name)
         parts.append(part)
-    return with_names(pd.concat(parts, ignore_index=True), class_names)
+    recipe = common_recipe([task.recipe for task in tasks])
+    return with_about(pd.concat(parts, ignore_index=True), class_names, recipe)
 
 
-def with_names(frame: pd.DataFrame, class_names: Mapping[Any, str]) -> pd.DataFrame:
-    """The table, which now carries names of its classes, into Parquet too."""
+def with_about(
+    frame: pd.DataFrame,
+    class_names: Mapping[Any, str] | None = None,
+    recipe: Recipe | None = None,
+) -> pd.DataFrame:
+    """The table, which now carries names of its classes and its recipe, into Parquet too."""
     if class_names:
         # As pairs: keys of JSON are text, and labels need not be.
         frame.attrs["class_names"] = [list(pair) for pair in class_names.items()]
-    return frame
-
-
-def with_recipe(frame: pd.DataFrame, recipe: Recipe | None) -> pd.DataFrame:
-    """The table, which now carries how its features were made, into Parquet too."""
     if recipe is not None:
         frame.attrs["recipe"] = recipe.to_dict()
     return frame

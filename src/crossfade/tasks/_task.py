@@ -267,9 +267,9 @@ class TaskSet(Sequence[Task]):
 
     def to_frame(self) -> pd.DataFrame:
         """Table with one row for each window, as :meth:`from_frame` takes it."""
-        from crossfade.tasks._table import frame_of, with_recipe
+        from crossfade.tasks._table import frame_of
 
-        return with_recipe(frame_of(self._tasks, self._class_names), self.recipe)
+        return frame_of(self._tasks, self._class_names)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the table to a CSV or Parquet file, whole or not at all.
