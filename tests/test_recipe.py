@@ -181,7 +181,6 @@ def test_a_prior_keeps_the_recipe_of_its_tasks(tasks, tmp_path):
     assert str(EEG) in prior.card()
     assert str(EEG) in prior.summary()
     assert prior.card_data()["recipe"] == str(EEG)
-    assert prior.reversed().recipe == EEG
     assert prior.without("class_means").recipe == EEG
 
 

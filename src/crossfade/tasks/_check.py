@@ -49,10 +49,7 @@ _DATE = re.compile(rf"\s*({_DAY}([t ,_]+{_HOUR})?|{_HOUR}|\d{{8}}t\d{{4,6}}z?)\s
 class Finding(NamedTuple):
     """One thing in a table that would mislead."""
 
-    kind: str  # what it is, in one word
-    columns: tuple[str, ...]  # columns that it is about
-    text: str  # what was found, in one sentence
-    remedy: str  # what to do about it, in one sentence
+    text: str  # what was found, and what to do about it
     refused: bool  # whether it is certain
 
 
@@ -136,21 +133,20 @@ class _Rows(NamedTuple):
 class _Stray(NamedTuple):
     """What a column is instead of a feature."""
 
-    kind: str
     text: str
     refused: bool = False
     is_number: bool = True  # so that it can be kept as a feature
 
 
-_DATES = _Stray("dates", "dates or times of day", True)
-_INDEX = _Stray("index", "an index of the rows", True)
-_COUNTER = _Stray("counter", "a counter of the windows or rows", True)
-_TIME = _Stray("time", "the time of the windows", True)
-_CLOCK = _Stray("time", "only rises, or only falls, with time in every task")
-_CONSTANT = _Stray("constant", "the same value in every row")
-_PER_TASK = _Stray("constant", "one value in each task, which tells people apart and not classes")
-_LABEL = _Stray("label", "a copy of the label")
-_EMPTY = _Stray("constant", "empty in every row", True, is_number=False)
+_DATES = _Stray("dates or times of day", True)
+_INDEX = _Stray("an index of the rows", True)
+_COUNTER = _Stray("a counter of the windows or rows", True)
+_TIME = _Stray("the time of the windows", True)
+_CLOCK = _Stray("only rises, or only falls, with time in every task")
+_CONSTANT = _Stray("the same value in every row")
+_PER_TASK = _Stray("one value in each task, which tells people apart and not classes")
+_LABEL = _Stray("a copy of the label")
+_EMPTY = _Stray("empty in every row", True, is_number=False)
 
 
 def _dates(column: pd.Series[Any]) -> _Stray | None:
@@ -160,7 +156,7 @@ def _dates(column: pd.Series[Any]) -> _Stray | None:
     some = column.dropna().iloc[:_TRIED]
     kind = pd.api.types.infer_dtype(some, skipna=True)
     if kind.startswith("timedelta"):
-        return _Stray("dates", "durations; turn them into seconds with .dt.total_seconds()", True)
+        return _Stray("durations; turn them into seconds with .dt.total_seconds()", True)
     is_date = kind.startswith(("date", "time", "period"))
     if is_date or all(_DATE.fullmatch(text) for text in some.astype(str).unique()):
         return _DATES._replace(is_number=False)
@@ -276,7 +272,7 @@ def _stray_columns(strays: Mapping[str, _Stray], named: Collection[str]) -> Iter
         keep = ", or name it in --columns to keep it" if refused and stray.is_number else ""
         text = f"Column{'s' * (len(names) > 1)} {listed(names)}: {stray.text}."
         remedy = f"Leave it out with {_drop(names)}{keep}."
-        yield Finding(stray.kind, tuple(names), text, remedy, refused)
+        yield Finding(f"{text} {remedy}", refused)
 
 
 def _drop(names: Sequence[str]) -> str:
@@ -326,7 +322,7 @@ def _alike_columns(features: Sequence[str], named: Collection[str]) -> Iterator[
         use = "" if ours in features else f", say --{ours} {shlex.quote(alike[1])}"
         remedy = f"Rename one{use}, or leave it out with {_drop(alike[1:])}."
         refused = is_space and not set(alike) & set(named)
-        yield Finding("names", tuple(alike), text, remedy, refused)
+        yield Finding(f"{text} {remedy}", refused)
 
 
 def _alike_names(frame: pd.DataFrame) -> Iterator[Finding]:
@@ -339,7 +335,7 @@ def _alike_names(frame: pd.DataFrame) -> Iterator[Finding]:
         for is_space, pairs in found.items():
             how = "white space" if is_space else "case"
             text = f"Names in {column!r} differ only by {how}: {listed(pairs, str, 3)}."
-            yield Finding("names", (column,), text, "Write equal names alike.", is_space)
+            yield Finding(f"{text} Write equal names alike.", is_space)
 
 
 # -- columns and windows that are there twice ------------------------------------------------------
@@ -369,7 +365,7 @@ def _duplicates(numbers: Mapping[str, Array]) -> Iterator[Finding]:
         alike = [names[one] for one in (place, *copies)]
         text = f"Columns {listed(alike)} hold the same values, in the same units or others."
         remedy = f"Leave all but one out with {_drop(alike[1:])}."
-        yield Finding("duplicate", tuple(alike), text, remedy, False)
+        yield Finding(f"{text} {remedy}", False)
 
 
 def _scaled(x: Array) -> Array:
@@ -404,7 +400,7 @@ def _shared_windows(
     n_inside = int(((one == other) & (next_at - at > 1)).sum())
     if n_inside >= max(3.0, 0.05 * n_rows):
         text = f"{n_inside} of {n_rows} windows are twice in their task."
-        yield Finding("rows", ("task",), text, "Remove the rows that are repeated.", False)
+        yield Finding(f"{text} Remove the rows that are repeated.", False)
     pairs, counts = np.unique(np.stack([one, other])[:, one != other], axis=1, return_counts=True)
     sizes = np.bincount(rows.task)
     many = counts >= np.maximum(4.0, sizes[pairs].min(0, initial=n_rows) / 2.0)
@@ -415,7 +411,7 @@ def _shared_windows(
         if many.sum() > 1:
             text = f"{many.sum()} pairs of tasks have equal windows, such as {listed(names)}."
         remedy = "Remove one of the two, or give both the same group."
-        yield Finding("rows", ("task",), text, remedy, False)
+        yield Finding(f"{text} {remedy}", False)
 
 
 def _overlap(frame: pd.DataFrame, rows: _Rows) -> Iterator[Finding]:
@@ -429,7 +425,7 @@ def _overlap(frame: pd.DataFrame, rows: _Rows) -> Iterator[Finding]:
         text = _too_soon(rows.by_class(), length)
     if text is not None:
         text += ": tests on windows that overlap look better than they are."
-        yield Finding("overlap", ("start",), text, "Cut windows that do not overlap.", False)
+        yield Finding(f"{text} Cut windows that do not overlap.", False)
 
 
 def _too_soon(rows: _Rows, length: float) -> str | None:

@@ -36,18 +36,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of columns, as a lab has them.
-
-    Attributes
-    ----------
-    task, label, group, start : str
-        Columns with the name of the participant or session, the class of the window, the person,
-        and when the window began. `task` may be several columns, which are joined by "/".
-    drop : str or sequence of str
-        Columns that are not features, by name or pattern.
-    columns : str, sequence of str or None
-        Columns that are features, by name or pattern; None is all others.
-    """
+    """Names of columns, as a lab has them."""
 
     task: str | Sequence[str] = "task"
     label: str = "label"
@@ -77,7 +66,7 @@ class Columns:
         """Features chosen by name and not by a pattern."""
         return frozenset(_listed(self.columns or ()))
 
-    def of(self, table: Table, needed: Sequence[str] = ("task", "label")) -> Table:
+    def of(self, table: Table) -> Table:
         """The table with our names for its columns, features last."""
         where = table.where
         frame = table.frame.set_axis([str(name) for name in table.frame.columns], axis=1)
@@ -91,7 +80,7 @@ class Columns:
             absent = [name for name in given if name not in names]
             if not absent:
                 found[kind] = given
-            elif kind in needed or given != (kind,):
+            elif kind in ("task", "label") or given != (kind,):
                 raise ValueError(_absent(where, absent[0], kind, frame))
         taken = {name for given in found.values() for name in given}
         features = self._features([name for name in names if name not in taken], where, names)

@@ -139,16 +139,10 @@ def as_pandas(frame: Any) -> pd.DataFrame:
 # -- from a table to tasks -------------------------------------------------------------------------
 
 
-def tasks_of(
-    table: Table, missing: str = "drop", columns: Columns | None = None, stacklevel: int = 3
-) -> list[Task]:
+def tasks_of(table: Table, columns: Columns, missing: str = "drop") -> list[Task]:
     """Tasks of a table, in the order in which they first appear; refuses what would mislead."""
-    return split(recognised(table, columns or Columns(), stacklevel + 1), missing, stacklevel + 1)
-
-
-def recognised(table: Table, columns: Columns, stacklevel: int, **needed: Any) -> Table:
-    """The table with our names for its columns; warns of, or refuses, what would mislead."""
-    table = columns.of(table, **needed)
+    check_choice("missing", missing, ("drop", "error"))
+    table = columns.of(table)
     for name in ("task", "label", "group"):
         if name in table.frame and table.frame[name].dtype == object:
             odd = table.frame[name].map(lambda one: not isinstance(one, Hashable)).astype(bool)
@@ -156,26 +150,23 @@ def recognised(table: Table, columns: Columns, stacklevel: int, **needed: Any) -
     # Sizes that no number can hold are refused by the tasks themselves.
     with np.errstate(over="ignore", invalid="ignore"):
         findings = check_frame(table.frame, table.features, columns.named)
-    refused = [f"{one.text} {one.remedy}" for one in findings if one.refused]
+    refused = [one.text for one in findings if one.refused]
     if refused:
         raise ValueError(f"{table.where}: {' '.join(refused)}")
     for one in findings:
-        warnings.warn(
-            f"{table.where}: {one.text} {one.remedy}", TableWarning, stacklevel=stacklevel + 1
-        )
-    return table
+        warnings.warn(f"{table.where}: {one.text}", TableWarning, stacklevel=3)
+    return _split(table, missing)
 
 
-def split(table: Table, missing: str = "drop", stacklevel: int = 3) -> list[Task]:
+def _split(table: Table, missing: str) -> list[Task]:
     """Tasks of a table with our names for its columns."""
-    check_choice("missing", missing, ("drop", "error"))
     frame = table.frame
     for column in ("task", "label"):
         _refuse(table, frame[column].isna(), column, "is empty")
     values = np.column_stack([numbers_of(table, name) for name in table.features])
     whole = ~np.isnan(values).any(1)
     if not whole.all():
-        _report_missing(table, values, missing, stacklevel + 1)
+        _report_missing(table, values, missing)
     start = numbers_of(table, "start") if "start" in frame else None
     recipe = recipe_of(frame, table.where)
     labels = frame["label"].to_numpy(dtype=object)
@@ -192,7 +183,7 @@ def split(table: Table, missing: str = "drop", stacklevel: int = 3) -> list[Task
     return tasks
 
 
-def _report_missing(table: Table, values: Any, missing: str, stacklevel: int) -> None:
+def _report_missing(table: Table, values: Any, missing: str) -> None:
     """Warn of rows in which features are missing, or refuse them."""
     absent = np.isnan(values)
     rows = absent.any(1)
@@ -210,7 +201,7 @@ def _report_missing(table: Table, values: Any, missing: str, stacklevel: int) ->
         f"{table.where}: {rows.sum()} of {rows.size} rows were dropped, since features are "
         f"missing: {counts}.{also}",
         DroppedWindowsWarning,
-        stacklevel=stacklevel,
+        stacklevel=5,
     )
 
 

@@ -215,7 +215,7 @@ class TaskSet(Sequence[Task]):
 
         mapping = Columns(task, label, group, start, drop, columns)
         table = Table(as_pandas(frame), "the table", 0)
-        return cls(tasks_of(table, missing, mapping), names_of(table.frame))
+        return cls(tasks_of(table, mapping, missing), names_of(table.frame))
 
     @classmethod
     def from_arrays(
@@ -263,7 +263,7 @@ class TaskSet(Sequence[Task]):
         from crossfade.tasks._table import frame_of_arrays, tasks_of
 
         table = Table(frame_of_arrays(X, y, groups, feature_names), "the table", 0)
-        return cls(tasks_of(table, missing, Columns(drop=drop, columns=columns)))
+        return cls(tasks_of(table, Columns(drop=drop, columns=columns), missing))
 
     def to_frame(self) -> pd.DataFrame:
         """Table with one row for each window, as :meth:`from_frame` takes it."""
@@ -352,7 +352,7 @@ def read_tasks(
 
     mapping = Columns(task, label, group, start, drop, columns)
     table = open_table(path, mapping)
-    return TaskSet(tasks_of(table, missing, mapping), names_of(table.frame))
+    return TaskSet(tasks_of(table, mapping, missing), names_of(table.frame))
 
 
 def check_class_names(names: Mapping[Any, str] | None) -> Mapping[Any, str]:
