@@ -360,16 +360,32 @@ def test_a_record_promises_less_than_chance_only_where_samples_contradict(blend)
     assert below > 0 or blend is not PosteriorBlendClassifier
 
 
-def without_a_record(n):
+@pytest.fixture(scope="module")
+def real_priors():
+    """Prior of all others for each person of Mental Math, and a release of it."""
+    noise = np.random.default_rng(69)
+    people = list(load_mental_math())
+    found = []
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # OpenDP's noise has no seed.
+        patch.setattr(
+            "crossfade.prior._release._gaussian",
+            lambda scale: lambda sums: np.asarray(sums) + noise.normal(0.0, scale, len(sums)),
+        )
+        for place in range(len(people)):
+            others = people[:place] + people[place + 1 :]
+            bounded = TaskPrior.from_tasks(others, rehearse=False, mean_norm_bound=16.0)
+            exact = TaskPrior.from_tasks(others, rehearse=False)
+            found.append((exact, bounded.released(epsilon=1.0, delta=1e-5)))
+    return list(zip(people, found, strict=True))
+
+
+def without_a_record(n, real_priors):
     """Promise, accuracy and whether intervals hold, by rule: Mental Math, two runs a person."""
     rng = np.random.default_rng([50, n])
-    people = list(load_mental_math())
     found = {}
-    for place, person in enumerate(people):
-        others = people[:place] + people[place + 1 :]
-        prior = TaskPrior.from_tasks(others, rehearse=False, mean_norm_bound=16.0)
-        exact = TaskPrior.from_tasks(others, rehearse=False)
-        released = prior.released(epsilon=1.0, delta=1e-5)
+    for person, (exact, released) in real_priors:
         rules = {
             "no prior": PosteriorBlendClassifier(),
             "convex": ConvexBlendClassifier(exact),
@@ -400,17 +416,10 @@ def without_a_record(n):
 
 @pytest.mark.filterwarnings("ignore::crossfade.exceptions.UncountedReleaseWarning")
 @pytest.mark.filterwarnings("ignore::crossfade.exceptions.ContradictionWarning")
-@pytest.mark.filterwarnings("ignore:The feature scale was learnt")
 @pytest.mark.parametrize("n", [0, 2, 5, 13])
-def test_without_a_record_intervals_hold_on_real_windows(n, monkeypatch):
+def test_without_a_record_intervals_hold_on_real_windows(n, real_priors):
     """And released class means do not promise far more than is found (69); see ``pytest -s``."""
-    noise = np.random.default_rng([69, n])
-    # OpenDP's noise has no seed.
-    monkeypatch.setattr(
-        "crossfade.prior._release._gaussian",
-        lambda scale: lambda sums: np.asarray(sums) + noise.normal(0.0, scale, len(sums)),
-    )
-    for name, (promise, accuracy, held_68, held_90) in without_a_record(n).items():
+    for name, (promise, accuracy, held_68, held_90) in without_a_record(n, real_priors).items():
         print(
             f"{n} a class, {name}: promise {promise:.3f}, found {accuracy:.3f}, the 68 % interval "
             f"holds in {held_68:.2f}, the 90 % interval in {held_90:.2f}"
