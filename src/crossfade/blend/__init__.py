@@ -20,6 +20,7 @@ line in that table.
 from crossfade.blend._about import About as About
 from crossfade.blend._along import rule_along as rule_along
 from crossfade.blend._along import rule_of_crowd as rule_of_crowd
+from crossfade.blend._along import rule_of_discriminant as rule_of_discriminant
 from crossfade.blend._file import content_of_rule as content_of_rule
 from crossfade.blend._file import load_model
 from crossfade.blend._fit_rule import KINDS as KINDS
@@ -28,8 +29,6 @@ from crossfade.blend._posterior_direction import path_of as path_of
 from crossfade.blend._posterior_direction import posterior_direction as posterior_direction
 from crossfade.blend._rule import Rule
 from crossfade.blend._rule import places_of as places_of
-from crossfade.blend._theory import Slope as Slope
-from crossfade.blend._theory import Stated as Stated
 from crossfade.blend._worth import Advice as Advice
 from crossfade.blend._worth import advise as advise
 from crossfade.blend._worth import enough as enough

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from crossfade._typing import Array
+from crossfade.blend._about import About
 from crossfade.blend._means import posterior_means
 from crossfade.blend._newcomer import Newcomer
 from crossfade.blend._rule import Rule, rule_of_two
-from crossfade.blend._theory import DirectionTheory, MeansTheory
+from crossfade.blend._theory import DirectionTheory, MeansTheory, Slope, Stated
 from crossfade.exceptions import PriorMismatchError
-from crossfade.fisher import Direction
+from crossfade.fisher import Direction, FisherDiscriminant
 from crossfade.prior import Crowd, Law
+from crossfade.risk import log_odds
 
 
 def crowd_of(law: Law) -> Crowd:
@@ -90,4 +92,21 @@ def rule_of_crowd(newcomer: Newcomer, law: Law) -> Rule:
         alpha=0.0,
         means=means,
         theory=MeansTheory(omega, gap, within, within * share, np.asarray(False)),
+    )
+
+
+def rule_of_discriminant(model: FisherDiscriminant, about: About) -> Rule:
+    """Rule of a fitted discriminant, which makes no forecast."""
+    second = 0.5 if model.priors is None else float(np.asarray(model.priors)[1])
+    slope = np.asarray(model._slope)
+    return Rule(
+        classes=model.classes_,
+        coef=model.coef_,
+        intercept=model.intercept_,
+        class_prior=np.array([1.0 - second, second]),
+        shift=np.asarray(log_odds(second) / slope),
+        alpha=np.ones(()),
+        n_labelled=model._person.counts,
+        theory=Stated(None, Slope(slope, np.zeros(()))),
+        about=about,
     )

@@ -6,15 +6,13 @@ import os
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from crossfade._files import write_whole
-from crossfade.blend import About, Rule, Slope, Stated, content_of_rule
+from crossfade.blend import About, Rule, content_of_rule, rule_of_discriminant
 from crossfade.classifiers._base import BlendClassifier
 from crossfade.fisher import FisherDiscriminant
-from crossfade.risk import log_odds
 
 Model = BlendClassifier | FisherDiscriminant | Rule
 
@@ -54,15 +52,13 @@ def save_model(
     >>> load_model(path).predict([[0.8, 0.1]])
     array(['task'], dtype='<U4')
     """
-    write_whole(path, content_of_model(model, person=person, date=date))
-
-
-def content_of_model(model: Model, **whose: str | None) -> bytes:
-    """Bytes of the file of a fitted model; `whose` are `person` and `date`."""
     rule = rule_of(model)
-    said = {name: text for name, text in whose.items() if text is not None}
-    about: About = replace(rule.about, **said)  # type: ignore[arg-type]
-    return content_of_rule(replace(rule, about=about))
+    about = replace(
+        rule.about,
+        person=rule.about.person if person is None else person,
+        date=rule.about.date if date is None else date,
+    )
+    write_whole(path, content_of_rule(replace(rule, about=about)))
 
 
 def rule_of(model: Any) -> Rule:
@@ -79,7 +75,7 @@ def rule_of(model: Any) -> Rule:
     columns = None if names is None else tuple(str(one) for one in names)
     made_by = type(model).__name__
     if isinstance(model, FisherDiscriminant):
-        return _rule_of_discriminant(model, About(made_by=made_by, feature_names=columns))
+        return rule_of_discriminant(model, About(made_by=made_by, feature_names=columns))
     about = about_of(model.prior_, model.classes_, made_by=made_by, feature_names=columns)
     return replace(model.rule_, about=about)
 
@@ -102,23 +98,6 @@ def about_of(
         class_names=tuple(called) if same and called is not None else None,
         recipe=prior.recipe,
         prior=_said_of(prior),
-    )
-
-
-def _rule_of_discriminant(model: FisherDiscriminant, about: About) -> Rule:
-    """Rule of a discriminant, which makes no forecast."""
-    second = 0.5 if model.priors is None else float(np.asarray(model.priors)[1])
-    slope = np.asarray(model._slope)
-    return Rule(
-        classes=model.classes_,
-        coef=model.coef_,
-        intercept=model.intercept_,
-        class_prior=np.array([1.0 - second, second]),
-        shift=np.asarray(log_odds(second) / slope),
-        alpha=np.ones(()),
-        n_labelled=model._person.counts,
-        theory=Stated(None, Slope(slope, np.zeros(()))),
-        about=about,
     )
 
 
