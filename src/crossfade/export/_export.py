@@ -21,7 +21,7 @@ def export_model(model: Any, path: str | os.PathLike[str]) -> None:
         Parameters
         ----------
         model : fitted classifier, Rule, or str or path-like
-            What :func:`save_model` takes, what :func:`load_model` returns, or the name of a model file.
+            What :func:`save_model` takes, or the name of a model file.
         path : str or path-like
             Where to. ``.h`` is one C99 header without dependencies, ``.onnx`` a model of ONNX, and
             ``.schema.json`` a JSON Schema that says how to read the model file.
