@@ -231,6 +231,7 @@ def test_mental_math():
         budgets=[0, 2, 4, 8, 16],
         n_splits=5,
         random_state=0,
+        forecasts=False,
     )
     table = study.run().needed(0.65, 0.6).set_index("method")
     assert table.loc["lda-pooled", "windows"] == np.inf

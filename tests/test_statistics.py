@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossfade.study import CalibrationStudy, StudyResult, verdict
+from crossfade.study import StudyResult, verdict
 from crossfade.study.statistics import (
     by_task,
     compare,
@@ -94,21 +94,6 @@ def test_a_summary_by_hand():
     assert (table["expected_accuracy"] - table["mean"]).tolist() == pytest.approx([0.1] * 4)
 
 
-def test_a_summary_has_the_means_of_the_study(make_tasks):
-    study = CalibrationStudy(
-        make_tasks(6), methods=["target", "posterior"], budgets=[2, 0.1], n_splits=3, random_state=0
-    )
-    result = study.run()
-    both = summarise(result.rows).merge(result.summary(), on=["method", "budget"])
-    assert len(both) == 4
-    np.testing.assert_allclose(both["mean"], both["mean_balanced_accuracy"])
-    np.testing.assert_allclose(both["median"], both["median_balanced_accuracy"])
-    assert (both["n_tasks_x"] == both["n_tasks_y"]).all()
-    wins = compare(result.rows).merge(result.summary(), on=["method", "budget"])
-    assert len(wins) == 2
-    assert (wins["wins_x"] == wins["wins_y"]).all()
-
-
 def test_a_summary_counts_the_tasks_that_only_other_methods_have():
     rows = failed(two_methods(), task="p3", method="lda", budget=1.0)
     rows = failed(rows, task="p4", budget=2.0)
@@ -125,15 +110,6 @@ def test_a_summary_counts_the_tasks_that_only_other_methods_have():
         ("lda", 1.0): 1,
         ("lda", 2.0): 0,
     }
-
-
-def test_the_summary_of_a_study_has_the_wins_of_the_comparison():
-    rows = two_methods().replace({"method": {"lda": "target"}})
-    # A sum in another order is no win.
-    rows["balanced_accuracy"] += np.where(rows["method"] == "target", 0.0, 1e-15)
-    table = StudyResult(rows).summary().set_index(["method", "budget"])
-    assert table.loc["posterior", "wins"].tolist() == compare(rows)["wins"].tolist()
-    assert table.loc["target", "wins"].tolist() == [0, 0]
 
 
 # -- intervals ------------------------------------------------------------------------------------

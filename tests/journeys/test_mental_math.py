@@ -29,16 +29,15 @@ POSTERIOR = [0.685, 0.70, 0.72, 0.755]
 LOG_POWERS = [0.740, 0.763, 0.780, 0.813]
 
 
+def study_of(methods, n_splits=100, budgets=BUDGETS, features="shares", forecasts=False):
+    tasks = load_mental_math(features=features)
+    options = {"methods": methods, "budgets": budgets, "n_splits": n_splits}
+    return CalibrationStudy(tasks, **options, random_state=0, forecasts=forecasts).run(n_jobs=2)
+
+
 @pytest.fixture(scope="module")
 def result():
-    study = CalibrationStudy(
-        load_mental_math(),
-        methods=[*PRINTED.columns, "target-shrunk", "posterior"],
-        budgets=BUDGETS,
-        n_splits=100,
-        random_state=0,
-    )
-    return study.run(n_jobs=2)
+    return study_of([*PRINTED.columns, "target-shrunk", "posterior"])
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +70,8 @@ def test_wins_and_tests_are_those_of_the_paper(result):
     assert (table["p_holm"] < 0.05).tolist() == better
 
 
-def test_the_forecast_is_near_what_happens(result):
-    rows = result.rows[result.rows["method"] == "posterior"]
+def test_the_forecast_is_near_what_happens():
+    rows = study_of(["posterior"], 20, forecasts=True).rows
     found = rows.groupby("budget")[["expected_accuracy", "balanced_accuracy"]].mean()
     assert ((found["expected_accuracy"] - found["balanced_accuracy"]).abs() < 0.08).all()
 
@@ -94,24 +93,15 @@ def test_the_posterior_blend_beats_lda_with_few_labels(result):
     # Half of the windows are not few: there the two are level within the error of 100 splits.
     few = BUDGETS[:3]
     # Of two windows a class fits are one by one, so that fewer splits must do.
-    study = CalibrationStudy(
-        load_mental_math(), methods=["lda"], budgets=few, n_splits=20, random_state=0
-    )
-    rows = (study.run(n_jobs=2) + result).rows
+    rows = (study_of(["lda"], 20, few) + result).rows
     rows = rows[(rows["split"] < 20) & rows["budget"].isin(few)]
     means = rows.groupby(["method", "budget"])["balanced_accuracy"].mean()
     assert (means["posterior"] > means["lda"]).all()
 
 
 def test_log_powers_are_worth_more_than_any_blend(means):
-    study = CalibrationStudy(
-        load_mental_math(features="log-powers"),
-        methods=["posterior"],
-        budgets=BUDGETS,
-        n_splits=100,
-        random_state=0,
-    )
-    found = study.run(n_jobs=1).summary().set_index("budget")["mean_balanced_accuracy"]
+    summary = study_of(["posterior"], features="log-powers").summary()
+    found = summary.set_index("budget")["mean_balanced_accuracy"]
     assert (found[BUDGETS] >= LOG_POWERS).all()
     assert (found[BUDGETS] - means["posterior"] > 0.04).all()
 
@@ -145,6 +135,8 @@ def test_directions_are_as_concentrated_as_in_the_paper():
             start = rng.integers(len(rest) - len(work) + 1)
             rows = np.r_[rest[start : start + len(work)], work]
             balanced.append(Task(task.X[rows], task.y[rows], task.name))
-        prior = TaskPrior.from_tasks(balanced, FisherDiscriminant(shrinkage=None), None)
+        prior = TaskPrior.from_tasks(
+            balanced, FisherDiscriminant(shrinkage=None), None, rehearse=False
+        )
         found.append(prior.concentration)
     assert abs(np.mean(found) - 3.05) < 0.3
