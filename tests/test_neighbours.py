@@ -49,7 +49,7 @@ def test_samples_from_all_over_a_session_are_taken_for_independent(tasks):
 
 @pytest.mark.parametrize("blend", BLENDS)
 def test_weights_are_frequencies_of_a_run(tasks, blend):
-    prior = TaskPrior.from_tasks(tasks[1:])
+    prior = TaskPrior.from_tasks(tasks[1:], rehearse=False)
     few = np.r_[0:3, 30:33]
     X, y = tasks[0].X[few], tasks[0].y[few]
     weight = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 1.0])
@@ -62,7 +62,7 @@ def test_weights_are_frequencies_of_a_run(tasks, blend):
 
 
 def test_the_paper_takes_samples_for_independent(tasks):
-    prior = TaskPrior.from_tasks(tasks[1:], feature_scale=None)
+    prior = TaskPrior.from_tasks(tasks[1:], feature_scale=None, rehearse=False)
     few = np.r_[0:6, 30:36]
     X, y = tasks[0].X[few], tasks[0].y[few]
     rules = [
@@ -94,5 +94,5 @@ def test_what_is_known_of_neighbours_is_added_and_kept_in_files(tasks, tmp_path)
 
 
 def test_tasks_too_short_for_halves_have_no_noise(make_tasks):
-    assert TaskPrior.from_tasks(make_tasks(4, 3, (3, 3))).directions.noise is None
-    assert TaskPrior.from_tasks(make_tasks(4, 3, (4, 4))).directions.noise > 0.0
+    assert TaskPrior.from_tasks(make_tasks(4, 3, (3, 3)), rehearse=False).directions.noise is None
+    assert TaskPrior.from_tasks(make_tasks(4, 3, (4, 4)), rehearse=False).directions.noise > 0.0

@@ -164,33 +164,6 @@ def test_correlated_features_count_once():
     assert sum(alarms) <= 4
 
 
-def test_the_order_of_features_does_not_matter(people, prior):
-    X, y = few_of(people[5], 4)
-    X = in_percent(X)
-    order = np.random.default_rng(0).permutation(X.shape[1])
-    turned = TaskPrior.from_tasks(
-        [
-            replace(
-                task,
-                X=np.asarray(task.X)[:, order],
-                feature_names=[task.feature_names[place] for place in order],
-            )
-            for task in people[1:]
-        ],
-        rehearse=False,
-    )
-    plain = prior.units.misfits(ClassMoments.of(X, y), prior.feature_names)
-    again = turned.units.misfits(ClassMoments.of(X[:, order], y), turned.feature_names)
-    assert plain
-    assert sorted(plain) == sorted(again)
-
-
-def test_labels_in_another_order_are_no_other_units(people, prior):
-    X, y = few_of(people[2], 4)
-    names = np.array(["rest", "math"])[y]
-    PosteriorBlendClassifier(prior, classes=("rest", "math")).fit(X, names)
-
-
 # -- once, and where ------------------------------------------------------------------------
 
 

@@ -90,7 +90,7 @@ def test_independent_samples_are_worth_their_number():
 @pytest.mark.parametrize("correlation", [0.0, 0.6])
 def test_noise_of_the_crowd_is_taken_off_its_scatter(crowd_of, correlation):
     tasks, directions = crowd_of(np.random.default_rng(4), 300, 6, correlation, between=0.5)
-    prior = TaskPrior.from_tasks(tasks, feature_scale=np.ones(6))
+    prior = TaskPrior.from_tasks(tasks, feature_scale=np.ones(6), rehearse=False)
     fitted = np.array(
         [FisherDiscriminant(feature_scale=None).fit(task.X, task.y).projection_ for task in tasks]
     )

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 from scipy.special import ive
 from scipy.stats import vonmises_fisher
 
@@ -82,6 +83,69 @@ def test_formula_of_the_paper_is_an_approximation_of_maximum_likelihood():
             formula = concentration_formula(length, n_features)
             assert formula == length * (n_features - length**2) / (1.0 - length**2)
             assert formula == pytest.approx(concentration_mle(length, n_features), rel=tolerance)
+
+
+@pytest.mark.parametrize("d", [2, 3, 5, 10])
+@pytest.mark.parametrize("spread", [0.3, 2.0])
+def test_mle_maximises_the_likelihood(d, spread):
+    rng = np.random.default_rng(d)
+    W = rng.normal(size=(40, d)) * spread
+    W[:, 0] += 1.0
+    W /= np.linalg.norm(W, axis=1, keepdims=True)
+    mean = W.mean(0)
+    length = np.linalg.norm(mean)
+    mu = mean / length
+
+    def loss(log_kappa):
+        return -vonmises_fisher(mu, np.exp(log_kappa)).logpdf(W).mean()
+
+    best = minimize_scalar(loss, bounds=(-4.0, 6.0), method="bounded", options={"xatol": 1e-9})
+    assert concentration_mle(length, d) == pytest.approx(np.exp(best.x), rel=1e-5)
+
+
+@pytest.mark.parametrize("d", [2, 3, 10, 1000])
+@pytest.mark.parametrize("distance", [1e-3, 1e-5, 3e-7])
+def test_mle_where_directions_nearly_agree(d, distance):
+    kappa = concentration_mle(1.0 - distance, d)
+    # The leading terms of the asymptotic series of 1 - A_d, good where kappa is far above d^2.
+    assert mean_resultant_length(kappa, d) == pytest.approx(1.0 - distance, abs=1e-12)
+    if kappa > 100.0 * d * d:
+        series = (d - 1) / (2 * kappa) - (d - 1) * (d - 3) / (8 * kappa**2)
+        assert series == pytest.approx(distance, rel=1e-4)
+
+
+@pytest.mark.parametrize("concentration", [concentration_formula, concentration_mle])
+@pytest.mark.parametrize("d", [2, 3, 1000])
+def test_both_ends(concentration, d):
+    assert concentration(0.0, d) == 0.0
+    assert concentration(1.0, d) == np.inf
+    tiny, small, large = (concentration(r, d) for r in (1e-9, 0.1, 1 - 1e-12))
+    assert 0.0 < tiny < 1e-5 < small < large < np.inf
+
+
+def test_one_dimension_is_two_points():
+    assert mean_resultant_length(0.7, 1) == pytest.approx(np.tanh(0.7))
+    assert concentration_mle(np.tanh(0.7), 1) == pytest.approx(0.7)
+    assert concentration_mle(1.0, 1) == np.inf
+
+
+def test_length_at_both_ends():
+    assert mean_resultant_length(0.0, 5) == 0.0
+    assert mean_resultant_length(1e12, 5) == pytest.approx(1.0 - 4 / 2e12)
+
+
+@pytest.mark.parametrize("concentration", [concentration_formula, concentration_mle])
+def test_lengths_and_dimensions_are_refused(concentration):
+    for length, d, word in (
+        (1.1, 3, "resultant_length"),
+        (np.nan, 3, "resultant_length"),
+        (0.5, 0, "n_features"),
+        (0.5, 2.5, "n_features"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            concentration(length, d)
+    with pytest.raises(ValueError, match="concentration"):
+        mean_resultant_length(-1.0, 3)
 
 
 @pytest.mark.parametrize(("n_tasks", "tolerance"), [(100, 0.05), (400, 0.03)])
@@ -177,15 +241,6 @@ def test_summary_of_real_crowds_gives_back_their_agreement():
                     prior.mean_direction, prior.standard_error(form), 200, form=form
                 )
                 assert summary.resultant_length == pytest.approx(prior.resultant_length, rel=0.06)
-
-
-def test_isotropic_psi_is_that_of_the_full_prior():
-    for W in crowds(8, 6.0, 2000, 5, 46):
-        full = TaskPrior.from_projections(W)
-        bare = TaskPrior.from_projections(W, isotropic=True)
-        size = np.trace(bare.standard_error()) / np.trace(full.standard_error())
-        assert size == pytest.approx(1.0, abs=0.05)
-        assert np.trace(bare.scatter) == pytest.approx(np.trace(full.scatter), rel=1e-12)
 
 
 def test_shrunk_scatter_is_nearer_to_the_truth_than_the_plain_one():
