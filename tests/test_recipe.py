@@ -111,7 +111,7 @@ def test_recipes_refuse(change, word):
         Recipe.from_dict(EEG.to_dict() | change)
     with pytest.raises(ValueError, match="sfreq"):
         Recipe.from_dict({"kind": "shares"})
-    with pytest.raises(TypeError, match="list"):
+    with pytest.raises(ValueError, match="sfreq"):
         Recipe.from_dict([])
 
 

@@ -95,7 +95,7 @@ ONE = Task([[1.0], [2.0]], [0, 1], name="one", feature_names=["u"])
         (lambda: TaskSet([ONE], {0: "rest", 1: "rest"}), ValueError, "different"),
         (lambda: TaskSet([ONE, ONE]).to_frame(), ValueError, "different names"),
         (lambda: TaskSet([replace(ONE, feature_names=["label"])]).to_frame(), ValueError, "label"),
-        (lambda: TaskSet([]).to_frame(), ValueError, "no task"),
+        (lambda: TaskSet([]).to_frame(), ValueError, "one task"),
     ],
 )
 def test_tasks_refuse(make, error, word):
@@ -293,7 +293,7 @@ def test_columns_that_are_not_there(lab, given, error, word):
     [
         (lambda lab: lab.assign(task=1.0), "'task'"),
         (lambda lab: lab.assign(note="fine"), "'fine' is not a number"),
-        (lambda lab: lab.assign(wave=1j), "complex"),
+        (lambda lab: lab.assign(wave=1j), "real"),
         (lambda lab: lab.assign(many=[[1]] * len(lab)), "'many'"),
         (lambda lab: lab.set_index("subject"), "reset_index"),
         (lambda lab: lab.assign(subject=lab["subject"].where(lab.index != 7)), "'subject/session'"),
@@ -353,7 +353,7 @@ def test_columns_of_arrays_can_be_left_out_or_kept():
 @pytest.mark.parametrize(
     ("X", "y", "groups", "word"),
     [
-        (np.zeros(4), [0, 1, 0, 1], [1, 1, 2, 2], "X must have shape"),
+        (np.zeros(4), [0, 1, 0, 1], [1, 1, 2, 2], "[Ss]hape"),
         (np.zeros((4, 1)), [0, 1], [1, 1, 2, 2], "y must have one entry"),
         (np.zeros((4, 1)), [0, 1, 0, 1], [1], "groups must have one entry"),
         (np.zeros((4, 1)), [0, 1, 0, 1], None, "groups must have one entry"),
@@ -362,7 +362,7 @@ def test_columns_of_arrays_can_be_left_out_or_kept():
 def test_arrays_that_do_not_belong_together(X, y, groups, word):
     with pytest.raises(ValueError, match=word):
         TaskSet.from_arrays(X, y, groups)
-    with pytest.raises(ValueError, match="feature names"):
+    with pytest.raises(ValueError, match=r"[Ss]hape"):
         TaskSet.from_arrays(np.zeros((4, 1)), y, groups, feature_names=["a", "b"])
 
 
@@ -407,7 +407,7 @@ def test_files_of_other_kinds_are_refused(tasks, tmp_path):
     with pytest.raises(ValueError, match=r"no\.parquet cannot be read"):
         read_tasks(tmp_path / "no.parquet")
     (tmp_path / "latin.csv").write_bytes("task,label,é\na,0,1\n".encode("latin-1"))
-    with pytest.raises(ValueError, match="UTF-8"):
+    with pytest.raises(ValueError, match="utf-8"):
         read_tasks(tmp_path / "latin.csv")
 
 

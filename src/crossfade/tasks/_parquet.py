@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crossfade._files import replacing
+from crossfade._validate import check_extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,17 +34,11 @@ _SEAL = re.compile(
 _LARGEST, _LARGEST_RATIO = 2 << 30, 100
 
 
-def no_parquet() -> ImportError:
-    """What to say where pyarrow is missing."""
-    return ImportError("Parquet needs pyarrow. Install crossfade[tables], or use a .csv file.")
-
-
 def parquet_of(frame: pd.DataFrame) -> bytes:
     """Bytes of a Parquet file of a table, without its index, under a seal."""
-    try:
-        import pyarrow as pa
-    except ImportError as reason:
-        raise no_parquet() from reason
+    check_extra("pyarrow", "tables", "Parquet")
+    import pyarrow as pa
+
     table = pa.Table.from_pandas(frame, preserve_index=False)
     if frame.attrs:
         # Where pandas keeps them.
@@ -140,10 +135,9 @@ def _check_seal(path: object, content: bytes, kind: str, purpose: str = "") -> N
 
 def _read(path: object, content: bytes, read: Callable[[io.BytesIO], Any]) -> Any:
     """What a reader makes of a Parquet file; refuses what is damaged, or does not fit."""
-    try:
-        import pyarrow.parquet as pq
-    except ImportError as reason:
-        raise no_parquet() from reason
+    check_extra("pyarrow", "tables", "Parquet")
+    import pyarrow.parquet as pq
+
     most = max(_LARGEST, _LARGEST_RATIO * len(content))
     # What is damaged makes pandas and pyarrow raise a dozen kinds.
     try:

@@ -124,7 +124,7 @@ class Recipe:
         return {name: _plain(value) for name, value in asdict(self).items()}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Recipe:
+    def from_dict(cls, values: Any) -> Recipe:
         """Make a recipe of what :meth:`to_dict` returned.
 
         Parameters
@@ -137,14 +137,12 @@ class Recipe:
         Recipe
             The recipe, every value of it checked.
         """
-        if not isinstance(values, Mapping):
-            raise TypeError(f"A recipe must be an object; got {type(values).__name__}.")
         known = [one.name for one in fields(cls)]
         needed = ("kind", "sfreq", "channels", "window")
-        if not set(needed) <= set(values) <= set(known):
+        if not isinstance(values, Mapping) or not set(needed) <= set(values) <= set(known):
             raise ValueError(
                 f"A recipe needs {', '.join(needed)} and may have {', '.join(known[4:])}; got "
-                f"{', '.join(map(str, values))}. Update Crossfade if a newer one wrote it."
+                f"{list(values)}. Update Crossfade if a newer one wrote it."
             )
         return cls(**values)
 
