@@ -16,7 +16,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 from crossfade import (
     ConvexBlendClassifier,
-    FisherDiscriminant,
     HierarchicalBlendClassifier,
     PosteriorBlendClassifier,
     Task,
@@ -131,18 +130,6 @@ def test_labels_and_windows_without_one_in_any_order(prior, person, few, blend):
     assert not np.allclose(plain.intercept_, apart.intercept_, rtol=1e-6)
 
 
-def test_text_labels_with_none_between(person):
-    tasks = draw(9, names=("rest", "task"))
-    prior = TaskPrior.from_tasks(tasks[1:])
-    X = person.X[[0, 1, 12, 13, 14]]
-    labels = np.array(["rest", None, "task", None, "task"], dtype=object)
-    blend = HierarchicalBlendClassifier(prior).partial_fit(X, labels)
-    assert blend.classes_.tolist() == ["rest", "task"]
-    apart = HierarchicalBlendClassifier(prior).partial_fit(X[[1, 3]], None)
-    apart.partial_fit(X[[0, 2, 4]], ["rest", "task", "task"])
-    assert_same(blend, apart, person.X)
-
-
 def test_weights_belong_to_the_labelled_samples(prior, person):
     X = person.X[[0, 1, 12, 13]]
     weighted = HierarchicalBlendClassifier(prior).partial_fit(
@@ -244,28 +231,6 @@ def test_unlabelled_windows_of_any_mix_do_no_harm(mix):
 # -- names, classes and proportions ----------------------------------------------------------------
 
 
-def test_other_names_in_the_order_of_the_prior(prior, person, few):
-    X, y = few
-    plain = HierarchicalBlendClassifier(prior).fit(X, y)
-    same = HierarchicalBlendClassifier(prior, classes=("calm", "stress"))
-    same.fit(X, np.array(["calm", "stress"])[y])
-    np.testing.assert_allclose(same.coef_, plain.coef_)
-    # Names that sort the other way: the second is positive still.
-    turned = HierarchicalBlendClassifier(prior, classes=("work", "idle"))
-    turned.fit(X, np.array(["work", "idle"])[y])
-    assert turned.classes_.tolist() == ["idle", "work"]
-    np.testing.assert_allclose(turned.coef_, -plain.coef_, rtol=1e-8)
-    np.testing.assert_allclose(turned.intercept_, -plain.intercept_, rtol=1e-8)
-    np.testing.assert_allclose(turned.means_, plain.means_[::-1], rtol=1e-8)
-    assert turned.expected_accuracy_ == pytest.approx(plain.expected_accuracy_, rel=1e-8)
-    first = HierarchicalBlendClassifier(prior, classes=("work", "idle")).start()
-    names = np.where(HierarchicalBlendClassifier(prior).start().predict(person.X), "idle", "work")
-    np.testing.assert_array_equal(first.predict(person.X), names)
-    one = first.partial_fit(X[:2], ["work", "work"])
-    wanted = HierarchicalBlendClassifier(prior).fit(X[:2], [0, 0])
-    np.testing.assert_allclose(one.decision_function(X), -wanted.decision_function(X), rtol=1e-8)
-
-
 def test_column_names_are_the_priors():
     columns = ["theta", "alpha", "beta"]
     tasks = [Task(pd.DataFrame(one.X, columns=columns), one.y) for one in draw(9)]
@@ -327,28 +292,6 @@ def test_settings_that_nobody_played_have_theorys_forecast(prior, few, blend):
         default.expected_accuracy_
         != blend(prior.without("forecast_records")).fit(*few).expected_accuracy_
     )
-
-
-def test_without_a_prior_it_is_the_person_alone(few, person):
-    blend = HierarchicalBlendClassifier().fit(*few)
-    assert blend.alpha_ == 1.0
-    plain = FisherDiscriminant().fit(*few)
-    np.testing.assert_allclose(blend.projection_, plain.projection_)
-    np.testing.assert_array_equal(blend.predict(person.X), plain.predict(person.X))
-    assert blend.prior_ is None
-    np.testing.assert_allclose(blend.means_[0], few[0][few[1] == 0].mean(0))
-
-
-def test_sources_and_target_in_one_table(few, person):
-    """skada's convention: the class means are those of the sources in the table."""
-    tasks = draw(9)[1:]
-    X = np.concatenate([*(one.X for one in tasks), few[0]])
-    y = np.concatenate([*(one.y for one in tasks), few[1]])
-    domain = np.concatenate([np.repeat(range(1, 9), 24), np.full(len(few[1]), -9)])
-    blend = HierarchicalBlendClassifier().fit(X, y, sample_domain=domain)
-    assert blend.prior_.n_tasks == 8
-    wanted = HierarchicalBlendClassifier(TaskPrior.from_tasks(tasks)).fit(*few)
-    assert_same(blend, wanted, person.X)
 
 
 # -- many classes ----------------------------------------------------------------------------------
@@ -567,16 +510,6 @@ def test_other_names_of_many_classes(many, of_many):
     assert other.classes_.tolist() == ["rest", "sit", "walk"]
     assert other.predict(X).tolist() == [names[one] for one in plain.predict(X)]
     np.testing.assert_allclose(other.predict_proba(X), plain.predict_proba(X)[:, [1, 2, 0]])
-
-
-def test_columns_are_compared_with_the_priors_before_the_first_sample(few):
-    names = ["a", "b", "c"]
-    tasks = [Task(pd.DataFrame(task.X, columns=names), task.y) for task in draw(9)]
-    blend = HierarchicalBlendClassifier(TaskPrior.from_tasks(tasks)).start()
-    frame = pd.DataFrame(few[0], columns=names)
-    np.testing.assert_array_equal(blend.predict(frame), blend.predict(few[0]))
-    with pytest.raises(PriorMismatchError, match="Reorder"):
-        blend.predict(frame[names[::-1]])
 
 
 def test_what_pandas_has_for_a_missing_label(prior, few):
