@@ -1,6 +1,5 @@
 """What would mislead in a table of tasks is found, and features are left alone."""
 
-import datetime as dt
 import warnings
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 from scipy.signal import lfilter
 
 from crossfade import TaskSet, load_mental_math
-from crossfade.datasets import read_eegmat
 from crossfade.exceptions import TableWarning
 
 RESERVED = ("task", "label", "group", "start")
@@ -65,13 +63,9 @@ def table(n_tasks=8, n_windows=24, n_features=4, design="blocks", n_classes=2, s
 
 MAKERS = {
     "normal": lambda x, rng: x,
-    "rounded": lambda x, rng: x.round(2),
     "coarse": lambda x, rng: x.round(),
-    "counts": lambda x, rng: (10.0 + 3.0 * x).round().clip(0).astype(int),
-    "few": lambda x, rng: rng.poisson(np.exp(0.5 * x.clip(-3, 3))),
+    "counts": lambda x, rng: rng.poisson(np.exp(0.5 * x.clip(-3, 3))),
     "heavy": lambda x, rng: 10.0 * x**3,
-    "skewed": lambda x, rng: np.exp(2.0 * x),
-    "single": lambda x, rng: x.astype(np.float32),
     "bounded": lambda x, rng: 1.0 / (1.0 + np.exp(-x)),
     "boolean": lambda x, rng: x > 0.5,
 }
@@ -133,11 +127,8 @@ def clock(frame):
 #: The word that matters, name of the column, and its values.
 REFUSED = {
     "counter": ("counter", "trial", number_in_task),
-    "counter of another name": ("counter", "abc", lambda frame: number_in_task(frame) + 1),
-    "counter of floats": ("counter", "abc", lambda frame: number_in_task(frame) * 1.0),
     "counter down": ("counter", "abc", lambda frame: size_of(frame) - number_in_task(frame)),
     "counter by 250": ("counter", "abc", lambda frame: 250 * number_in_task(frame)),
-    "counter of a block": ("counter", "abc", lambda frame: number_in_task(frame) % 6 + 1),
     "counter of a class": (
         *("counter", "abc"),
         lambda frame: frame.groupby(["task", "label"]).cumcount(),
@@ -149,9 +140,7 @@ REFUSED = {
     "equal steps": ("time", "abc", lambda frame: 0.5 + 2.5 * number_in_task(frame)),
     "index of to_csv": ("index", "Unnamed: 0", lambda frame: range(len(frame))),
     "index of parquet": ("index", "__index_level_0__", lambda frame: range(len(frame))),
-    "index of another name": ("counter", "abc", lambda frame: range(1, len(frame) + 1)),
     "dates": ("dates", "when", lambda frame: times(frame, freq="min")),
-    "dates of a zone": ("dates", "when", lambda frame: times(frame, freq="min", tz="CET")),
     "dates as text": (
         *("dates", "when"),
         lambda frame: times(frame, freq="min").strftime("%d.%m.%Y %H:%M"),
@@ -183,7 +172,6 @@ WARNED = {
     "copy as booleans": ("copy of the label", "abc", lambda frame: code_of(frame) > 0),
 }
 SHAPES = {
-    "large": {"n_tasks": 20, "n_windows": 30, "n_features": 9},
     "small": {"n_tasks": 5, "n_windows": 12, "n_features": 2, "design": "mixed"},
     "real": None,
 }
@@ -228,13 +216,6 @@ def test_a_column_that_the_user_names_is_kept():
     assert "dates" in refused(frame, columns=["f0", "day"])
 
 
-def test_columns_of_one_kind_are_told_together():
-    frame = table().assign(**{f"c {place}": place for place in range(8)})
-    (said,) = warned(frame)
-    assert "'c 0', 'c 1', 'c 2', 'c 3', 'c 4' and 3 more" in said
-    assert "--drop 'c 0,c 1,c 2,c 3,c 4,c 5,c 6,c 7'" in said
-
-
 @pytest.mark.parametrize(
     "values",
     [
@@ -242,8 +223,6 @@ def test_columns_of_one_kind_are_told_together():
         ["31/01/2026", "1/2/26", "3/2/2026"],
         ["Jan 31, 2026", "Feb 1, 2026", "1 March 2026"],
         ["09:00:01.5", "9:02", "11:30 pm"],
-        [dt.time(9, 1), dt.time(9, 2), dt.time(9, 3)],
-        pd.period_range("2026-01", periods=3, freq="M"),
         pd.Series(["2026-01-31", "2026-02-01", "2026-03-01"], dtype="category"),
         [20240101, 20240108, 20240101],
         [1.7e12, 1.7e12, 1.7e12],
@@ -252,18 +231,6 @@ def test_columns_of_one_kind_are_told_together():
 def test_dates_are_refused_however_they_are_written(values):
     frame = pd.DataFrame({"task": "p", "label": [0, 1, 0], "x": [0.3, 0.1, 0.7], "when": values})
     assert "'when'" in refused(frame)
-
-
-def test_a_large_constant_is_no_date():
-    for value in (1.7e12 + 0.5, 20241399):
-        (said,) = warned(table().assign(x=value))
-        assert "same value" in said
-
-
-def test_rows_out_of_order_are_put_in_time_by_start():
-    frame = table().assign(start=lambda frame: 2.5 * number_in_task(frame))
-    frame["abc"] = number_in_task(frame)
-    assert "counter" in refused(frame.sample(frac=1, random_state=0))
 
 
 @pytest.mark.parametrize("kind", ["Int64", "Float32", "category", "object", "string"])
@@ -284,14 +251,6 @@ def test_mental_math_has_nothing_to_warn_of(features):
     assert warned(load_mental_math(features=features).to_frame()) == []
 
 
-@pytest.mark.parametrize("features", ["powers", "tangent"])
-def test_recordings_have_nothing_to_warn_of(features, recordings, tmp_path):
-    pytest.importorskip("pyriemann")
-    for path in sorted((recordings / "eegmat").glob("Subject0[0-7]_?.edf")):
-        (tmp_path / path.name).symlink_to(path)
-    assert warned(read_eegmat(tmp_path, features=features).to_frame()) == []
-
-
 @pytest.mark.parametrize("n_tasks", [None, 1])
 def test_clean_tables_have_fewer_than_one_false_alarm_in_twenty(n_tasks):
     n_wrong = 0
@@ -309,12 +268,6 @@ def test_two_rows_say_nothing():
     assert warned(pd.DataFrame({"task": "new", "label": [0, 1], **values})) == []
 
 
-def test_two_windows_of_two_classes_make_no_counter():
-    frame = table(40, 2)
-    frame["f0"] = 3 * code_of(frame) + np.random.default_rng(0).integers(0, 3, 80)
-    assert not any("counter" in said for said in warned(frame))
-
-
 # -- names ----------------------------------------------------------------------------------------
 
 
@@ -326,12 +279,6 @@ def test_names_that_differ_by_white_space_are_refused(other):
     frame = table()
     frame.loc[3:9, "label"] = "rest" + other[-1:] if other[-1] == " " else "rest "
     assert "label" in refused(frame)
-
-
-def test_accents_are_written_in_two_ways():
-    frame = table()
-    frame["group"] = np.where(frame["task"] < "p04", "Zo\u00eb", "Zoe\u0308")
-    assert r"'Zo\xeb' and 'Zoe\u0308'" in refused(frame)
 
 
 def test_names_that_differ_by_case_are_a_warning():
@@ -371,12 +318,6 @@ def test_columns_that_hold_the_same():
         assert pair in said
 
 
-def test_two_shares_and_an_outlier_are_no_copies():
-    frame = table(n_features=1)
-    frame["f0"] = 1.0 / (1.0 + np.exp(-frame["f0"]))
-    assert warned(frame.assign(f1=1.0 - frame["f0"])) == []
-
-
 def test_one_person_under_two_names():
     frame = table()
     columns = features_of(frame)
@@ -403,25 +344,12 @@ def test_a_dead_recording_and_coarse_features_are_no_repeated_rows():
 # -- windows that overlap -------------------------------------------------------------------------
 
 
-def test_windows_that_start_together():
-    frame = table(design="blocks")
-    frame["start"] = 2.5 * (number_in_task(frame) // 2)
-    (said,) = warned(frame)
-    assert "96 windows start" in said
-
-
 def twice(frame):
     return pd.concat([frame, frame.assign(start=frame["start"] + 1.25)], ignore_index=True)
 
 
-def at_random(frame):
-    rng = np.random.default_rng(0)
-    start = frame.groupby("task")["start"].transform(lambda x: np.sort(rng.uniform(0, 60, len(x))))
-    return frame.assign(start=start)
-
-
 @pytest.mark.parametrize(
-    "change", [lambda frame: frame.assign(start=1.0 * number_in_task(frame)), twice, at_random]
+    "change", [lambda frame: frame.assign(start=1.0 * number_in_task(frame)), twice]
 )
 def test_a_recipe_tells_how_long_windows_are(change):
     frame = load_mental_math()[:10].to_frame()
