@@ -261,20 +261,6 @@ def check_equal(trial, one, other, what, factor=1.0):
             trial.check(np.array_equal(mine, theirs), f"{what} changes {name}: {mine}, {theirs}")
 
 
-def case_types(trial):
-    """The same numbers in other containers."""
-    make, X, y, weight = tame_case(trial)
-    if make is None:
-        return
-    name = pick(trial.rng, tuple(hostile.SAME))
-    given = hostile.SAME[name](X)
-    plain = fitted(trial, make, X, y, weight)
-    other = fitted(trial, make, given, y, weight)
-    # scikit-learn refuses some containers, and that is meant.
-    if plain is not None and other is not None:
-        check_equal(trial, plain, other, f"X as {name}")
-
-
 def case_refit(trial):
     """What was learnt before is forgotten, and copies answer alike."""
     make, X, y, weight = tame_case(trial)
@@ -315,42 +301,9 @@ def case_units(trial):
         check_equal(trial, plain, there, "other units", factor)
 
 
-def case_order(trial):
-    """The same samples in another order, or in pieces, make the same rule but for rounding."""
-    make, X, y, weight = tame_case(trial)
-    rng = trial.rng
-    # Where a deviation is near the rounding of the numbers, rounding decides.
-    if make is None or not len(y) or not _well_conditioned(X, y):
-        return
-    order = rng.permutation(len(y))
-    shuffled = None if weight is None else weight[order]
-    plain = fitted(trial, make, X, y, weight)
-    turned = fitted(trial, make, X[order], y[order], shuffled)
-    trial.check((plain is None) == (turned is None), "another order changes what is refused")
-    if plain is None or getattr(plain, "recipe", "exact") != "exact":
-        return
-    size = np.linalg.norm(plain.coef_, axis=-1, keepdims=True)
-    away = (np.abs(plain.coef_ - turned.coef_) / np.where(size > 0.0, size, 1.0)).max()
-    trial.check(away <= 1e-5, f"another order of rows moves coef_ by {away:.3g}")
-
-
-def _well_conditioned(X, y):
-    """Whether every feature has a deviation within the classes, beyond all doubt."""
-    if len(y) <= np.unique(y).size + X.shape[1]:
-        return False
-    rows = np.concatenate([X[y == name] - X[y == name].mean(0) for name in np.unique(y)])
-    with np.errstate(all="ignore"):
-        deviation = np.sqrt((rows**2).mean(0))
-        if not (deviation > 1e-6 * np.abs(X).max(0)).all():
-            return False
-        return bool(np.linalg.cond(rows / deviation) < 1e3)
-
-
 CASES = {
     "fit": (case_fit, 10),
     "course": (case_course, 3),
-    "types": (case_types, 2),
     "refit": (case_refit, 2),
     "units": (case_units, 2),
-    "order": (case_order, 3),
 }

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from crossfade import FisherDiscriminant, Release, Task, TaskPrior
+from crossfade import FisherDiscriminant, Task, TaskPrior
+from crossfade.prior import Release
 
 #: Sizes of features: from the smallest number there is to the largest.
 SIZES = (5e-324, 1e-300, 1e-160, 1e-100, 1e-50, 1e-30, 1e-12, 1e-6, 1e6, 1e12, 1e30, 1e50, 1e100)
@@ -87,15 +88,6 @@ KINDS = {
 #: Those that a sensor may well send.
 TAME = tuple(KINDS)[:10]
 
-#: Other ways to hold the same numbers, exactly.
-SAME = {
-    "list": lambda X: X.tolist(),
-    "Fortran": np.asfortranarray,
-    "turned": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
-    "frame": pd.DataFrame,
-    "object": lambda X: X.astype(object),
-}
-
 
 def holes(rng, X):
     """Some numbers that are none."""
@@ -129,7 +121,7 @@ def dressed(rng, X):
     )
     if seldom(rng, 3):
         return pick(rng, odd)()
-    return pick(rng, (*SAME.values(), *[lambda X: X] * 10))(X)
+    return pick(rng, (X.tolist(), pd.DataFrame(X), np.asfortranarray(X), *[X] * 10))
 
 
 # -- labels and weights ----------------------------------------------------------------------------
