@@ -161,18 +161,6 @@ def check_scale(feature_scale: ArrayLike | None, n_features: int) -> Array:
     return scale
 
 
-def check_classes(classes: Sequence[Any] | None) -> tuple[Any, Any] | None:
-    """Return two sorted labels as plain Python values."""
-    if classes is None:
-        return None
-    values = np.asarray(classes)
-    odd = values.dtype.kind == "c" or (values.dtype.kind == "f" and not np.isfinite(values).all())
-    if values.shape != (2,) or odd or not values[0] < values[1]:
-        raise ValueError(f"classes must be two different labels in sorted order; got {classes!r}.")
-    low, high = values.tolist()
-    return low, high
-
-
 def check_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
     """Return one name for each feature."""
     if names is None:

@@ -25,7 +25,6 @@ from crossfade.fisher._direction import (
     Direction,
     direction_of,
     learn_direction,
-    mean_noise,
     worth_of_runs,
 )
 from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale, shrinkage_of

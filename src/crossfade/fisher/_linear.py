@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,22 +18,6 @@ from crossfade.exceptions import PriorMismatchError
 
 #: How many times as large as what it is divided by a feature may be.
 _MOST_UNITS = 1e40
-
-
-class Features(Protocol):
-    """What every prior says of its features."""
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """Their names."""
-
-    @property
-    def feature_scale(self) -> Array:
-        """What features are divided by."""
 
 
 #: What scikit-learn says, and what to do about it.
@@ -114,13 +98,13 @@ class LinearRule(ClassifierMixin, BaseEstimator):
         _refuse_other_names([str(name) for name in columns], known)
         return np.asarray(X, dtype=np.float64)
 
-    def _refuse_other_rows(self, rows: Array, prior: Features | None) -> None:
+    def _refuse_other_rows(self, rows: Array, prior: Any) -> None:
         """Refuse samples (n, d) of other features than the prior's, or far outside its units."""
         if prior is not None:
             self._refuse_other_features(prior, rows.shape[1])
             refuse_units(np.abs(rows).max(0, initial=0.0), prior.feature_scale)
 
-    def _refuse_other_features(self, prior: Features, n_features: int) -> None:
+    def _refuse_other_features(self, prior: Any, n_features: int) -> None:
         """Refuse another number of features than the prior's, or other names."""
         known, size = prior.feature_names, prior.feature_scale.size
         if size != n_features:
