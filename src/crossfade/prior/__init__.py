@@ -6,18 +6,19 @@ products. Their mean m has a length R that says how far people agree; mu = m / R
 classifier; Psi says how well mu is known (10), and the scatter T how people differ (12). Class
 means follow a normal law, of any number of classes (51).
 
-================== =================================================================================
-`_space`           what two priors must share to be added
-`_sums`            how sums are declared, added, compared and checked
-`_directions`, `_class_means`, `_sessions`, `_forecast_record` the sums
-`_learn`           the sums of tasks
-`_law`             `Law`: all that a blend asks; `_crowd` and `_population` are its parts
-`_release`         differential privacy for people: `_gaussian` says how much noise it takes,
-                   `_bounded` what a person adds to class means, `_ledger` what was spent
-`_origin`, `_file` where sums come from; their files
-`_units`           can windows be in the units of a prior?
-`_vmf`, `_summary` concentrations, and what the paper shares
-================== =================================================================================
+====================== =============================================================================
+`_space`, `_origin`    what two priors must share to be added; where the sums of one come from
+`_sums`                how sums are declared, added, compared and checked
+`_directions`          sums of unit directions, and `Crowd`, their law
+`_class_means`         sums of class means, and `Population`, their law; `_sessions` of one person
+`_forecast_record`     how accurate forecasts turned out
+`_law`                 `Law`: all that a blend asks; of everybody, or of all others
+`_learn`, `_summary`   the sums of tasks, and of a mean direction with its standard error
+`_prior_sums`, `_card` a space, its sums and their origin, and what they say; `_file` keeps them
+`_release`             differential privacy for people: `_gaussian` says how much noise it takes,
+                       `_bounded` what a person adds to class means, `_ledger` what was spent
+`_units`, `_vmf`       can windows be in the units of a prior?; concentrations
+====================== =============================================================================
 
 Where we depart from the paper: directions are averaged in common units; Psi is tangent to the
 sphere; the crowd is a distribution and not a point; what people share can be released, and knows
@@ -25,10 +26,11 @@ its noise.
 """
 
 from crossfade.prior._class_means import CROWD_DOF as CROWD_DOF
-from crossfade.prior._crowd import PSI_FORMS as PSI_FORMS
-from crossfade.prior._crowd import Crowd as Crowd
-from crossfade.prior._crowd import Psi as Psi
+from crossfade.prior._class_means import Population as Population
+from crossfade.prior._class_means import contrasts as contrasts
+from crossfade.prior._directions import Crowd as Crowd
 from crossfade.prior._directions import Directions as Directions
+from crossfade.prior._directions import Psi as Psi
 from crossfade.prior._forecast_record import CLIP as CLIP
 from crossfade.prior._forecast_record import FEW_PEOPLE as FEW_PEOPLE
 from crossfade.prior._forecast_record import LADDER as LADDER
@@ -36,6 +38,8 @@ from crossfade.prior._forecast_record import SPARE as SPARE
 from crossfade.prior._forecast_record import ForecastRecord as ForecastRecord
 from crossfade.prior._forecast_record import rung_of as rung_of
 from crossfade.prior._law import Law as Law
+from crossfade.prior._law import LeftOut as LeftOut
+from crossfade.prior._law import left_out as left_out
 from crossfade.prior._learn import learn as learn
 from crossfade.prior._learn import moments_of_tasks as moments_of_tasks
 from crossfade.prior._ledger import Ledger
@@ -43,16 +47,13 @@ from crossfade.prior._origin import Origin as Origin
 from crossfade.prior._origin import check_about as check_about
 from crossfade.prior._origin import privacy_text as privacy_text
 from crossfade.prior._origin import table_of as table_of
-from crossfade.prior._others import LeftOut as LeftOut
-from crossfade.prior._others import left_out as left_out
-from crossfade.prior._population import Population as Population
-from crossfade.prior._population import contrasts as contrasts
 from crossfade.prior._prior_sums import PriorSums as PriorSums
 from crossfade.prior._release import Release
 from crossfade.prior._release import noisy_sums as noisy_sums
 from crossfade.prior._space import Space as Space
 from crossfade.prior._space import check_labels as check_labels
 from crossfade.prior._space import misfits as misfits
+from crossfade.prior._summary import PSI_FORMS as PSI_FORMS
 from crossfade.prior._sums import Sums as Sums
 from crossfade.prior._sums import summed as summed
 from crossfade.prior._units import warn_of_units as warn_of_units

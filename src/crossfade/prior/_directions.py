@@ -1,23 +1,240 @@
-"""Sums over people of their unit directions, and what else a prior of two classes knows of them."""
+"""Directions of many people: sums of them, and the law of those of new people.
+
+With J unit directions, m their mean of length R, and mu = m / R (equations 7 to 12):
+
+.. math:: \\Psi = \\frac{1 - \\overline{(\\mu^T w)^2}}{(d - 1) J R^2} (I - \\mu\\mu^T), \\quad
+    T = \\frac{J}{J - 1}\\left(\\overline{w w^T} - m m^T\\right) \\text{ shrunk by OAS}
+
+Psi says how well the mean direction is known, T how people differ.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crossfade._typing import Array
 from crossfade._validate import check_integer
-from crossfade.fisher import N_LAGS
-from crossfade.prior._crowd import Crowd
+from crossfade.fisher import N_LAGS, Spectrum, oas, shrunk_dense
 from crossfade.prior._summary import sum_of_summary
 from crossfade.prior._sums import Sums, summed
+from crossfade.prior._vmf import concentration_formula, concentration_mle
 
 #: More people than any real study; sums of so many are exact.
 _MOST_TASKS = 10**12
+
+
+class Psi(NamedTuple):
+    r"""Covariance of the mean direction, :math:`\Psi = p I + q\,\mu\mu^T`."""
+
+    identity: Array  # (...): p
+    along: Array  # (...): q
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """What a blend asks of the directions of many people; leading axes are a batch.
+
+    Attributes
+    ----------
+    n_tasks : float or ndarray of shape (...)
+        Number of people J.
+    mean : ndarray of shape (..., n_features)
+        Mean of the directions; shorter where a release makes it unsure.
+    mean_direction : ndarray of shape (..., n_features)
+        Its unit vector mu; zero where directions cancel altogether.
+    resultant_length : ndarray of shape (...)
+        Length R of the mean, before it was made shorter.
+    mean_square : ndarray of shape (...)
+        Mean of the squared cosines of the directions with mu.
+    moment : ndarray of shape (..., n_features, n_features) or None
+        Mean of outer products; None if it was not kept.
+    release_noise : float
+        Standard deviation of what a release added to each feature of the mean.
+    direction_noise : float or None
+        Average squared error of the directions.
+    """
+
+    n_tasks: float | Array
+    mean: Array
+    mean_direction: Array
+    resultant_length: Array
+    mean_square: Array
+    moment: Array | None = None
+    release_noise: float = 0.0
+    direction_noise: float | None = None
+
+    @classmethod
+    def from_sums(
+        cls,
+        n_tasks: float,
+        direction_sum: Array,
+        outer_sum: Array | None,
+        *,
+        release_noise: float = 0.0,
+        direction_noise: float | None = None,
+    ) -> Crowd:
+        """Crowd from the sums of its directions and of their outer products.
+
+        `release_noise` is what a release added to each feature of the mean.
+        """
+        mean = direction_sum / n_tasks
+        moment = None if outer_sum is None else outer_sum / n_tasks
+        d = mean.shape[-1]
+        length = np.linalg.vector_norm(mean, axis=-1)
+        directed = length >= 1e-12
+        mu = mean / np.where(directed, length, np.inf)[..., None]
+        resultant = np.minimum(length, 1.0)
+        if moment is not None:
+            square = np.vecdot(mu, np.matvec(moment, mu))
+        else:
+            square = _vmf_mean_square(resultant, d)
+        if release_noise:
+            mean = trusted_mean(mean, release_noise)
+        return cls(n_tasks, mean, mu, resultant, square, moment, release_noise, direction_noise)
+
+    def of(self, which: Any) -> Crowd:
+        """Those of some of the targets, for their posterior; one crowd for all stays."""
+        if self.mean.ndim == 1:
+            return self
+        names = ("mean", "mean_direction", "resultant_length", "mean_square")
+        n_tasks = np.asarray(self.n_tasks)
+        parts: list[Any] = [getattr(self, name)[which] for name in names]
+        some = Crowd(n_tasks[which] if n_tasks.ndim else self.n_tasks, *parts)
+        scatter = self.scatter.of(which, len(self.mean))
+        some.__dict__.update(root=self.root[which], scatter=scatter)
+        return some
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, d."""
+        return int(self.mean.shape[-1])
+
+    @cached_property
+    def isotropic(self) -> bool:
+        """Whether the scatter is a multiple of the identity."""
+        return bool(self.scatter.n_outside)
+
+    @property
+    def trusted_length(self) -> Array:
+        """How far directions surely agree: R, or less by the noise of a release (equation 31)."""
+        length: Array = np.minimum(np.linalg.vector_norm(self.mean, axis=-1), 1.0)
+        return length
+
+    @cached_property
+    def cancels(self) -> Array:
+        """Whether the mean is no longer than that of directions without any preference, (...)."""
+        square = self.resultant_length**2
+        if self.release_noise:
+            square = trusted_square(square, self.release_noise, self.n_features)
+        short = (np.asarray(self.n_tasks) > 1.0) & (square * self.n_tasks <= 1.0)
+        return np.asarray((square == 0.0) | short)
+
+    @property
+    def concentration(self) -> float:
+        """Concentration kappa by the paper's formula (equation 8), of the trusted length."""
+        return concentration_formula(float(self.trusted_length), self.n_features)
+
+    def concentration_mle(self) -> float:
+        """Concentration kappa of maximum likelihood (equation 9), of the trusted length."""
+        return concentration_mle(float(self.trusted_length), self.n_features)
+
+    @cached_property
+    def scatter(self) -> Spectrum:
+        """Covariance T of the directions between people (equation 12)."""
+        if self.moment is None:
+            return Spectrum(
+                np.empty((*self.mean.shape[:-1], 0)),
+                np.empty((*self.mean.shape, 0)),
+                np.asarray(self._isotropic_variance()),
+            )
+        values, basis = np.linalg.eigh(self.dense_scatter)
+        floor = np.zeros(self.mean.shape[:-1])
+        return Spectrum(np.maximum(values, 1e-12), basis, floor)
+
+    @cached_property
+    def root(self) -> Array:
+        """Root L of the scatter T = L L', with orthogonal columns, of shape (..., d, d)."""
+        scatter = self.scatter
+        if scatter.n_outside:
+            return np.asarray(np.sqrt(scatter.floor)[..., None, None] * np.eye(self.n_features))
+        root: Array = scatter.basis * np.sqrt(scatter.values)[..., None, :]
+        return root
+
+    @cached_property
+    def variances(self) -> Array:
+        """Squared lengths of the columns of the root, of shape (..., d)."""
+        variances: Array = (self.root**2).sum(-2)
+        return variances
+
+    @cached_property
+    def dense_scatter(self) -> Array:
+        """Covariance T of the directions between people, of shape (..., d, d)."""
+        d, n_tasks = self.n_features, float(self.n_tasks)
+        if self.moment is None:
+            return np.asarray(self._isotropic_variance())[..., None, None] * np.eye(d)
+        if n_tasks < 2.0:
+            # A direction about which nothing is known but its mean.
+            return np.broadcast_to(np.eye(d) / d, self.moment.shape)
+        scatter = self.moment - self.mean[..., :, None] * self.mean[..., None, :]
+        scatter = scatter * (n_tasks / (n_tasks - 1.0))
+        trace, square = np.trace(scatter, axis1=-2, axis2=-1), (scatter**2).sum((-2, -1))
+        weight = oas(trace, square, d, n_tasks - 1.0)
+        level = np.maximum(weight * trace / d, least_scatter(n_tasks, d))
+        shrunk = shrunk_dense(scatter, weight, level)
+        between: Array = np.asarray(self._between)[..., None, None] * shrunk
+        return between
+
+    def _isotropic_variance(self) -> Array:
+        """Variance of the directions in each feature, if it is the same in all (equation 12)."""
+        d, n_tasks = self.n_features, float(self.n_tasks)
+        if n_tasks < 2.0:
+            return np.full(self.mean.shape[:-1], 1.0 / d)
+        unlike = (1.0 - self.trusted_length**2) * n_tasks / (n_tasks - 1.0)
+        return np.maximum(self._between * unlike / d, least_scatter(n_tasks, d))
+
+    @property
+    def _between(self) -> Array | float:
+        """Proportion of the scatter that is between people, not their own noise (equation 50)."""
+        n_tasks = float(self.n_tasks)
+        if self.direction_noise is None or n_tasks < 2.0:
+            return 1.0
+        unlike = (1.0 - self.resultant_length**2) * n_tasks / (n_tasks - 1.0)
+        noise = self.direction_noise / np.where(unlike > 0.0, unlike, np.inf)
+        return np.maximum(1.0 - noise, 1.0 / n_tasks)
+
+    def psi(self, form: str = "tangent") -> Psi:
+        """Covariance of the mean direction: the right form, the authors', or as printed."""
+        known = self._psis.get(form)
+        if known is None:
+            known = self._psis[form] = self._psi(form)
+        return known
+
+    @cached_property
+    def _psis(self) -> dict[str, Psi]:
+        return {}
+
+    def _psi(self, form: str) -> Psi:
+        d, n_tasks = self.n_features, self.n_tasks
+        resultant = np.where(self.resultant_length > 0.0, self.resultant_length, np.nan)
+        unlike = np.maximum(1.0 - self.mean_square, 0.0)
+        added = (self.release_noise / resultant) ** 2
+        if form == "printed":
+            return Psi(np.sqrt(unlike / (n_tasks * resultant)) + added, np.zeros_like(unlike))
+        if form == "authors":
+            return Psi(unlike / (n_tasks * resultant**2) + added, np.zeros_like(unlike))
+        # One task says nothing about its spread: each tangent direction gets that of the sphere.
+        # With one feature there is no tangent direction.
+        alone = 1.0 / d if d > 1 else 0.0
+        tangent = np.where(np.less(n_tasks, 2.0), alone, unlike / max(d - 1, 1))
+        variance = tangent / (n_tasks * resultant**2) + added
+        return Psi(variance, -variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,3 +328,37 @@ def shares_of(groups: Sequence[str | None]) -> Array:
     own: list[Hashable] = [(n,) if group is None else str(group) for n, group in enumerate(groups)]
     counts = Counter(own)
     return 1.0 / np.array([counts[one] for one in own])
+
+
+def least_scatter(n_tasks: float, n_features: int) -> float:
+    """Variance in each feature below which so few tasks cannot be certain of their agreement."""
+    return max(1.0 / (n_features * n_tasks**2), 1e-10)
+
+
+def trusted_square(square: Array, noise: float, n_features: int) -> Array:
+    """Squared length of a released mean, less its own standard error (equation 31).
+
+    `square` is freed of the noise that was added, of deviation `noise` in each feature. Zero where
+    noise alone could have made it.
+    """
+    added = n_features * noise**2
+    error = np.sqrt((2.0 * added + 4.0 * square) * added / n_features)
+    trusted: Array = np.maximum(square - error, 0.0)
+    return trusted
+
+
+def trusted_mean(mean: Array, noise: float) -> Array:
+    """Released mean (..., d) as long as it can be trusted: its posterior mean (equation 31)."""
+    n_features = mean.shape[-1]
+    square = np.vecdot(mean, mean)
+    sure = trusted_square(square, noise, n_features)
+    length = sure / np.sqrt(sure + n_features * noise**2)
+    shorter: Array = mean * (length / np.sqrt(np.maximum(square, 1e-300)))[..., None]
+    return shorter
+
+
+def _vmf_mean_square(resultant: Array, n_features: int) -> Array:
+    """Mean squared cosine that a von Mises-Fisher law of this resultant length has (11)."""
+    square = resultant**2
+    room = np.where(n_features > square, n_features - square, 1.0)
+    return np.where(n_features > square, 1.0 - (n_features - 1.0) * (1.0 - square) / room, 1.0)

@@ -19,8 +19,7 @@ from crossfade.exceptions import MissingPartWarning, NoDirectionError, PriorMism
 from crossfade.fisher import ClassMoments
 from crossfade.prior._card import data_of, describe, text_of
 from crossfade.prior._class_means import ClassMeans
-from crossfade.prior._crowd import PSI_FORMS, Crowd
-from crossfade.prior._directions import Directions
+from crossfade.prior._directions import Crowd, Directions
 from crossfade.prior._file import pack, unpack
 from crossfade.prior._forecast_record import ForecastRecord
 from crossfade.prior._law import Law
@@ -28,6 +27,7 @@ from crossfade.prior._origin import Origin
 from crossfade.prior._release import Release
 from crossfade.prior._sessions import Person, Sessions
 from crossfade.prior._space import Space
+from crossfade.prior._summary import PSI_FORMS
 from crossfade.prior._sums import Sums, added
 from crossfade.prior._units import Units
 from crossfade.tasks import Recipe

@@ -17,8 +17,7 @@ from crossfade._typing import Array
 from crossfade._validate import check_number
 from crossfade.prior._bounded import MOVED, in_units, repaired_means
 from crossfade.prior._class_means import CROWD_DOF, ClassMeans
-from crossfade.prior._crowd import trusted_mean
-from crossfade.prior._directions import Directions
+from crossfade.prior._directions import Directions, trusted_mean
 from crossfade.prior._gaussian import separation
 from crossfade.prior._sums import Sums
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from crossfade._typing import Array
 from crossfade.fisher import ClassMoments
-from crossfade.prior._population import Population, contrasts, outer_in_theta, shrunk_blocks
+from crossfade.prior._class_means import Population, contrasts, outer_in_theta, shrunk_blocks
 from crossfade.prior._sums import Arrays, Sums, summed
 
 #: Assumed part of the crowd's covariance that a session changes, if no person had two sessions.

@@ -11,7 +11,8 @@ from scipy.optimize import brentq
 
 from crossfade._typing import Array
 from crossfade._validate import check_choice, check_covariance, check_finite, check_spectrum
-from crossfade.prior._crowd import PSI_FORMS
+
+PSI_FORMS = ("tangent", "authors", "printed")
 
 
 def form_of_psi(psi: Array, direction: Array, form: str) -> str:
