@@ -186,7 +186,18 @@ class Rule:
         return self.probabilities(self.scores(self._rows(X)))
 
     def scores(self, rows: Array) -> Array:
-        """Scores (..., n_windows, n_scores) of rows (n_windows, d) or (..., n_windows, d)."""
+        """Scores of windows that were checked before.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_windows, n_features) or (..., n_windows, n_features)
+            Features in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (..., n_windows, n_scores)
+            Scores.
+        """
         if rows.ndim > 2 or self.coef.ndim == 2:
             return scores_of(rows, self.coef.mT, self.intercept[..., None, :])
         # One large product is much faster than many small ones.
@@ -195,7 +206,18 @@ class Rule:
         return np.moveaxis(scores.reshape(len(rows), *self.coef.shape[:-1]), 0, -2)
 
     def probabilities(self, scores: Array) -> Array:
-        """Probabilities (..., n_windows, n_classes) of scores (..., n_windows, n_scores)."""
+        """Probability of each class for scores.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (..., n_windows, n_scores)
+            Scores.
+
+        Returns
+        -------
+        ndarray of shape (..., n_windows, n_classes)
+            Probabilities; each row sums to one.
+        """
         slope, bend = (np.asarray(one)[..., None, None] for one in self.slope)
         moved = np.clip(scores + self.shift[..., None, None], -_CERTAIN, _CERTAIN)
         odds = slope * moved / np.hypot(1.0, bend * moved)

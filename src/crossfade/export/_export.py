@@ -18,32 +18,28 @@ from crossfade.export._c import header_of
 def export_model(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model for a device: C99, ONNX, or the JSON Schema of its file.
 
-        Parameters
-        ----------
-        model : fitted classifier, Rule, or str or path-like
-            What :func:`save_model` takes, or the name of a model file.
-        path : str or path-like
-            Where to. ``.h`` is one C99 header without dependencies, ``.onnx`` a model of ONNX, and
-            ``.schema.json`` a JSON Schema that says how to read the model file.
+    Parameters
+    ----------
+    model : fitted classifier, Rule, or str or path-like
+        What :func:`save_model` takes, or the name of a model file.
+    path : str or path-like
+        Where to. ``.h`` is one C99 header without dependencies, ``.onnx`` a model of ONNX, and
+        ``.schema.json`` a JSON Schema that says how to read the model file.
 
-        See Also
-        --------
-        save_model : The model file itself.
+    See Also
+    --------
+    save_model : The model file itself.
 
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-    from typing import Any
-        >>> from crossfade import PosteriorBlendClassifier, export_model
-        >>> X, y = (
-        ...     [[0.0, 1.0], [0.2, 0.8], [1.0, 0.1], [0.9, 0.3]],
-        ...     ["rest", "rest", "task", "task"],
-        ... )
-        >>> path = Path(tempfile.mkdtemp()) / "model.h"
-        >>> export_model(PosteriorBlendClassifier().fit(X, y), path)
-        >>> "static inline int crossfade_predict" in path.read_text()
-        True
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crossfade import PosteriorBlendClassifier, export_model
+    >>> X, y = [[0.0, 1.0], [0.2, 0.8], [1.0, 0.1], [0.9, 0.3]], ["rest", "rest", "task", "task"]
+    >>> path = Path(tempfile.mkdtemp()) / "model.h"
+    >>> export_model(PosteriorBlendClassifier().fit(X, y), path)
+    >>> "static inline int crossfade_predict" in path.read_text()
+    True
     """
     write_whole(path, content_of_export(model, path))
 
