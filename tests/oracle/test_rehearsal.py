@@ -16,7 +16,8 @@ from crossfade import (
     TaskPrior,
     forecast_labels,
 )
-from crossfade.fisher import TaskMoments
+from crossfade.blend import fit_rule
+from crossfade.fisher import ClassMoments, TaskMoments
 from crossfade.prior import ForecastRecord, rung_of
 
 #: Curves begin with fewer labels than there are, which is said.
@@ -317,20 +318,25 @@ def fresh_people(n_crowds=8, n_sources=60, n_fresh=50, n_each=40):
     budgets = (2, 5, 13)
     found = np.empty((len(BLENDS), len(budgets), n_crowds, n_fresh, 6))
     for crowd in range(n_crowds):
-        prior = TaskPrior.from_tasks(draw_people(rng, n_sources, n_each))
-        for person, task in enumerate(draw_people(rng, n_fresh, n_each)):
-            rows = [task.X[task.y == k] for k in (0, 1)]
-            for place, n in enumerate(budgets):
-                X, y = np.concatenate([one[:n] for one in rows]), np.repeat([0, 1], n)
-                for verb, blend in enumerate(BLENDS.values()):
-                    rule = blend(prior).fit(X, y)
-                    right = [(rule.predict(rows[k][n:]) == k).mean() for k in (0, 1)]
-                    found[verb, place, crowd, person] = (
-                        np.mean(right),
-                        rule.expected_accuracy_,
-                        *rule.expected_accuracy_interval(0.68),
-                        *rule.expected_accuracy_interval(0.9),
-                    )
+        law = TaskPrior.from_tasks(draw_people(rng, n_sources, n_each)).law
+        people = np.stack([task.X for task in draw_people(rng, n_fresh, n_each)])
+        rows = people.reshape(n_fresh, 2, n_each, -1)
+        for place, n in enumerate(budgets):
+            y = np.repeat([0, 1], n)
+            moments = ClassMoments.of(rows[:, :, :n].reshape(n_fresh, 2 * n, -1), y)
+            label = np.repeat([0, 1], n_each - n)
+            rest = rows[:, :, n:].reshape(n_fresh, label.size, -1)
+            for verb, kind in enumerate(BLENDS):
+                rule = fit_rule(moments, law, kind)
+                right = (rule.scores(rest)[..., 0] > 0.0) == label
+                found[verb, place, crowd] = np.column_stack(
+                    [
+                        right.mean(1),
+                        rule.expected_accuracy,
+                        *rule.interval(0.68),
+                        *rule.interval(0.9),
+                    ]
+                )
     return found
 
 

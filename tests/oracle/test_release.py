@@ -197,7 +197,7 @@ def test_class_means_of_random_neighbours_stay_within_the_bound():
 
     rest = sessions("a", 1) + sessions("b", 3) + sessions(None, 1)
     moved = []
-    for _ in range(300):
+    for _ in range(100):
         clip = 10.0 ** rng.uniform(-1, 2)
         first, second = (
             released_vector(rest + sessions("x", rng.integers(1, 6)), clip) for _ in range(2)
