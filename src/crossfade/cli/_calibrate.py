@@ -170,6 +170,10 @@ def _more_labels(blend: Any, rule: Rule) -> Table | str:
         gain = round(forecast - accuracy, 3) + 0.0
         interval = f"{low:.2f} to {high:.2f}"
         view.add_row(_count(count), f"{forecast:.3f}", interval, f"{gain:+.3f}")
+    if found.accuracy.min() < accuracy - 0.005:
+        view.caption = (
+            "More labels do no harm: a forecast falls by chance, since earlier people are few."
+        )
     return view
 
 
