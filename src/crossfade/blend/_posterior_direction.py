@@ -41,8 +41,7 @@ def posterior_direction(
         return person.omega, person.rank, np.full(person.length.shape, np.inf)
     if not isinstance(strength, str):
         # Beyond these it is none, or all there can be, and products with it would be no numbers.
-        strength = float(strength)
-        strength = min(strength, _STRONGEST) if strength > 1.0 / _STRONGEST else 0.0
+        strength = float(min(strength, _STRONGEST)) if strength > 1.0 / _STRONGEST else 0.0
     given = 1.0 if isinstance(strength, str) else strength
     if strength == "risk" or crowd.isotropic or given > _DIRECT or 0.0 < given < 1.0 / _DIRECT:
         return _along_path(person, crowd, strength)
