@@ -32,7 +32,7 @@ def rows_of(curves, *, method="posterior", groups=None, n_labelled=None):
 
 
 def line_of(curves, accuracy=0.75, share=0.8, **options):
-    needed = {name: options.pop(name) for name in ("flat", "random_state") if name in options}
+    needed = {name: options.pop(name) for name in ("flat",) if name in options}
     known = {name: options.pop(name) for name in ("window_seconds",) if name in options}
     [line] = (
         StudyResult(rows_of(curves, **options), **known)

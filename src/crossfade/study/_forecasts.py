@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from crossfade._validate import check_integer
 from crossfade.study._resampling import KEYS, ROUNDING, cells, check_rows
 
 if TYPE_CHECKING:
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-#: More bins than any study fills.
-_MOST_BINS = 10_000
+#: Ends of the bins of forecasts.
+_EDGES = np.array([0.0, *np.linspace(0.5, 1.0, 11)])
 
 
 def _parts_with_forecast(rows: pd.DataFrame | StudyResult) -> Iterator[pd.DataFrame]:
@@ -29,29 +28,25 @@ def _parts_with_forecast(rows: pd.DataFrame | StudyResult) -> Iterator[pd.DataFr
         yield checked[known].rename(columns={"expected_accuracy": "f", "balanced_accuracy": "o"})
 
 
-def reliability(rows: pd.DataFrame | StudyResult, n_bins: int = 10) -> pd.DataFrame:
+def reliability(rows: pd.DataFrame | StudyResult) -> pd.DataFrame:
     """Forecasts of the accuracy against what happened, for splits with similar forecasts.
 
     Parameters
     ----------
     rows : DataFrame or StudyResult
         Rows of a study, or of several; a result is read a part at a time.
-    n_bins : int, default=10
-        Bins of equal width from 0.5 to 1; forecasts below 0.5 have a bin of their own.
 
     Returns
     -------
     DataFrame
-        For each `method` with forecasts and each bin that has any, from `at_least` to `below`: mean
-        `forecast`, mean `outcome` (balanced accuracy) and its `standard_error` over participants
-        (NaN with one), `n_splits` and `n_groups`.
+        For each `method` with forecasts and each of ten bins from 0.5 to 1, or below 0.5, that has
+        any, from `at_least` to `below`: mean `forecast`, mean `outcome` (balanced accuracy) and its
+        `standard_error` over participants (NaN with one), `n_splits` and `n_groups`.
     """
-    n_bins = check_integer("n_bins", n_bins, 1, _MOST_BINS)
-    edges = np.concatenate([[0.0], np.linspace(0.5, 1.0, n_bins + 1)])
     sums = []
     for part in _parts_with_forecast(rows):
         # The last bin has both of its ends.
-        places = np.clip(np.searchsorted(edges, part["f"], "right"), 1, len(edges) - 1)
+        places = np.clip(np.searchsorted(_EDGES, part["f"], "right"), 1, len(_EDGES) - 1)
         people = part.assign(bin=places).groupby(["method", "bin", "group"], sort=False)
         sums.append(people.agg(n=("o", "size"), f=("f", "sum"), o=("o", "sum")).reset_index())
     found = pd.concat(sums, ignore_index=True)
@@ -67,8 +62,8 @@ def reliability(rows: pd.DataFrame | StudyResult, n_bins: int = 10) -> pd.DataFr
             lines.append(
                 {
                     "method": method,
-                    "at_least": edges[top - 1],
-                    "below": edges[top],
+                    "at_least": _EDGES[top - 1],
+                    "below": _EDGES[top],
                     "forecast": people["f"].sum() / n_splits,
                     "outcome": outcome,
                     "standard_error": np.sqrt((excess**2).sum() * scale) / n_splits,

@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from crossfade._typing import RandomState
-from crossfade._validate import as_generator, check_number
+from crossfade._validate import check_number
 from crossfade.study._budgets import is_unequal
 from crossfade.study._resampling import (
     LARGEST,
@@ -45,7 +44,6 @@ def windows_needed(
     flat: float = 0.01,
     n_classes: int | None = None,
     window_seconds: Mapping[str, float] | None = None,
-    random_state: RandomState = 0,
 ) -> pd.DataFrame:
     """Table of :meth:`crossfade.study.StudyResult.needed`, one line for each method."""
     accuracy = check_number("accuracy", accuracy, 0.0, 1.0)
@@ -67,7 +65,7 @@ def windows_needed(
     lines = []
     for method in dict.fromkeys(means["method"]):
         people = _People.of(means[means["method"] == method])
-        line = _line(people, accuracy, share, flat, n_classes, random_state)
+        line = _line(people, accuracy, share, flat, n_classes)
         line["seconds"] = line["total"] * (np.median(steps) if steps else np.nan)
         lines.append({"method": method, "accuracy": accuracy, "share": share, **line})
     return pd.DataFrame(lines, columns=NEEDED)
@@ -108,7 +106,6 @@ def _line(
     share: float,
     flat: float,
     n_classes: int | None,
-    random_state: RandomState,
 ) -> dict[str, Any]:
     """What the table says of one method, but for seconds."""
     n_people = len(people.names)
@@ -118,9 +115,7 @@ def _line(
         why = {"n_never": 0, "never": "", "reason": "no person has an accuracy at all budgets"}
         return dict.fromkeys(nothing, np.nan) | counts | why | {"bound": "", "n_people": 0}
     # First as it is, then as it would be with other people.
-    curves = np.vstack(
-        [_reached_by(people.accuracies[None], share), _redrawn(people, share, random_state)]
-    )
+    curves = np.vstack([_reached_by(people.accuracies[None], share), _redrawn(people, share)])
     # Whoever has reached it with few windows has reached it: with more there are fewer to test on.
     curves = np.maximum.accumulate(curves, -1)
     logs = log_needed(people.n_labelled, curves, np.full((len(curves), 1), accuracy))[:, 0]
@@ -164,10 +159,10 @@ def _whole_windows(people: _People, log: Any, n_classes: int | None) -> float:
     return step * math.ceil(math.exp(value) / step - 1e-9)
 
 
-def _redrawn(people: _People, share: float, random_state: RandomState) -> Array:
+def _redrawn(people: _People, share: float) -> Array:
     """Accuracies (2000, n_budgets) that the share reaches when people are drawn anew."""
     n_people, n_budgets = people.accuracies.shape
-    rng = as_generator(random_state)
+    rng = np.random.default_rng(0)
     parts = []
     at_once = max(1, LARGEST // (n_people * n_budgets))
     for first in range(0, N_RESAMPLES, at_once):

@@ -10,8 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 
-from crossfade._typing import RandomState
-from crossfade._validate import as_generator
 from crossfade.study._scores import INTERVALS
 
 if TYPE_CHECKING:
@@ -84,7 +82,7 @@ def cells(means: pd.DataFrame) -> Iterator[tuple[str, float, pd.DataFrame]]:
             yield str(method), float(budget), own  # type: ignore[arg-type]
 
 
-def resampled_means(values: Array, groups: NDArray[Any], random_state: RandomState) -> Array:
+def resampled_means(values: Array, groups: NDArray[Any]) -> Array:
     """Means (2000, n_columns) over tasks when participants are drawn anew, with all of their tasks.
 
     `values` (n_tasks, n_columns) have no gaps; `groups` (n_tasks,) are the participants.
@@ -92,7 +90,8 @@ def resampled_means(values: Array, groups: NDArray[Any], random_state: RandomSta
     names, which = np.unique(groups, return_inverse=True)
     sums = np.zeros((names.size, values.shape[1] + 1))
     np.add.at(sums, which, np.column_stack([values, np.ones(len(values))]))
-    rng = as_generator(random_state)
+    # Statistics repeat: the same rows have the same intervals.
+    rng = np.random.default_rng(0)
     means = np.empty((N_RESAMPLES, values.shape[1]))
     at_once = max(1, LARGEST // names.size)
     for first in range(0, N_RESAMPLES, at_once):
@@ -124,13 +123,11 @@ def limits(draws: Array, n_groups: int) -> tuple[Array, Array]:
     return ordered[outside], ordered[-1 - outside]
 
 
-def mean_limits(
-    values: Array, groups: NDArray[Any], random_state: RandomState
-) -> tuple[float, float]:
+def mean_limits(values: Array, groups: NDArray[Any]) -> tuple[float, float]:
     """Ends of the 95 % interval of the mean of `values` (n_tasks,)."""
     if not values.size:
         return np.nan, np.nan
-    draws = resampled_means(values[:, None], groups, random_state)
+    draws = resampled_means(values[:, None], groups)
     low, high = limits(draws, np.unique(groups).size)
     return float(low[0]), float(high[0])
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from crossfade._typing import RandomState
 from crossfade.study._budgets import budget_of
 from crossfade.study._evaluate import Note, Shard, joined
 from crossfade.study._needed import windows_needed
@@ -231,12 +230,7 @@ class StudyResult:
         return table
 
     def needed(
-        self,
-        accuracy: float = 0.75,
-        share: float = 0.8,
-        *,
-        flat: float = 0.01,
-        random_state: RandomState = 0,
+        self, accuracy: float = 0.75, share: float = 0.8, *, flat: float = 0.01
     ) -> pd.DataFrame:
         """How many windows a new person needs, until most people reach an accuracy.
 
@@ -255,8 +249,6 @@ class StudyResult:
             Proportion of people that must reach it.
         flat : float, default=0.01
             Gain in mean accuracy below which a curve is called flat.
-        random_state : int or Generator, default=0
-            Seed of the interval.
 
         Returns
         -------
@@ -291,5 +283,4 @@ class StudyResult:
             flat=flat,
             n_classes=self.n_classes,
             window_seconds=self.window_seconds,
-            random_state=random_state,
         )

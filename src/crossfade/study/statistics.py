@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import wilcoxon
 
-from crossfade._typing import RandomState
 from crossfade.study._budgets import is_unequal
 from crossfade.study._forecasts import forecast_errors, reliability
 from crossfade.study._resampling import (
@@ -43,15 +42,13 @@ SAVED = [
 ]
 
 
-def summarise(rows: pd.DataFrame | StudyResult, *, random_state: RandomState = 0) -> pd.DataFrame:
+def summarise(rows: pd.DataFrame | StudyResult) -> pd.DataFrame:
     """Balanced accuracies over tasks, for each method and budget.
 
     Parameters
     ----------
     rows : DataFrame or StudyResult
         Rows of a study, or of several; a result is read a part at a time.
-    random_state : int or Generator, default=0
-        Seed of the interval.
 
     Returns
     -------
@@ -87,7 +84,7 @@ def summarise(rows: pd.DataFrame | StudyResult, *, random_state: RandomState = 0
     for method, budget, part in cells(means):
         found = part[part["balanced_accuracy"].notna()]
         accuracy = found["balanced_accuracy"]
-        low, high = mean_limits(accuracy.to_numpy(), found["group"].to_numpy(), random_state)
+        low, high = mean_limits(accuracy.to_numpy(), found["group"].to_numpy())
         lines.append(
             {
                 "method": method,
@@ -111,8 +108,6 @@ def compare(
     rows: pd.DataFrame | StudyResult,
     against: str = "target",
     methods: Sequence[str] | None = None,
-    *,
-    random_state: RandomState = 0,
 ) -> pd.DataFrame:
     """Differences of balanced accuracy between methods and one other, task by task.
 
@@ -127,8 +122,6 @@ def compare(
         Method to compare with.
     methods : sequence of str, optional
         Methods to compare; all others by default.
-    random_state : int or Generator, default=0
-        Seed of the interval.
 
     Returns
     -------
@@ -144,7 +137,7 @@ def compare(
     _check_methods(means, against)
     if methods is None:
         methods = [name for name in dict.fromkeys(means["method"]) if name != against]
-    parts = [_compare_one(means, name, against, random_state) for name in methods]
+    parts = [_compare_one(means, name, against) for name in methods]
     if not parts:
         return pd.DataFrame(columns=_DIFFERENCES)
     return pd.concat(parts, ignore_index=True)
@@ -157,9 +150,7 @@ _DIFFERENCES = [
 ]
 
 
-def _compare_one(
-    means: pd.DataFrame, method: str, against: str, random_state: RandomState
-) -> pd.DataFrame:
+def _compare_one(means: pd.DataFrame, method: str, against: str) -> pd.DataFrame:
     _check_methods(means, method, against)
     same = ["task", "group", "budget"]
     columns = [*same, "n_labelled", "balanced_accuracy"]
@@ -172,7 +163,7 @@ def _compare_one(
         part = pairs[pairs["budget"] == budget]
         both = part[part["difference"].notna()]
         difference = both["difference"]
-        low, high = mean_limits(difference.to_numpy(), both["group"].to_numpy(), random_state)
+        low, high = mean_limits(difference.to_numpy(), both["group"].to_numpy())
         wins, losses = (int((sign * difference > ROUNDING).sum()) for sign in (1.0, -1.0))
         lines.append(
             {
@@ -239,8 +230,6 @@ def labels_saved(
     rows: pd.DataFrame | StudyResult,
     method: str = "posterior",
     against: str = "lda",
-    *,
-    random_state: RandomState = 0,
 ) -> pd.DataFrame:
     """How many fewer labelled windows a method needs for the accuracy of another.
 
@@ -258,8 +247,6 @@ def labels_saved(
         Method that may need fewer.
     against : str, default="lda"
         Method that sets the accuracy.
-    random_state : int or Generator, default=0
-        Seed of the interval.
 
     Returns
     -------
@@ -299,7 +286,7 @@ def labels_saved(
         return table
     values, groups = accuracies.to_numpy(), accuracies.index.get_level_values("group").to_numpy()
     # First as it is, then as it would be with other participants.
-    curves = np.vstack([values.mean(0), resampled_means(values, groups, random_state)])
+    curves = np.vstack([values.mean(0), resampled_means(values, groups)])
     logs = log_needed(own_windows, curves[:, own], curves[:, ~own])
     least, most = limits(logs[1:], np.unique(groups).size)
     smallest, largest = own_windows.min(), own_windows.max()
