@@ -267,7 +267,7 @@ def test_headers_that_cannot_be_read(saved, text):
         ({}, {"directions/direction": np.full(4, 9.0)}, "unit vectors"),
         ({}, {"directions/outer": np.diag([9.0, -1.0, -1.0, -1.0])}, "negative"),
         ({}, {"directions/within": np.triu(np.ones((4, 4)))}, "symmetric"),
-        ({}, {"directions/half_gap": np.full(4, np.nan)}, "finite"),
+        ({}, {"directions/within": np.full((4, 4), np.nan)}, "finite"),
         ({}, {"directions/n_tasks": np.array(0.0)}, "unit vectors"),
         ({}, {"class_means/n_people": np.array(0.0)}, "people"),
         ({}, {"class_means/mean_sum": np.full(8, 1e300)}, "large"),

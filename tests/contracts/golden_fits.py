@@ -209,7 +209,7 @@ def numbers_of_prior(prior):
         for form in ("tangent", "authors", "printed"):
             found[f"standard_error {form}"] = _matrix(prior.standard_error(form))
     sums = prior.directions
-    for name in ("half_gap", "autocorrelation", "noise", "outer", "within"):
+    for name in ("autocorrelation", "noise", "outer", "within"):
         value = sums.outer if name == "outer" else sums.average(name)
         if value is not None:
             found[name] = _matrix(value) if np.ndim(value) == 2 else value

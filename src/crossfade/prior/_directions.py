@@ -261,7 +261,6 @@ class Directions(Sums, name="directions"):
     within: Array | None = summed(
         "d", "d", of="average covariance within the classes", default=None, semidefinite=True
     )
-    half_gap: Array | None = summed("d", of="half gaps of the class means", default=None)
     autocorrelation: Array | None = summed(
         N_LAGS, of="correlation of windows of a class 1, 2, ... rows apart", default=None
     )

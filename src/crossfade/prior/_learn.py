@@ -3,9 +3,9 @@
 Features are divided by the median over tasks of their deviation within the classes, unless a scale
 is given; a direction is that of Fisher's discriminant in these units (room `fisher`). Beside the
 sums of the directions and of their outer products a prior of two classes keeps averages over its
-tasks: the covariance within the classes, half the gap between them, how far neighbouring windows
-are alike (equation 47), and how noisy the directions are, from those of the halves of each task
-(49). A prior of any number of classes keeps sums of class means.
+tasks: the covariance within the classes, how far neighbouring windows are alike (equation 47), and
+how noisy the directions are, from those of the halves of each task (49). A prior of any number of
+classes keeps sums of class means.
 """
 
 from __future__ import annotations
@@ -217,7 +217,6 @@ def _directions(
     return replace(
         Directions.of(directions, groups, outer=not isotropic),
         within=None if within is None else n_tasks * within,
-        half_gap=moments.gather(lambda one: one.whole.gap() / (2.0 * scale)).sum(0),
         autocorrelation=None if alike is None else n_tasks * alike,
         noise=None if noise is None else n_tasks * noise,
     )
