@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from crossfade import (
     ConvexBlendClassifier,
@@ -127,12 +125,6 @@ def test_splits_follow_the_seed(table):
     assert rows() != rows()
 
 
-def test_a_splitter_says_what_it_is():
-    text = "CalibrationSplit(budget=0.1, kind='random', n_splits=2, random_state=None)"
-    assert repr(CalibrationSplit(0.1, "random", n_splits=2)) == text
-    assert repr(clone(CalibrationSplit(0.1, "random", n_splits=2), safe=False)) == text
-
-
 def test_groups_with_too_few_rows_are_never_the_target(table):
     X, y, groups = table
     few = np.flatnonzero((groups != "p1") | (y == 0) | (np.cumsum(y * (groups == "p1")) < 4))
@@ -204,25 +196,11 @@ def test_runs_start_anywhere_and_every_row_is_drawn_equally_often():
     assert_uniform(np.bincount(rows), np.repeat([2000 * 3 / 13, 2000 * 3 / 7], [13, 7]))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_split_does_not_depend_on_those_after_it(kind):
-    few, many = labelled(kind, n_splits=3), labelled(kind, n_splits=30)
-    np.testing.assert_array_equal(few, many[: len(few)])
-
-
 @pytest.mark.parametrize(
     ("budget", "n_each", "n"), [(0.05, (73, 25), 2), (0.2, (25, 73), 5), (0.07, (100, 100), 7)]
 )
 def test_proportions_are_of_the_smaller_class_and_rounded_up(budget, n_each, n):
     assert labelled("consecutive", budget, 1, n_each).shape == (1, 2 * n)
-
-
-def test_a_run_of_each_class_depends_on_its_own_number_alone():
-    # A generator is seeded by the budget, so that only the numbers of each class are told apart.
-    unequal = labelled("random", (5, 2), 30)
-    assert (unequal[:, :5] % 20 < 13).all()
-    assert (unequal[:, 5:] % 20 >= 13).all()
-    assert unequal.shape == (30, 7)
 
 
 # -- blends, inside scikit-learn's own tools and in a study ---------------------------------------
@@ -266,26 +244,6 @@ def test_a_search_needs_routing_to_hand_on_the_groups(table, blend):
             )
             search.fit(X, y, groups=groups)
         assert search.cv_results_["mean_test_score"][0] == pytest.approx(expected.mean())
-
-
-@pytest.mark.parametrize("routed", [False, True])
-def test_a_search_of_a_pipeline_hands_on_the_groups(table, routed):
-    X, y, groups = table
-    split = CalibrationSplit(3, random_state=0)
-    pipeline = make_pipeline(StandardScaler(), PosteriorBlendClassifier())
-    scores = [
-        clone(pipeline)
-        .fit(X[train], y[train], posteriorblendclassifier__groups=groups[train])
-        .score(X[test], y[test])
-        for train, test in split.split(X, y, groups)
-    ]
-    search = GridSearchCV(
-        pipeline, {"posteriorblendclassifier__consecutive": [True, False]}, cv=split, refit=False
-    )
-    with config_context(enable_metadata_routing=routed):
-        named = {} if routed else {"posteriorblendclassifier__groups": groups}
-        search.fit(X, y, groups=groups, **named)
-    assert search.cv_results_["mean_test_score"][0] == pytest.approx(np.mean(scores))
 
 
 @pytest.mark.parametrize("convention", ["groups", "sample_domain", "X_target_labeled"])
@@ -363,14 +321,3 @@ def test_a_study_hands_over_what_it_has_and_says_what_it_has_not(make_tasks):
     assert study.run().failures.empty
     with pytest.raises(ValueError, match="fit asks for X_target_unlabeled alone, and a study has"):
         CalibrationStudy(make_tasks(4), methods={"mine": unlabelled}, **options)
-
-
-def test_a_blend_with_a_prior_has_its_crowd_already(make_tasks):
-    tasks = make_tasks(5)
-    prior = TaskPrior.from_tasks(make_tasks(8)[5:])
-    study = CalibrationStudy(
-        tasks, methods={"mine": PosteriorBlendClassifier(prior)}, budgets=[3], random_state=0
-    )
-    rows = study.run().rows
-    [line] = rows[(rows.task == "p0") & (rows.split == 0)].itertuples()
-    assert 0.0 <= line.balanced_accuracy <= 1.0

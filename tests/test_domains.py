@@ -49,17 +49,6 @@ def test_positive_domains_become_the_prior(world, blend):
     same(clf, blend(by_hand).fit(X[domain < 0], y[domain < 0]))
 
 
-def test_order_of_the_domains_does_not_matter(world, blend):
-    X, y, domain, _ = world
-    # Samples of all domains mixed, those of each in the order of time.
-    mixed = np.random.default_rng(0).permutation(domain)
-    order = np.empty(len(y), dtype=int)
-    for name in np.unique(domain):
-        order[mixed == name] = np.flatnonzero(domain == name)
-    shuffled = blend().fit(X[order], y[order], sample_domain=list(domain[order]))
-    same(shuffled, blend().fit(X, y, sample_domain=pd.Series(domain)))
-
-
 def test_sources_are_added_to_a_prior_in_its_units(world, make_tasks, blend):
     X, y, domain, tasks = world
     prior = TaskPrior.from_tasks(make_tasks(5)[3:])
@@ -90,27 +79,6 @@ def test_masked_samples_of_the_target_are_used_without_their_labels(world, blend
     same(clf, left_out.partial_fit(X[hidden], None))
 
 
-def test_masked_labels_without_sources(world, make_prior, blend):
-    X, y, domain, _ = world
-    target = domain < 0
-    X, y, domain = X[target], y[target], domain[target]
-    masked = np.where(np.arange(16) % 2 == 0, -1, y)
-    clf = blend(make_prior()).fit(X, masked, sample_domain=domain)
-    same(clf, blend(make_prior()).fit(X[1::2], y[1::2]))
-
-
-def test_masked_labels_of_a_target_with_one_class_so_far(world, make_tasks, blend):
-    X, y, domain, _ = world
-    prior = TaskPrior.from_tasks(make_tasks())
-    target = domain < 0
-    X, y, domain = X[target], y[target], domain[target]
-    masked = np.where(np.arange(16) < 12, -1, y)
-    clf = blend(prior).fit(X, masked, sample_domain=domain)
-    np.testing.assert_array_equal(clf.classes_, [0, 1])
-    by_hand = blend(prior).fit(X[12:], y[12:])
-    same(clf, by_hand.partial_fit(X[:12], None))
-
-
 @pytest.mark.parametrize("sources", [True, False])
 def test_minus_one_is_a_label_like_any_other_next_to_plus_one(world, blend, sources):
     X, y, domain, _ = world
@@ -119,14 +87,6 @@ def test_minus_one_is_a_label_like_any_other_next_to_plus_one(world, blend, sour
     signs = np.where(y == 1, 1, -1)
     clf = blend().fit(X, signs, sample_domain=domain)
     np.testing.assert_array_equal(clf.classes_, [-1, 1])
-    same(clf, blend().fit(X, y, sample_domain=domain))
-
-
-def test_text_is_never_masked(world, blend):
-    X, y, domain, _ = world
-    names = np.array(["rest", "task"])[y]
-    clf = blend().fit(X, names, sample_domain=domain)
-    assert clf.prior_.classes == ("rest", "task")
     same(clf, blend().fit(X, y, sample_domain=domain))
 
 
@@ -155,12 +115,6 @@ def test_classes_map_the_labels_of_sources_too(world, make_tasks, blend):
     assert turned.prior_.n_tasks == 5
     np.testing.assert_allclose(turned.projection_, -plain.projection_, atol=1e-10)
     np.testing.assert_array_equal(turned.predict(X), (plain.predict(X) == "rest").astype(int))
-
-
-def test_order_of_classes_is_nothing_to_sources_with_the_same_labels(world, blend):
-    X, y, domain, _ = world
-    plain = blend().fit(X, y, sample_domain=domain)
-    same(blend(classes=(1, 0)).fit(X, y, sample_domain=domain), plain)
 
 
 def test_partial_fit_goes_on_with_the_prior_of_the_sources(world, blend):
@@ -243,27 +197,6 @@ def test_many_classes_come_from_the_sources_too(make_many):
     np.testing.assert_allclose(clf.coef_, expected.coef_)
     with pytest.raises(ValueError, match="HierarchicalBlendClassifier"):
         PosteriorBlendClassifier().fit(X, y, groups=people)
-
-
-def test_masked_samples_of_many_classes_are_left_out(make_many):
-    tasks = make_many(7)
-    X = np.vstack([task.X for task in tasks])
-    y = np.unique(np.concatenate([task.y for task in tasks]), return_inverse=True)[1]
-    domain = np.repeat([1, 2, 3, 4, 5, 6, -7], [len(task.y) for task in tasks])
-    target = domain < 0
-    some = target & (np.arange(len(y)) % 2 == 0)
-    clf = HierarchicalBlendClassifier().fit(X, np.where(some, -1, y), sample_domain=domain)
-    left_out = HierarchicalBlendClassifier()
-    left_out.fit(X[~some], y[~some], sample_domain=domain[~some])
-    np.testing.assert_allclose(clf.coef_, left_out.coef_)
-    crowd = HierarchicalBlendClassifier().fit(X, np.where(target, -1, y), sample_domain=domain)
-    alone = HierarchicalBlendClassifier(TaskPrior.from_tasks(tasks[:-1])).start()
-    np.testing.assert_allclose(crowd.coef_, alone.coef_)
-    # MOABB's evaluation sends them whether anybody has use for them or not.
-    beside = HierarchicalBlendClassifier().fit(
-        X[~target], y[~target], subjects=domain[~target], X_target_unlabeled=X[target]
-    )
-    np.testing.assert_allclose(beside.coef_, alone.coef_)
 
 
 # -- refusals --------------------------------------------------------------------------------------
