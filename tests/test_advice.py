@@ -67,14 +67,6 @@ def test_chance_does_not_tell_people_apart():
     assert np.ptp(gains) < 0.5 * gains.mean()
 
 
-def test_beyond_the_ladder_the_curve_goes_on():
-    rise = 0.2 * np.log(np.maximum(LADDER, 0.5))
-    level = np.linspace(0.0, 1.0, 20)[:, None]
-    record = record_of(level + rise, np.broadcast_to(level, (20, 9)))
-    near, far = record.gain(np.full(2, ndtr(0.5)), np.array([34.0, 300.0]), np.array([39.0, 305.0]))
-    assert near > far > 0.0
-
-
 # -- the advice -----------------------------------------------------------------------------------
 
 
