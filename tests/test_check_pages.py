@@ -65,11 +65,6 @@ def test_each_fault_is_found(faults, element, message):
     assert message in found
 
 
-def test_a_style_that_loads_a_font_is_found(faults):
-    [found] = faults(WELL, "@font-face { src: url('https://example.org/x.woff2') }")
-    assert "pages.css loads https://example.org/x.woff2 from a network" in found
-
-
 def test_an_empty_folder_is_a_fault(check_pages, tmp_path):
     [found] = check_pages.faults(tmp_path)
     assert "holds no page" in found

@@ -75,14 +75,6 @@ def test_every_kind_gives_a_table_that_reads(folder, kind):
     assert tasks.recipe.kind == kind
 
 
-def test_logarithms_are_those_of_powers_and_shares(folder):
-    values = {kind: run(folder, partial(eeg_recipe, kind=kind)).frame.iloc[:, 3:] for kind in KINDS}
-    np.testing.assert_allclose(values["log-powers"], np.log(values["powers"]), rtol=1e-12)
-    shares = np.log(values["shares"].to_numpy()).reshape(-1, 4, 3)
-    ratios = (shares - shares.mean(-1, keepdims=True)).reshape(-1, 12)
-    np.testing.assert_allclose(values["clr"], ratios, atol=1e-10)
-
-
 def test_the_number_of_jobs_changes_nothing(folder):
     calls = []
     one = run(folder)
@@ -222,12 +214,6 @@ def test_files_of_other_labels_are_left_out_with_a_note(folder):
     assert [what for _, what in found.notes if "left out" in what and "0" in what][2:]
     assert found.failures == {}
     assert set(found.frame["label"]) == {"math"}
-
-
-def test_labels_that_are_no_plain_numbers_stay_text(folder):
-    (folder / "p1_0.edf").rename(folder / "p1_01.edf")
-    labels = label_from("filename", pattern=r"(?P<task>p\d+)_(?P<label>\d+)")
-    assert set(run(folder, label=labels).frame["label"]) == {"0", "01", "1"}
 
 
 def test_a_task_in_two_groups_is_left_out(folder):

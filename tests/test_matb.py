@@ -235,11 +235,3 @@ def test_simulated_directions_have_the_concentration_of_the_paper():
     ]
     assert abs(found[0] - 17.2) < 2.0
     assert abs(np.mean(found) - 17.2) < 1.0
-
-
-def test_simulated_sessions_of_one_participant_are_alike(sessions):
-    alike = directions(sessions)
-    likeness = alike @ alike.T
-    same = np.mean([likeness[place, place + 1] for place in range(0, 100, 2)])
-    others = np.mean([likeness[place, place + 2 :].mean() for place in range(0, 98, 2)])
-    assert same > others + 0.05

@@ -18,11 +18,6 @@ def mathml(monkeypatch):
     del sys.modules["mathml"]
 
 
-def test_a_fraction_has_two_parts(mathml):
-    markup = mathml.as_markup(mathml.to_tree(r"\frac{1}{n}"))
-    assert "<mfrac><mrow><mn>1</mn></mrow><mrow><mi>n</mi></mrow></mfrac>" in markup
-
-
 def test_what_html_reads_as_markup_is_escaped(mathml):
     assert "<mo>&lt;</mo>" in mathml.as_markup(mathml.to_tree("a < b"))
 

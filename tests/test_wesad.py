@@ -84,19 +84,6 @@ def test_features_labels_and_times_are_those_of_the_file(write, tmp_path, protoc
     assert (task.X[task.y == 1, 2] > 1.0).all()
 
 
-def test_pnn20_and_the_deviation_are_those_of_the_intervals(write, tmp_path):
-    # 0.80 and 0.90 s in turn: every difference is above 20 ms; 0.60 and 0.61 s: none is.
-    def rr(label, k):
-        return 0.8 + 0.1 * (k % 2) if label == 1 else 0.6 + 0.01 * (k % 2)
-
-    write("S2", participant(PARTS, rr))
-    [task] = read_wesad(tmp_path)
-    np.testing.assert_array_equal(task.X[:, 0], [1, 1, 1, 1, 0, 0, 0])
-    # Half the difference over the mean, but for n - 1; a sample of 10 ms is the resolution.
-    np.testing.assert_allclose(task.X[:4, 1], 0.05 / 0.85, rtol=0.1)
-    np.testing.assert_allclose(task.X[4:, 1], 0.005 / 0.605, rtol=0.4)
-
-
 def as_run(beats):
     """The authors' features of beats in seconds, written out."""
     rr = np.diff(beats)

@@ -104,15 +104,6 @@ def test_learnt_results_do_not_follow_the_callers_arrays(make_target, estimator)
     assert set(estimator.predict(new)) <= {0, 1}
 
 
-def test_parameters_are_left_alone(make_target, estimator):
-    before = {name: copy.copy(value) for name, value in estimator.get_params().items()}
-    estimator.fit(*make_target())
-    after = estimator.get_params()
-    assert after.keys() == before.keys()
-    for name, value in before.items():
-        np.testing.assert_array_equal(after[name], value)
-
-
 def test_global_random_state_is_left_alone(make_target, make_prior):
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     ConvexBlendClassifier.paper(make_prior()).fit(*make_target())
@@ -127,16 +118,6 @@ def test_refit_forgets(make_target, estimator):
     X = first[0]
     np.testing.assert_array_equal(used.decision_function(X), fresh.decision_function(X))
     np.testing.assert_array_equal(used.predict_proba(X), fresh.predict_proba(X))
-
-
-def test_refit_forgets_features_names_and_classes(make_target):
-    X, y = make_target(4)
-    rule = FisherDiscriminant().fit(pd.DataFrame(X, columns=list("abcd")), y)
-    wide, z = make_target(6)
-    rule.fit(wide, np.array(["off", "on"])[z])
-    assert rule.n_features_in_ == 6
-    assert not hasattr(rule, "feature_names_in_")
-    np.testing.assert_array_equal(rule.classes_, ["off", "on"])
 
 
 # -- what a fitted rule gives away ----------------------------------------------------------
@@ -254,15 +235,6 @@ def test_clone_keeps_the_very_same_prior(make_prior, blend):
     assert clf.set_params(prior=other).prior is other
 
 
-def test_parameters_can_be_read_and_set(estimator):
-    parameters = estimator.get_params()
-    twin = type(estimator)().set_params(**parameters)
-    for name, value in twin.get_params().items():
-        assert value is parameters[name]
-    with pytest.raises(ValueError, match="colour"):
-        estimator.set_params(colour="red")
-
-
 def test_pandas_frames(make_target, make_prior, blend):
     X, y = make_target()
     frame = pd.DataFrame(X, columns=list("abcd"))
@@ -329,26 +301,3 @@ def test_sample_domain_through_a_pipeline(stacked, blend):
     np.testing.assert_array_equal(pipe[-1].coef_, alone.coef_)
     assert pipe[-1].prior_.n_tasks == 3
     assert not sklearn.get_config()["enable_metadata_routing"]
-
-
-def test_sample_domain_through_cross_validation(stacked, make_target):
-    X, y, domain = stacked
-    sources = np.flatnonzero(domain > 0)
-    target = np.flatnonzero(domain < 0)
-    folds = [(np.r_[sources, np.setdiff1d(target, target[k::4])], target[k::4]) for k in range(4)]
-    scores = cross_val_score(
-        PosteriorBlendClassifier(), X, y, cv=folds, params={"sample_domain": domain}
-    )
-    assert scores.shape == (4,)
-    assert scores.mean() > 0.6
-
-
-def test_pipelines_that_hand_on_frames(make_target, make_prior, blend):
-    X, y = make_target()
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    pipe = make_pipeline(StandardScaler(), blend(make_prior(feature_names=list("abcd"))))
-    pipe.set_output(transform="pandas").fit(frame, y)
-    np.testing.assert_array_equal(pipe[-1].feature_names_in_, list("abcd"))
-    assert pipe.score(frame, y) > 0.7
-    with sklearn.config_context(transform_output="pandas"):
-        assert isinstance(blend(make_prior()).fit(frame, y).predict(frame), np.ndarray)

@@ -180,32 +180,6 @@ def test_show_says_what_is_wrong_with_a_table(run, tmp_path):
     assert "t.csv, row 3, column 'x': 'two' is not a number." in result.stderr
 
 
-def test_show_counts_missing_values_and_long_tables(run, tmp_path):
-    rng = np.random.default_rng(0)
-    rows = [
-        {"task": f"p{person:03d}", "label": label, "x": rng.normal() + label, "y": rng.normal()}
-        for person in range(60)
-        for label in (0, 1)
-        for _ in range(5)
-    ]
-    frame = pd.DataFrame(rows)
-    frame.loc[[3, 4, 17], "y"] = np.nan
-    frame.to_csv("t.csv", index=False)
-    result = run("tasks", "show", "t.csv")
-    assert result.exit_code == 0, result.output
-    assert "3 of 600 rows" in result.stderr
-    assert "The first 50 of 60 tasks." in result.stdout
-
-
-def test_show_takes_names_for_text(run, tmp_path):
-    (tmp_path / "t.csv").write_text("task,label,x\n[/b],0,1\n[/b],1,2\n[red],0,3\n[red],1,3\n")
-    result = run("tasks", "show", "t.csv")
-    assert result.exit_code == 0, result.output
-    assert "[/b]" in result.stdout
-    # Of the two, one has classes that do not differ.
-    assert "Unknown" in result.stdout
-
-
 def test_an_output_that_cannot_be_written_is_said_at_once(run, folder):
     result = run("features", "eeg", "lab", "-o", "/proc/t.csv", *BY_NAME)
     assert result.exit_code == 1

@@ -257,14 +257,6 @@ def test_noise_of_means_is_that_of_independent_windows_where_they_are():
     )
 
 
-def test_contrasts_are_orthogonal_and_of_two_classes_plus_and_minus_one():
-    np.testing.assert_array_equal(contrasts(2), [[-1.0], [1.0]])
-    for n_classes in (3, 4, 7):
-        C = contrasts(n_classes)  # noqa: N806
-        np.testing.assert_allclose(C.T @ C, n_classes * np.eye(n_classes - 1), atol=1e-12)
-        np.testing.assert_allclose(C.sum(0), 0.0, atol=1e-12)
-
-
 # -- the posterior ---------------------------------------------------------------------------------
 
 
