@@ -48,7 +48,7 @@ from crossfade.prior._origin import check_about as check_about
 from crossfade.prior._origin import privacy_text as privacy_text
 from crossfade.prior._origin import table_of as table_of
 from crossfade.prior._prior_sums import PriorSums as PriorSums
-from crossfade.prior._release import Release
+from crossfade.prior._release import Release as Release
 from crossfade.prior._release import noisy_sums as noisy_sums
 from crossfade.prior._space import Space as Space
 from crossfade.prior._space import check_labels as check_labels
@@ -65,7 +65,6 @@ from crossfade.prior._vmf import (
 
 __all__ = [
     "Ledger",
-    "Release",
     "concentration_formula",
     "concentration_mle",
     "mean_resultant_length",

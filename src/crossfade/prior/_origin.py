@@ -41,8 +41,6 @@ class Origin:
 
     def joined(self, other: Origin) -> Origin:
         """Origin of the sum of two priors: what both say, and all who made them."""
-        if self.release or other.release:
-            raise ValueError("A released prior cannot be added. Add exact ones, then release.")
         if self.builds & other.builds:
             raise ValueError(
                 "Both priors hold the same build: its tasks would count twice. Add priors of "

@@ -50,11 +50,6 @@ class Sessions(Sums, name="sessions"):
         apart = rows - (middle / count[:, None])[person]
         return cls(float((count - 1).sum()), apart.T @ apart)
 
-    def check(self) -> None:
-        """Refuse a sum without differences."""
-        if self.n_differences < 1.0:
-            raise ValueError("sessions hold no difference.")
-
 
 @dataclass(frozen=True, eq=False)
 class Person(Arrays):
