@@ -344,34 +344,8 @@ def test_a_dead_recording_and_coarse_features_are_no_repeated_rows():
 # -- windows that overlap -------------------------------------------------------------------------
 
 
-def twice(frame):
-    return pd.concat([frame, frame.assign(start=frame["start"] + 1.25)], ignore_index=True)
-
-
-@pytest.mark.parametrize(
-    "change", [lambda frame: frame.assign(start=1.0 * number_in_task(frame)), twice]
-)
-def test_a_recipe_tells_how_long_windows_are(change):
-    frame = load_mental_math()[:10].to_frame()
-    attributes = frame.attrs
-    frame = change(frame)
-    frame[features_of(frame)] += np.random.default_rng(0).normal(0, 0.01, (len(frame), 9))
-    frame.attrs = attributes
-    (said,) = warned(frame)
-    assert "windows of 2.5 s start before" in said
-
-
 def test_a_recipe_tells_that_windows_overlap():
     frame = load_mental_math()[:10].to_frame().drop(columns="start")
     frame.attrs["recipe"] = frame.attrs["recipe"] | {"overlap": 0.5}
     (said,) = warned(frame)
     assert "overlap by 0.5 s" in said
-
-
-def test_windows_of_recordings_and_events_are_fine():
-    frame = table(n_windows=18)
-    number = frame.groupby(["task", "label"]).cumcount()
-    # Two recordings, the last window of each moved back to end with it.
-    assert warned(frame.assign(start=np.where(number == 8, 19.2, 2.5 * number))) == []
-    assert warned(frame.assign(start=clock(frame))) == []
-    assert warned(frame.assign(start=np.where(number == 3, np.nan, 2.5 * number))) == []

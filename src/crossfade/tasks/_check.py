@@ -78,7 +78,7 @@ def check_frame(
         *_stray_columns(strays, named),
         *_duplicates(numbers),
         *_shared_windows(frame, numbers, rows),
-        *_overlap(frame, rows),
+        *_overlap(frame),
     ]
     return sorted(findings, key=lambda finding: not finding.refused)
 
@@ -89,7 +89,6 @@ class _Rows(NamedTuple):
     place: Places  # which row of the table each is
     task: Places  # number of its task
     label: Places  # number of its class; -1 where it is missing
-    start: Array | None
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> _Rows:
@@ -101,20 +100,17 @@ class _Rows(NamedTuple):
         label = pd.factorize(frame["label"])[0] if "label" in frame else np.full(n_rows, -1)
         start = as_numbers(frame["start"]) if "start" in frame else None
         place = np.argsort(task, kind="stable")
-        if start is None or np.isnan(start).any():
-            start = None
-        else:
+        if start is not None and not np.isnan(start).any():
             in_time = np.lexsort((start, task))
             # Recordings of one task that all begin at 0 follow each other in the table.
             if not ((np.diff(start[in_time]) == 0.0) & (np.diff(task[in_time]) == 0)).any():
                 place = in_time
         place = place[task[place] >= 0]
-        return cls(place, task[place], label[place], None if start is None else start[place])
+        return cls(place, task[place], label[place])
 
     def take(self, which: Any) -> _Rows:
         """Some of the rows, or all in another order."""
-        start = None if self.start is None else self.start[which]
-        return _Rows(self.place[which], self.task[which], self.label[which], start)
+        return _Rows(self.place[which], self.task[which], self.label[which])
 
     @property
     def first(self) -> Places:
@@ -414,37 +410,10 @@ def _shared_windows(
         yield Finding(f"{text} {remedy}", False)
 
 
-def _overlap(frame: pd.DataFrame, rows: _Rows) -> Iterator[Finding]:
-    """Windows of a task and class that begin together, or before the end of another."""
+def _overlap(frame: pd.DataFrame) -> Iterator[Finding]:
+    """Windows that overlap, as their recipe says."""
     recipe = frame.attrs.get("recipe") or {}
-    length, overlap = recipe.get("window", 0.0), recipe.get("overlap", 0.0)
-    text = None
-    if overlap:
-        text = f"Windows of {length:g} s overlap by {overlap:g} s, as their recipe says"
-    elif rows.start is not None:
-        text = _too_soon(rows.by_class(), length)
-    if text is not None:
+    if recipe.get("overlap"):
+        text = f"Windows of {recipe.get('window')} s overlap by {recipe['overlap']} s"
         text += ": tests on windows that overlap look better than they are."
         yield Finding(f"{text} Cut windows that do not overlap.", False)
-
-
-def _too_soon(rows: _Rows, length: float) -> str | None:
-    """How many windows of a task and class begin too soon, in words."""
-    start: Any = rows.start
-    inside = np.diff(rows.task) == 0
-    step, sorted_step = np.diff(start), np.diff(start[np.lexsort((start, rows.task))])
-    # Rows were shuffled, or time falls where the next recording begins.
-    if (step[inside] < 0.0).sum() > 0.2 * inside.sum():
-        step = sorted_step
-    together = int((inside & (step == 0.0)).sum())
-    if together:
-        return f"{together} windows start when another of the same task and class does"
-    # A last window may be moved back to end with the recording: a step must follow.
-    forward = inside & (step > 0.0)
-    early = int(((forward & (step < 0.99 * length))[:-1] & forward[1:]).sum())
-    # Recordings of one task that begin anew have equal starts, or share few.
-    among = int((inside & (sorted_step > 0.0) & (sorted_step < 0.99 * length)).sum())
-    if early >= max(3.0, 0.02 * forward.sum()) or among >= max(3.0, 0.5 * inside.sum()):
-        n_early = max(early, among)
-        return f"{n_early} windows of {length:g} s start before the one before them has ended"
-    return None
