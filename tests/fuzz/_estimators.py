@@ -1,10 +1,8 @@
 """Cases of the estimators: what they answer, and what must not change the answer."""
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
-from sklearn.base import clone
 
 from crossfade import (
     ConvexBlendClassifier,
@@ -252,12 +250,11 @@ def fitted(trial, make, X, y, weight=None):
     return rule if trial.call(rule.fit, X, y, sample_weight=weight) is not None else None
 
 
-def check_equal(trial, one, other, what, factor=1.0):
-    """Refuse rules that differ in any bit; features of the other are `factor` times as large."""
+def check_equal(trial, one, other, what):
+    """Refuse rules that differ in any bit."""
     for name in ("coef_", "intercept_", "alpha_"):
         if hasattr(one, name):
             mine, theirs = getattr(one, name), getattr(other, name)
-            theirs = theirs * factor if name == "coef_" else theirs
             trial.check(np.array_equal(mine, theirs), f"{what} changes {name}: {mine}, {theirs}")
 
 
@@ -277,33 +274,8 @@ def case_refit(trial):
         judge_copies(trial, alone, X)
 
 
-def case_units(trial):
-    """Features in other units, by a power of two, and the prior in the same ones."""
-    make, X, y, weight = tame_case(trial)
-    if make is None or "prior" not in (rule := trial.made(make)).get_params():
-        return
-    crowd, factor = rule.prior, 2.0 ** trial.rng.integers(-20, 21, X.shape[1])
-    with np.errstate(all="ignore"):
-        moved = X * factor
-    if getattr(crowd, "n_features", None) != factor.size or not np.isfinite(moved).all():
-        return
-    if isinstance(crowd, type) or not np.array_equal(moved / factor, X):
-        return
-    space = replace(crowd.space, feature_scale=crowd.feature_scale * factor)
-    scaled = trial.call(lambda: replace(crowd, space=space))
-    if scaled is None:
-        return
-    other = clone(rule).set_params(prior=scaled)
-    plain = fitted(trial, make, X, y, weight)
-    there = fitted(trial, lambda: other, moved, y, weight)
-    # Limits of size are in the user's units.
-    if plain is not None and there is not None:
-        check_equal(trial, plain, there, "other units", factor)
-
-
 CASES = {
     "fit": (case_fit, 10),
     "course": (case_course, 3),
     "refit": (case_refit, 2),
-    "units": (case_units, 2),
 }

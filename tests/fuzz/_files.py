@@ -7,6 +7,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +21,6 @@ from crossfade import (
     CalibrationStudy,
     HierarchicalBlendClassifier,
     PosteriorBlendClassifier,
-    Task,
     TaskPrior,
     TaskSet,
     export_model,
@@ -30,6 +30,7 @@ from crossfade import (
 )
 from crossfade.signals.recordings import open_recording
 from crossfade.study import StudyResult
+from tests.fuzz import _hostile as hostile
 from tests.fuzz._hostile import pick, seldom
 
 D, NAMES = 3, ("a", "b", "c")
@@ -47,25 +48,15 @@ class Kind(NamedTuple):
     told: Callable
 
 
-def people(n_people=7, n_each=9, names=(0, 1), seed=0):
+def people(n_people=7, names=(0, 1), seed=0):
     """Tasks of people who are somewhat alike."""
-    rng = np.random.default_rng(seed)
-    label = np.repeat(np.arange(len(names)), n_each)
-    shift = np.outer(label, [1.0, 0.5, -0.5])
-    return TaskSet(
-        Task(
-            rng.normal(size=(label.size, D)) + shift + rng.normal(size=D),
-            np.array(names)[label],
-            f"p{place}",
-            feature_names=NAMES,
-        )
-        for place in range(n_people)
-    )
+    tasks = hostile.people(D, n_people, (9,) * len(names), seed, names)
+    return TaskSet(replace(task, feature_names=NAMES) for task in tasks)
 
 
 def few(names=(0, 1)):
     """Windows of a newcomer."""
-    task = people(1, 4, names, seed=1)[0]
+    [task] = people(1, names, seed=1)
     return pd.DataFrame(task.X, columns=list(NAMES)), task.y
 
 
