@@ -224,13 +224,6 @@ def test_a_bomb_is_not_unpacked(tmp_path):
         TaskPrior.load(tmp_path / "bomb.npz")
 
 
-@posix
-def test_a_pipe_is_read_where_it_is_allowed():
-    read, write = os.pipe()
-    os.write(write, b"task,label\n")
-    os.close(write)
-    assert files.read_whole(f"/dev/fd/{read}", 100, pipes=True) == b"task,label\n"
-    os.close(read)
 
 
 # -- writing --------------------------------------------------------------------------------------

@@ -342,17 +342,6 @@ def test_any_methods_and_budgets_will_do(tmp_path, options):
     assert not re.search(r"\bnan\b", page.text)
 
 
-def test_sessions_of_one_participant_are_tasks_with_a_group(bare):
-    tasks = [
-        Task(task.X, task.y, name=f"session {place}", group=f"person {place // 2}")
-        for place, task in enumerate(simulate_tasks(6, n_features=4, random_state=0))
-    ]
-    page = bare(*study(tasks))
-    assert "6 of 3 participants" in page.text
-    assert "person 2" in page.text
-    assert "A calibration study of 6 tasks" in page.text
-
-
 def test_tasks_without_names_and_those_left_out(tmp_path, bare):
     tasks = [Task(task.X, task.y) for task in simulate_tasks(6, n_features=4, random_state=0)]
     X, y = np.asarray(tasks[1].X), np.asarray(tasks[1].y)

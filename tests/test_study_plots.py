@@ -202,11 +202,6 @@ def test_alphas_are_the_means_of_the_tasks(rows):
     np.testing.assert_allclose(medians, paper)
 
 
-def test_before_the_first_label_alphas_say_nothing(from_zero):
-    figure = plots.alphas(from_zero, ["hierarchical", "posterior"])
-    assert [ax.get_title() for ax in figure.axes] == ["1", "4", "12+2"]
-
-
 def test_differences_count_every_task_on_its_side_of_zero(rows):
     figure = plots.differences(rows, "posterior", "target")
     wide = by_task(rows).pivot(index="task", columns=["budget", "method"])["balanced_accuracy"]
@@ -273,28 +268,6 @@ DRAWN = {
 def test_nothing_to_draw_is_refused(rows, name, without):
     with pytest.raises(ValueError, match=r"no|none"):
         DRAWN[name](rows.assign(**without))
-
-
-def odd(rows, case):
-    if case == "one task":
-        return rows[rows["task"] == rows["task"].iloc[0]]
-    if case == "one budget":
-        return rows[rows["budget"] == 0.1]
-    gaps = rows.copy()
-    lost = (gaps["task"] == gaps["task"].iloc[0]) & (gaps["budget"] == 0.1)
-    gaps.loc[lost, ["balanced_accuracy", "alpha", "expected_accuracy"]] = np.nan
-    return gaps
-
-
-@pytest.mark.parametrize("name", DRAWN)
-@pytest.mark.parametrize("case", ["one task", "one budget", "gaps"])
-def test_odd_rows_can_be_drawn_and_saved(rows, name, case, tmp_path):
-    given = odd(rows, case)
-    before = given.copy()
-    figure = DRAWN[name](given)
-    figure.savefig(tmp_path / "figure.svg")
-    assert tips(figure)
-    pd.testing.assert_frame_equal(given, before)
 
 
 def test_letters_of_a_figure_do_not_overlap(rows, counted, from_zero):
