@@ -224,8 +224,6 @@ def test_a_bomb_is_not_unpacked(tmp_path):
         TaskPrior.load(tmp_path / "bomb.npz")
 
 
-
-
 # -- writing --------------------------------------------------------------------------------------
 
 
