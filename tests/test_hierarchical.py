@@ -10,9 +10,6 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from crossfade import (
     ConvexBlendClassifier,
@@ -128,15 +125,6 @@ def test_labels_and_windows_without_one_in_any_order(prior, person, few, blend):
     assert_same(later, apart, person.X)
     plain = blend(prior).fit(X, y)
     assert not np.allclose(plain.intercept_, apart.intercept_, rtol=1e-6)
-
-
-def test_weights_belong_to_the_labelled_samples(prior, person):
-    X = person.X[[0, 1, 12, 13]]
-    weighted = HierarchicalBlendClassifier(prior).partial_fit(
-        X, [0, None, 1, None], sample_weight=[2.0, 9.0, 1.0, 0.0]
-    )
-    plain = HierarchicalBlendClassifier(prior).partial_fit(X[[0, 0, 2]], [0, 0, 1])
-    assert_same(weighted, plain.partial_fit(X[[1, 3]], None), person.X)
 
 
 def test_only_the_last_500_without_a_label_are_kept(prior, person, few):
@@ -318,14 +306,6 @@ def test_many_classes_from_zero_labels_on(many, of_many):
     assert whole.expected_accuracy_error_ > 0.0
 
 
-def test_many_classes_of_which_some_have_no_label(many, of_many):
-    X, y = of_many
-    seen = y != "b"
-    blend = HierarchicalBlendClassifier(many).fit(X[seen], y[seen])
-    assert "b" in blend.predict(X)
-    assert np.mean(blend.predict(X) == y) > 0.6
-
-
 def test_many_classes_forecast_more_labels(many, of_many):
     X, y = of_many
     blend = HierarchicalBlendClassifier(many).fit(X, y)
@@ -333,12 +313,6 @@ def test_many_classes_forecast_more_labels(many, of_many):
     now, more = forecast_labels(blend, [counts, 5]).accuracy
     assert now == pytest.approx(blend.expected_accuracy_)
     assert 0.0 < more < 1.0
-
-
-def test_many_classes_consecutive_are_worth_less(many, of_many):
-    X, y = of_many
-    apart = HierarchicalBlendClassifier(many, consecutive=False).fit(X, y)
-    assert apart.alpha_ != HierarchicalBlendClassifier(many).fit(X, y).alpha_
 
 
 # -- scikit-learn ----------------------------------------------------------------------------------
@@ -366,21 +340,6 @@ def test_parameters_clone_and_pickle(prior, few, person, many, of_many):
         )
     of_three = HierarchicalBlendClassifier(many).fit(*of_many)
     assert_same(pickle.loads(pickle.dumps(of_three)), of_three, of_many[0], rtol=0.0)
-
-
-def test_in_a_pipeline_and_cross_validation(prior, person):
-    pipe = make_pipeline(FunctionTransformer(), HierarchicalBlendClassifier(prior))
-    scores = cross_val_score(pipe, person.X, person.y, cv=3)
-    assert scores.mean() > 0.7
-
-
-def test_callers_arrays_stay_as_they_are(prior, person, few):
-    X, y = (one.copy() for one in few)
-    hidden = person.X.copy()
-    HierarchicalBlendClassifier(prior).fit(X, y).partial_fit(hidden, None).predict(hidden)
-    np.testing.assert_array_equal(X, few[0])
-    np.testing.assert_array_equal(y, few[1])
-    np.testing.assert_array_equal(hidden, person.X)
 
 
 def test_a_fitted_blend_keeps_no_labelled_row(prior, few):
