@@ -10,10 +10,8 @@ from click.testing import CliRunner
 
 from crossfade import (
     Recipe,
-    Task,
     TaskPrior,
     TaskSet,
-    load_mental_math,
     read_tasks,
 )
 from crossfade.cli import main
@@ -159,14 +157,6 @@ def test_a_table_with_a_damaged_recipe_is_refused(tasks):
         TaskSet.from_frame(frame)
 
 
-def test_mental_math_has_its_recipe():
-    shares, logs = (load_mental_math(features=one) for one in ("shares", "log-powers"))
-    assert shares.recipe.kind == "shares"
-    assert logs.recipe.kind == "log-powers"
-    assert shares.recipe.filter == "zero-phase"
-    assert len(shares.recipe.averaged) == 19
-
-
 # -- priors -----------------------------------------------------------------------------------
 
 
@@ -184,13 +174,6 @@ def test_a_prior_keeps_the_recipe_of_its_tasks(tasks, tmp_path):
     assert prior.without("class_means").recipe == EEG
 
 
-def test_a_released_prior_keeps_the_recipe(tasks):
-    pytest.importorskip("opendp")
-    prior = TaskPrior.from_tasks(tasks, feature_scale=None)
-    with pytest.warns(UserWarning, match="ledger"):
-        assert prior.released(1.0, 1e-5).recipe == EEG
-
-
 def test_priors_of_other_recipes_are_not_merged(tasks):
     scale = np.ones(4)
     mine = TaskPrior.from_tasks(tasks[:3], feature_scale=scale)
@@ -201,25 +184,6 @@ def test_priors_of_other_recipes_are_not_merged(tasks):
     other = TaskPrior.from_tasks(changed(tasks[3:], sfreq=256.0), feature_scale=scale)
     with pytest.raises(PriorMismatchError, match="recipe"):
         mine + other
-
-
-def test_priors_of_many_classes_have_a_recipe(tmp_path):
-    rng = np.random.default_rng(0)
-    three = [
-        Task(
-            rng.normal(size=(30, 4)) + np.repeat(2 * np.eye(4)[:3], 10, 0), np.repeat([0, 1, 2], 10)
-        )
-        for _ in range(8)
-    ]
-    many = [replace(one, recipe=EEG) for one in three]
-    scale = np.ones(4)
-    prior = TaskPrior.from_tasks(many[:4], feature_scale=scale)
-    prior.save(tmp_path / "many.npz")
-    assert TaskPrior.load(tmp_path / "many.npz").recipe == prior.recipe == EEG
-    assert (prior + TaskPrior.from_tasks(many[4:], feature_scale=scale)).recipe == EEG
-    other = [replace(one, recipe=TANGENT) for one in three[4:]]
-    with pytest.raises(PriorMismatchError, match="recipe"):
-        prior + TaskPrior.from_tasks(other, feature_scale=scale)
 
 
 def test_commands_refuse_windows_of_another_recipe(tasks, tmp_path):
@@ -241,10 +205,3 @@ def test_commands_refuse_windows_of_another_recipe(tasks, tmp_path):
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 1
     assert sentence in result.stderr
-
-
-def test_prior_show_says_the_recipe(tasks, tmp_path):
-    TaskPrior.from_tasks(tasks).save(tmp_path / "prior.npz")
-    result = CliRunner().invoke(main, ["prior", "show", str(tmp_path / "prior.npz")])
-    assert result.exit_code == 0
-    assert "causal filter from 0.5 to 30 Hz" in " ".join(result.output.split())
