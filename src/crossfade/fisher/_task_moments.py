@@ -44,7 +44,6 @@ class Block:
     halves: tuple[ClassMoments, ClassMoments] | None  # of the earlier and later windows of a class
     autocorrelation: Array | None  # (n_tasks, n_lags)
     rows: tuple[Array, ...]  # of each class its windows (n_tasks, n, d), in the order of time
-    origin: tuple[Block, NDArray[np.bool_]] | None = None  # what it is a part of, and which
 
     def of(self, kept: NDArray[np.bool_]) -> Block:
         """Some of the tasks."""
@@ -54,7 +53,7 @@ class Block:
             halves = early[kept], late[kept]
         alike = None if self.autocorrelation is None else self.autocorrelation[kept]
         rows = tuple(part[kept] for part in self.rows)
-        return Block(self.places[kept], self.whole[kept], halves, alike, rows, (self, kept))
+        return Block(self.places[kept], self.whole[kept], halves, alike, rows)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -64,12 +63,6 @@ class Block:
     @cached_property
     def run_sums(self) -> Array:
         """Sum over tasks of what their runs of windows are off by, (n_runs, d, d): `off_by`."""
-        if self.origin is not None:
-            whole, kept = self.origin
-            if (~kept).sum() <= kept.sum():
-                # All but a few: those are taken away.
-                few = tuple(part[~kept] for part in whole.rows)
-                return np.asarray(whole.run_sums - off_by(few).sum(0))
         return np.asarray(off_by(self.rows).sum(0))
 
 
