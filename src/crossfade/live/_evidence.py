@@ -42,11 +42,6 @@ class Evidence:
         moments = ClassMoments(np.zeros(n_classes), means, no_rows, True, np.zeros(n_features))
         return cls(classes, moments, no_rows)
 
-    @property
-    def counts(self) -> Array:
-        """Labelled windows of each class."""
-        return self.moments.counts
-
     def then(self, windows: Sequence[LiveWindow]) -> Evidence:
         """Evidence after these windows."""
         used = [one for one in windows if one.usable]

@@ -19,7 +19,7 @@ from crossfade.live._calibration import LiveCalibration
 from crossfade.live._folder import SESSION, names_of
 from crossfade.live._lines import FeatureLines
 from crossfade.live._lsl import LslStream
-from crossfade.live._page import report_page, result_of
+from crossfade.live._page import report_page
 from crossfade.live._publish import Lines, Publisher
 from crossfade.live._session import Session
 from crossfade.live._streams import Rehearsal, Replay, Stream
@@ -238,15 +238,15 @@ def about_session(
 
 def write_session(session: Session, about: dict[str, Any]) -> str:
     """Write model and report to the folder of the session; say where they are."""
-    folder = session.live.folder
-    if folder is None:
+    live = session.live
+    if live.folder is None:
         return ""
-    report = folder / "report.html"
-    written = _write_model(session.live, folder / "model.json")
-    begun = datetime.fromtimestamp((folder / SESSION).stat().st_mtime)
-    message = session.message()
-    result = result_of(message, about, begun, datetime.now(), session.live.recipe, written)
-    write_whole(report, report_page(about, message, session.view.course, result).encode())
+    report = live.folder / "report.html"
+    written = _write_model(live, live.folder / "model.json")
+    begun = datetime.fromtimestamp((live.folder / SESSION).stat().st_mtime)
+    how: dict[str, Any] = {"begun": begun, "recipe": live.recipe, "written": written}
+    page = report_page(about, session.message(), session.view.course, **how)
+    write_whole(report, page.encode())
     return f"{written} The report is {report}."
 
 
