@@ -165,7 +165,7 @@ def test_balanced_runs_are_drawn_one_after_the_other(mental_math):
 def test_kappa_and_clusters_are_those_of_the_authors(mental_math):
     found = vectors(mental_math, "authors")
     assert found.kappa == pytest.approx(2.99349873, abs=5e-9)
-    points = embed(found.directions, "authors")
+    points = embed(found.directions, "authors", n_starts=5)
     assert points["cluster"].value_counts().to_list() == [20, 16]
     # Adjacency spectral embedding, written out.
     W = found.directions
@@ -184,6 +184,6 @@ def test_the_recipe_of_figure_7_splits_one_crowd(mental_math):
     n_split = 0
     for _ in range(12):
         drawn = unit(rng.multivariate_normal(W.mean(0), np.cov(W.T), size=36, method="eigh"))
-        n_split += embed(drawn, "authors", n_starts=3)["cluster"].nunique() > 1
+        n_split += embed(drawn, "authors", n_starts=1)["cluster"].nunique() > 1
     print(f"Split into two clusters or more: {n_split} of 12 draws of one normal law.")
     assert n_split >= 4
