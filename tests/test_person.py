@@ -264,8 +264,8 @@ def test_sessions_that_do_not_fit_are_refused(tasks, prior):
         (prior.without("class_means"), first, "class means"),
         (prior, [], "earlier session"),
         (prior, Task(first.X[:, :2], first.y), "features"),
-        (prior, Task(first.X, first.y + 1), "Label 2"),
-        (prior, Task(first.X[:9], first.y[:9]), "class 1"),
+        (prior, Task(first.X, first.y + 1), "labels"),
+        (prior, Task(first.X[:9], first.y[:9]), "labels"),
         (
             TaskPrior.from_tasks(made, rehearse=False),
             replace(first, recipe=replace(recipe, window=60.0)),

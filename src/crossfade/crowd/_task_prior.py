@@ -315,7 +315,7 @@ class TaskPrior(PriorSums):
         """
         tasks = [earlier] if isinstance(earlier, Task) else list(earlier)
         for task in tasks:
-            wrong = misfits(self.space, [task])
+            wrong = misfits(self.space, task)
             if wrong:
                 raise PriorMismatchError(f"{task!r} does not fit the prior. {' '.join(wrong)}")
         classes = np.unique(tasks[0].y) if self.classes is None else np.array(self.classes)

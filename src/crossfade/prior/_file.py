@@ -30,7 +30,7 @@ Parts = dict[str, Arrays]
 
 def pack(space: Space, origin: Origin, parts: Mapping[str, Arrays]) -> bytes:
     """Bytes of a file; the same for the same content."""
-    header = {"space": space.fields(), "origin": origin.fields()}
+    header = {"space": space.header(), "origin": origin.header()}
     arrays = {"feature_scale": np.asarray(header["space"].pop("feature_scale"))}
     for name, one in parts.items():
         arrays |= {f"{name}/{key}": array for key, array in one.arrays().items()}
@@ -52,14 +52,14 @@ def unpack(path: str | os.PathLike[str]) -> tuple[Space, Origin, Parts]:
     header, arrays = _checked(path, read_whole(path, _LARGEST))
     try:
         scale = arrays.pop("feature_scale")
-        space = Space.of_fields({**header["space"], "feature_scale": scale})
+        space = Space.of_header({**header["space"], "feature_scale": scale})
         found: dict[str, dict[str, Array]] = {}
         for name, array in arrays.items():
             part, _, key = name.partition("/")
             found.setdefault(part, {})[key] = array
         sizes = {"d": space.n_features, "K": space.n_classes}
         parts = {name: _kind_of(name).of_arrays(one, **sizes) for name, one in found.items()}
-        return space, Origin.of_fields(header["origin"]), parts
+        return space, Origin.of_header(header["origin"]), parts
     except (KeyError, TypeError, ValueError, AttributeError) as reason:
         raise ValueError(f"{path} holds no valid prior: {reason} Build it again.") from reason
 

@@ -81,7 +81,7 @@ class Origin:
             return {"kind": "released", **asdict(self.release)}
         return {"kind": "summary" if self.summarised else "exact sums"}
 
-    def fields(self) -> dict[str, Any]:
+    def header(self) -> dict[str, Any]:
         """What the header of a file holds of the origin."""
         release = None if self.release is None else asdict(self.release)
         known = {"scale_learnt": self.scale_learnt, "summarised": self.summarised}
@@ -89,7 +89,7 @@ class Origin:
         return {**known, **said, "release": release}
 
     @classmethod
-    def of_fields(cls, known: Mapping[str, Any]) -> Origin:
+    def of_header(cls, known: Mapping[str, Any]) -> Origin:
         """Origin from the header of a file."""
         release = None if known["release"] is None else Release(**known["release"])
         if release is not None:

@@ -74,16 +74,10 @@ class Space:
         for one in fields(self):
             mine, theirs = getattr(self, one.name), getattr(other, one.name)
             if one.name in _OF_MEANS:
-                differs = means and mine != theirs
-            elif mine is None or theirs is None:
-                differs = unknown and mine is not theirs
+                matters = means
             else:
-                differs = (
-                    not np.array_equal(mine, theirs)
-                    if one.name == "feature_scale"
-                    else (mine != theirs)
-                )
-            if differs:
+                matters = unknown or (mine is not None and theirs is not None)
+            if matters and not np.array_equal(mine, theirs):
                 return one.name
         return None
 
@@ -105,14 +99,14 @@ class Space:
             recipe=common_recipe([self.recipe, other.recipe]),
         )
 
-    def fields(self) -> dict[str, Any]:
+    def header(self) -> dict[str, Any]:
         """What the header of a file holds of the space."""
         recipe = None if self.recipe is None else self.recipe.to_dict()
         known = {one.name: getattr(self, one.name) for one in fields(self)}
         return {**known, "feature_scale": self.feature_scale.tolist(), "recipe": recipe}
 
     @classmethod
-    def of_fields(cls, known: Mapping[str, Any]) -> Space:
+    def of_header(cls, known: Mapping[str, Any]) -> Space:
         """Space from the header of a file, everything in it checked."""
         scale = check_scale(known["feature_scale"], np.size(known["feature_scale"]))
         classes, names = known["classes"], known["class_names"]
@@ -146,46 +140,18 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
-def misfits(space: Space, tasks: Sequence[Task]) -> list[str]:
-    """Reasons why windows do not belong into the space of a prior."""
-    first = tasks[0]
-    d = np.shape(first.X)[1]
-    names = tuple(first.feature_names or (f"feature {place}" for place in range(d)))
-    wrong = name_misfits(space.feature_names, space.n_features, names, "the prior")
-    wrong += recipe_misfits(common_recipe([task.recipe for task in tasks]), space.recipe)
-    if space.classes is not None:
-        found = np.unique(np.concatenate([task.classes for task in tasks])).tolist()
-        strangers = [label for label in found if label not in space.classes]
-        absent = [label for label in space.classes if label not in found]
-        if strangers:
-            wrong.append(f"Label {strangers[0]!r} is not one of the classes {space.classes}.")
-        if absent:
-            wrong.append(f"There is no window of class {absent[0]!r}.")
-    return wrong
-
-
-def name_misfits(
-    wanted: Sequence[str] | None, n_wanted: int, found: Sequence[str], whose: str
-) -> list[str]:
-    """Reasons why the columns of a table are not the features that are needed."""
-    if wanted is None:
-        same = len(found) == n_wanted
-        return [] if same else [f"There are {len(found)} features; {whose} has {n_wanted}."]
-    missing = [name for name in wanted if name not in found]
-    unknown = [name for name in found if name not in wanted]
+def misfits(space: Space, task: Task) -> list[str]:
+    """Reasons why the windows of a task do not belong into the space of a prior."""
     wrong = []
-    if missing:
-        wrong.append(f"Features of {whose} are missing: {_some(missing)}.")
-    if unknown:
-        wrong.append(f"Features that {whose} does not know: {_some(unknown)}. Leave them out.")
-    if not wrong and list(found) != list(wanted):
-        mine, theirs = next(pair for pair in zip(found, wanted, strict=True) if pair[0] != pair[1])
-        wrong.append(
-            f"The features are in another order: {mine!r} stands where {whose} has {theirs!r}."
-        )
+    d = np.shape(task.X)[1]
+    if d != space.n_features:
+        wrong.append(f"There are {d} features; the prior has {space.n_features}.")
+    elif None not in (task.feature_names, space.feature_names) and (
+        tuple(task.feature_names or ()) != space.feature_names
+    ):
+        wrong.append(f"Its features must be {_shown(space.feature_names)}, in this order.")
+    wrong += recipe_misfits(task.recipe, space.recipe)
+    found, classes = task.classes.tolist(), space.classes
+    if classes is not None and found != list(classes):
+        wrong.append(f"Its labels are {_shown(found)}; the prior's classes are {_shown(classes)}.")
     return wrong
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:5]))
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
