@@ -62,25 +62,6 @@ def test_expected_risk_of_a_certain_direction_is_its_conditional_risk():
     assert answer.error < 1e-6
 
 
-def test_expected_risk_of_pure_noise_is_a_half():
-    nu, sigma = draw_model()
-    answer = expected_risk(np.zeros(4), np.eye(4), nu=nu, sigma=sigma)
-    assert answer.risk == pytest.approx(0.5, abs=1e-9)
-
-
-@pytest.mark.parametrize("d", [1, 2, 10])
-def test_expected_risk_is_the_mean_over_draws(d):
-    nu, sigma = draw_model(d)
-    mean = nu / np.linalg.norm(nu)
-    covariance = 0.2 * draw_model(d, seed=1)[1]
-    exact = expected_risk(mean, covariance, nu=nu, sigma=sigma)
-    rng = np.random.default_rng(0)
-    draws = rng.multivariate_normal(mean, covariance, size=20_000, method="eigh")
-    drawn = conditional_risk(draws, nu=nu, sigma=sigma)
-    assert exact.error < 1e-6
-    assert abs(exact.risk - drawn.mean()) < 4.0 * drawn.std() / np.sqrt(drawn.size)
-
-
 def test_expected_risk_in_batches_is_one_by_one():
     nu, sigma = draw_model(3, batch=(6,))
     mean = np.random.default_rng(5).standard_normal((4, 1, 3))
@@ -125,28 +106,6 @@ def test_curve_is_the_expected_risk_at_every_alpha():
         assert risk == pytest.approx(exact.risk, abs=1e-9)
 
 
-def test_curve_in_batches():
-    nu, sigma = draw_model(3, batch=(5,))
-    omega = nu / np.linalg.norm(nu, axis=-1, keepdims=True)
-    mu = np.array([1.0, 0.0, 0.0])
-    curve = risk_curve(
-        [0.0, 0.5, 1.0],
-        target=(omega, np.broadcast_to(0.1 * np.eye(3), (5, 3, 3))),
-        source=(mu, 0.01 * np.eye(3)),
-        nu=nu,
-        sigma=sigma,
-    )
-    assert curve.risks.shape == curve.errors.shape == (5, 3)
-    one = risk_curve(
-        [0.0, 0.5, 1.0],
-        target=(omega[2], 0.1 * np.eye(3)),
-        source=(mu, 0.01 * np.eye(3)),
-        nu=nu[2],
-        sigma=sigma[2],
-    )
-    np.testing.assert_allclose(curve.risks[2], one.risks, atol=1e-9)
-
-
 # -- the choice -----------------------------------------------------------------------------
 
 
@@ -183,18 +142,6 @@ def test_choice_minimises_the_curve_of_the_dense_formulas(make_prior, psi, d):
     assert there == pytest.approx(anywhere.risk, abs=1e-5)
     everywhere = risk_curve(np.linspace(0, 1, 401), nu=nu, sigma=sigma, **law).risks
     assert there <= everywhere.min() + 1e-6
-
-
-def test_choice_where_the_classes_differ_without_variance(make_prior):
-    prior = make_prior(12, 4)
-    nu = np.array([0.2, 0.5, 0.1, 1.0])
-    sigma = np.diag([1.0, 2.0, 1.0, 0.0])
-    alphas = np.linspace(0.0, 1.0, 5)
-    choice = choose_alpha(prior, half_gap=nu, covariance=sigma, n_samples=10, alphas=alphas)
-    law = law_of(prior, nu, sigma, (5, 5), 0.0, "tangent")
-    np.testing.assert_allclose(
-        choice.risks, risk_curve(alphas, nu=nu, sigma=sigma, **law).risks, atol=1e-6
-    )
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
@@ -335,44 +282,32 @@ INDEFINITE = [[1.0, 2.0], [2.0, 1.0]]
     [
         (lambda: conditional_risk([np.nan, 1.0], **GOOD), "finite"),
         (lambda: conditional_risk(1.0, **GOOD), "axes"),
-        (lambda: conditional_risk("a", **GOOD), "numbers"),
         (lambda: conditional_risk([1.0, 0, 0], **GOOD), "nu"),
         (lambda: conditional_risk([1.0, 0.0], nu=[1.0, 0.0], sigma=np.eye(3)), "sigma"),
-        (lambda: conditional_risk([1.0, 0.0], nu=[1.0, 0.0], sigma=np.ones((3, 2))), "sigma"),
         (lambda: conditional_risk([1.0, 0.0], nu=[1, 0], sigma=SKEW), "symmetric"),
         (lambda: conditional_risk([1.0, -1.0], nu=[1, 0], sigma=INDEFINITE), "eigenvalue"),
         (lambda: expected_risk([1.0, 0.0], INDEFINITE, **GOOD), "covariance"),
         (lambda: expected_risk([1.0, 0.0], np.eye(2), nu=[1, 0], sigma=-np.eye(2)), "sigma"),
         (lambda: expected_risk([1e200, 1.0], np.eye(2), nu=[1.0, 0.0], sigma=np.eye(2)), "large"),
         (lambda: risk_curve([0.5, 1.5], **BOTH, **GOOD), "alphas"),
-        (lambda: risk_curve([-0.1], **BOTH, **GOOD), "alphas"),
         (lambda: risk_curve([], **BOTH, **GOOD), "alphas"),
-        (lambda: risk_curve([np.nan], **BOTH, **GOOD), "alphas"),
-        (lambda: risk_curve(0.5, **BOTH, **GOOD), "alphas"),
-        (lambda: risk_curve([[0.5]], **BOTH, **GOOD), "alphas"),
         (lambda: risk_curve([0.5], **BOTH | {"target": ([1.0, 0.0], SKEW)}, **GOOD), "target"),
         (lambda: risk_curve([0.5], **BOTH | {"source": ([1.0], np.eye(2))}, **GOOD), "source"),
-        (lambda: risk_curve([0.5], **BOTH | {"source": [1.0, 0.0, 2.0]}, **GOOD), "source"),
         (lambda: blend_directions([0.0, 0.0], [1.0, 0.0], 0.5), "target"),
-        (lambda: blend_directions([1.0, 0.0], [0.0, 0.0], 0.5), "source"),
         (lambda: blend_directions([1.0, 0.0], [1.0], 0.5), "source"),
         (lambda: blend_directions([1.0, 0.0], [0.0, 1.0], 2.0), "alpha"),
         (lambda: blend_directions([1.0, 0.0], [-1.0, 0.0], 0.5), "opposite"),
         (lambda: alpha_of_sum(1.5, 3, 0.5), "alpha"),
         (lambda: alpha_of_sum(0.5, 0, 0.5), "n_tasks"),
         (lambda: alpha_of_sum(0.5, 3, 0.0), "resultant_length"),
-        (lambda: alpha_of_sum(0.5, 3, [0.5, 1.2]), "resultant_length"),
         (lambda: alpha_of_sum([0.1, 0.2, 0.3], 3, [0.5, 0.6]), "axes"),
         (lambda: choice_with(half_gap=[1.0, 0.0, 0.0]), "half_gap"),
         (lambda: choice_with(half_gap=[1.0, np.inf]), "half_gap"),
         (lambda: choice_with(half_gap=[1e160, 0.0]), "half_gap"),
         (lambda: choice_with(covariance=SKEW), "covariance"),
         (lambda: choice_with(covariance=INDEFINITE), "covariance"),
-        (lambda: choice_with(covariance=-np.eye(2)), "covariance"),
         (lambda: choice_with(n_samples=1), "n_samples"),
         (lambda: choice_with(n_samples=(0, 5)), "n_samples"),
-        (lambda: choice_with(n_samples=(1, 2, 3)), "n_samples"),
-        (lambda: choice_with(n_samples="ten"), "n_samples"),
         (lambda: choice_with(shrinkage=1.5), "shrinkage"),
         (lambda: choice_with(psi="used"), "'tangent'"),
         (lambda: choice_with(alphas=[2.0]), "alphas"),
