@@ -177,18 +177,6 @@ def test_channels_are_those_that_most_files_have(folder, make_eeg, write_edf):
     assert found.frame.attrs["recipe"]["averaged"] == ["Fz", "Cz", "Pz", "Oz"]
 
 
-def test_channels_are_found_in_any_case(folder, make_eeg, write_edf):
-    usual = run(folder).frame
-    loud = [name.upper() for name in NAMES]
-    for label in range(2):
-        data = make_eeg(alpha=0.5 + 2.0 * label, seed=10 + label, seconds=21.0)
-        write_edf(folder / f"p1_{label}.edf", data, loud)
-    for channels in (("Fz", "Cz"), ("fz", "EEG Cz")):
-        found = run(folder, partial(eeg_recipe, channels=channels))
-        assert found.failures == {}
-        np.testing.assert_array_equal(found.frame.iloc[:, 3:], usual.iloc[:, 3:])
-
-
 # -- labels ---------------------------------------------------------------------------------------
 
 
@@ -222,22 +210,6 @@ def test_a_task_in_two_groups_is_left_out(folder):
     )
     assert set(found.failures) == {"Task p0", "Task p1", "Task p2"}
     assert len(found.frame) == 0
-
-
-# -- ECG ------------------------------------------------------------------------------------------
-
-
-def test_an_ecg_without_a_heartbeat_has_empty_windows(tmp_path, write_edf):
-    rng = np.random.default_rng(0)
-    noise = rng.standard_normal(6000)
-    time = np.arange(6000) / 100.0
-    beats = np.exp(-0.5 * ((time[:, None] - np.arange(0.5, 60.0, 0.83)) / 0.02) ** 2).sum(1)
-    write_edf(tmp_path / "p1_0.edf", [100.0 * beats + noise], ["ECG"])
-    write_edf(tmp_path / "p1_1.edf", [noise], ["ECG"])
-    found = run(tmp_path, partial(ecg_recipe, features=("rate",)))
-    assert found.failures == {}
-    assert found.frame["label"].tolist() == [0] * 4 + [1] * 4
-    np.testing.assert_allclose(found.frame["rate"], [60 / 0.83] * 4 + [np.nan] * 4, rtol=0.01)
 
 
 # -- files ----------------------------------------------------------------------------------------

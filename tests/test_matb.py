@@ -164,14 +164,6 @@ def test_windows_with_gaps_are_dropped(write, tmp_path):
     np.testing.assert_array_equal(task.start, [0.0])
 
 
-def test_a_session_without_a_whole_window_does_not_lose_the_others(write, tmp_path):
-    write("a.mat", session=1, EEGData=segment(10), difficulty=0)
-    write("a.mat", session=2, EEGData=np.zeros((24, 5000)), difficulty=0)
-    with pytest.warns(UserWarning, match="segmented_session2"):
-        [task] = read_matb(tmp_path)
-    assert task.name == "sub01-session1"
-
-
 def test_folders_without_a_session_are_refused(tmp_path):
     with pytest.raises(ValueError, match="no session"):
         read_matb(tmp_path)

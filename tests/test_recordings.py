@@ -79,12 +79,6 @@ def test_edf_is_read_in_microvolts_by_channel(edf, make_eeg):
     np.testing.assert_allclose(recording.read(["pz", "EEG Fz"]), make_eeg()[[2, 0]], atol=0.01)
 
 
-def test_scalp_and_ecg_channel_are_found_by_name(edf):
-    recording = open_recording(edf)
-    assert recording.scalp() == ("Fz", "Cz", "Pz")
-    assert recording.ecg_channel() == "ECG"
-
-
 def test_annotations_have_their_times(edf):
     assert open_recording(edf).annotations == ((2.0, 3.0, "rest"), (8.0, 0.0, "math"))
 

@@ -145,17 +145,6 @@ def test_annotated_records_with_hum_wander_and_artefacts(record):
     assert min(match(beats, hamilton(signal, sfreq=360.0), 54)[:2]) >= least - room
 
 
-@pytest.mark.parametrize("record", ["100", "103"], indirect=True)
-def test_second_opinion(record):
-    """On the clean records another detector finds the same beats at the same samples."""
-    sleepecg = pytest.importorskip("sleepecg")
-    leads, _, _ = record
-    theirs = sleepecg.detect_heartbeats(leads[0], 360)
-    sensitivity, predictivity, offsets = match(theirs, hamilton(leads[0], sfreq=360.0), 54)
-    assert min(sensitivity, predictivity) >= 0.999
-    assert np.median(np.abs(offsets)) <= 2
-
-
 def test_all_recordings_of_mental_arithmetic(recordings, caplog):
     """Four of the 72 hold no heartbeat in that channel, and the log says so."""
     mne = pytest.importorskip("mne")
