@@ -134,7 +134,7 @@ def usual(tmp_path_factory):
 
 def test_every_file_is_there(usual):
     _, _, folder, written = usual
-    figures = ["needed", "accuracy", "differences-lda", "differences-target", "alphas", "forecast"]
+    figures = ["needed", "accuracy", "differences-lda", "differences-target", "forecast"]
     names = {f"{name}.csv" for name in TABLES} | {f"figures/{name}.png" for name in figures}
     names |= {"rows.parquet", "report.html"}
     assert {path.relative_to(folder).as_posix() for path in written} == names
@@ -282,11 +282,10 @@ def test_parts_of_figures_say_what_they_are(usual):
     own = page.section("accuracy").partition(tip)[0].rpartition("data-series=")[2]
     assert own.startswith('"posterior"')
     pictures = [found for tag, found in page.elements if tag == "svg" and "role" in found]
-    assert len(pictures) == 6
+    assert len(pictures) == 5
     assert all(len(found["aria-label"].split()) > 8 for found in pictures)
-    alphas = re.findall(r'<g data-series="posterior" style="([^"]*)">', page.section("alpha"))
-    assert all("fill-opacity: 0.55" in style.split("; ") for style in alphas)
-    assert alphas
+    alpha = by_task(result.rows).query("method == 'posterior' and budget == 0.05")["alpha"].mean()
+    assert page.row("alpha", "Posterior blend")[0][1] == f"{alpha:.2f}"
 
 
 def test_facts_of_the_citation_are_those_of_its_file(usual):

@@ -184,22 +184,7 @@ def test_what_is_not_reached_is_more_than_was_tried(from_zero):
     assert len(plots.needed(from_zero, 1.0, 1.0).axes) == 1
 
 
-# -- alphas, differences, forecasts ---------------------------------------------------------------
-
-
-def test_alphas_are_the_means_of_the_tasks(rows):
-    figure = plots.alphas(rows)
-    means = by_task(rows)
-    expected = means[means["method"].isin(["paper", "oracle"])]
-    drawn = tips(figure)
-    assert len(drawn) == len(expected) == 2 * 3 * 7
-    for one in expected.itertuples():
-        text = f"{label(one.method)}, {100 * one.budget:g} %, {one.task}: {one.alpha:.2f}"
-        assert drawn[text].place[0] == one.alpha
-        assert drawn[text].axes is figure.axes[[0.05, 0.1, 0.5].index(one.budget)]
-    medians = [line.get_segments()[0][0, 0] for line in artists(figure, "series:paper")]
-    paper = expected[expected["method"] == "paper"].groupby("budget")["alpha"].median()
-    np.testing.assert_allclose(medians, paper)
+# -- differences, forecasts -----------------------------------------------------------------------
 
 
 def test_differences_count_every_task_on_its_side_of_zero(rows):
@@ -249,7 +234,6 @@ def test_forecasts_of_single_calibrations_stand_against_their_outcomes(rows):
 
 DRAWN = {
     "accuracy": plots.accuracy_by_budget,
-    "alphas": plots.alphas,
     "differences": lambda rows: plots.differences(rows, "posterior", "target"),
     "forecast": plots.forecast,
     "needed": plots.needed,
@@ -259,7 +243,6 @@ DRAWN = {
 @pytest.mark.parametrize(
     ("name", "without"),
     [
-        ("alphas", {"alpha": np.nan}),
         ("differences", {"balanced_accuracy": np.nan}),
         ("forecast", {"expected_accuracy": np.nan}),
         ("needed", {"balanced_accuracy": np.nan}),
@@ -273,7 +256,6 @@ def test_nothing_to_draw_is_refused(rows, name, without):
 def test_letters_of_a_figure_do_not_overlap(rows, counted, from_zero):
     """Titles, ticks, labels and legend of full and of empty figures, in boxes of their own."""
     drawn = [(name, draw(counted)) for name, draw in DRAWN.items()]
-    drawn += [("few alphas", plots.alphas(rows, ["paper"]))]
     drawn += [("nobody", plots.needed(from_zero, 1.0, 1.0))]
     for name, figure in drawn:
         # As wide as one or two columns of a journal.

@@ -96,7 +96,7 @@ def test_verdict_is_what_one_sees_first(read, report):
         box = figure.bounding_box()
         assert box["width"] > 300
         assert box["height"] > 100
-    assert page.locator(".plot svg").count() == 6
+    assert page.locator(".plot svg").count() == 5
 
 
 def test_a_click_on_a_head_sorts(read, report):

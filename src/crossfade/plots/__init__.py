@@ -6,7 +6,6 @@ from crossfade.plots._methods import method_of as method_of
 from crossfade.plots._needed import needed
 from crossfade.plots._study import (
     accuracy_by_budget,
-    alphas,
     differences,
 )
 from crossfade.plots._style import for_files as for_files
@@ -17,7 +16,6 @@ from crossfade.plots._svg import marker as marker
 
 __all__ = [
     "accuracy_by_budget",
-    "alphas",
     "differences",
     "forecast",
     "needed",

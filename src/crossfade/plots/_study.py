@@ -1,4 +1,4 @@
-"""Figures of a study: accuracies, gains, labels saved, alphas.
+"""Figures of a study: accuracies, and gains over another method.
 
 What belongs to a method has the id ``series:METHOD`` in an SVG file; single points and bars have an
 id with the text that the page shows for them.
@@ -6,18 +6,16 @@ id with the text that the page shows for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from crossfade.plots._budget_axis import BudgetAxis, in_order, short_text
-from crossfade.plots._methods import MethodLook, looks, name_dashed
+from crossfade.plots._budget_axis import BudgetAxis, in_order
+from crossfade.plots._methods import looks, name_dashed
 from crossfade.plots._style import (
     LETTERS,
-    LINE_MARKERS,
     ONE_COLUMN,
     SMALL_LETTERS,
     TWO_COLUMNS,
@@ -33,7 +31,6 @@ from crossfade.study import budget_of, budget_text
 from crossfade.study.statistics import by_task, compare, p_text, summarise
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
@@ -103,95 +100,6 @@ def _accuracy(one: Any) -> str:
     """Budget and mean of one line of a summary, with the interval if there is one."""
     interval = "" if np.isnan(one.low) else f" ({one.low:.2f} to {one.high:.2f})"
     return f"{budget_text(one.budget)}: {one.mean:.3f}{interval}"
-
-
-def alphas(rows: pd.DataFrame, methods: Sequence[str] = ("paper", "oracle")) -> Figure:
-    """Mean alpha of each task, one line of dots for each method; a bar is the median.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Rows of a study.
-    methods : sequence of str, default=("paper", "oracle")
-        Methods that have an alpha.
-
-    Returns
-    -------
-    Figure
-        One panel for each budget but that of no label; 1 is the target alone, 0 the crowd alone.
-    """
-    means = by_task(rows).dropna(subset="alpha")
-    if isinstance(methods, str):
-        raise ValueError(f"methods must be a list of names; got {methods!r}.")
-    _check_methods(methods, dict.fromkeys(means["method"]), "alphas")
-    means = means[means["method"].isin(methods)]
-    # Before the first label there is nothing but the crowd.
-    if means["n_labelled"].any():
-        means = means[means["n_labelled"] > 0]
-    budgets = _budgets(means)
-    shades = looks(list(methods))
-    width = ONE_COLUMN if len(budgets) <= 2 else TWO_COLUMNS
-    height = 0.9 + 0.2 * len(shades)
-    options: dict[str, Any] = {"n_columns": 6, "sharex": True, "sharey": True}
-    figure, axes = panels(len(budgets), width, height, **options)
-    for place, (ax, (budget, label)) in enumerate(zip(axes, budgets.items(), strict=True)):
-        part = means[means["budget"] == budget]
-        for row, (name, look) in enumerate(shades.items()):
-            _dots(ax, part[part["method"] == name], row, label, name, look)
-        ax.set_title(short_text(budget), size=SMALL_LETTERS)
-        ax.set_xlim(-0.04, 1.04)
-        ax.set_xticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
-        # Panels with none below them have labels of their own.
-        ax.tick_params(labelbottom=place + 6 >= len(budgets))
-        ax.tick_params(axis="y", length=0)
-        ax.grid(axis="x", alpha=0.25)
-    axes[0].set_yticks(range(len(shades)), [look.label for look in shades.values()])
-    axes[0].set_ylim(len(shades) - 0.4, -0.6)
-    figure.suptitle(BudgetAxis.of(means).label, size=LETTERS)
-    figure.supxlabel("mean alpha: 0 is the crowd, 1 the person", size=LETTERS)
-    return figure
-
-
-def _dots(ax: Axes, part: pd.DataFrame, row: int, label: str, name: str, look: MethodLook) -> None:
-    """Alphas of one method at one budget, and their median."""
-    values = part["alpha"].to_numpy()
-    # Multiples of the golden ratio are spread evenly, however many there are.
-    y = row + 0.56 * ((np.arange(values.size) * 0.618 + 0.5) % 1.0 - 0.5)
-    said = [
-        f"{look.label}, {label}, {task}: {value:.2f}"
-        for task, value in zip(part["task"], values, strict=True)
-    ]
-    tips(
-        *(ax, values, y, said, name),
-        alpha=0.55,
-        markeredgewidth=0.7 if look.marker in LINE_MARKERS else 0.0,
-        **look.points | {"markersize": 2.5},
-    )
-    if values.size > 1:
-        middle = float(np.median(values))
-        ax.vlines(
-            *(middle, row - 0.38, row + 0.38),
-            color="black",
-            linewidth=1.6,
-            zorder=3,
-            gid=f"series:{name}",
-        )
-
-
-def _check_methods(methods: Iterable[str], there: Iterable[str], what: str) -> None:
-    there = list(there)
-    for name in methods:
-        if name not in there:
-            words = ", ".join(repr(one) for one in there)
-            raise ValueError(
-                f"The rows have no {what} of a method {name!r}. They have those of "
-                f"{words or 'none'}."
-            )
-
-
-def _budgets(table: pd.DataFrame) -> dict[float, str]:
-    """Budgets in order, and what they are called."""
-    return {one: budget_text(one) for one in in_order(table["budget"])}
 
 
 def differences(rows: pd.DataFrame, method: str, against: str) -> Figure:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from crossfade import plots
 from crossfade.plots import for_files, method_of
@@ -16,9 +15,6 @@ from crossfade.study import budget_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-#: People from which on only so many are drawn one by one.
-_DRAWN = 300
 
 
 class Drawing(NamedTuple):
@@ -83,18 +79,6 @@ def _drawings(findings: Findings) -> Iterator[Drawing]:
                 figure,
                 figure,
             )
-    chosen = with_alpha(rows)
-    if chosen:
-        people = rows["task"].drop_duplicates()
-        some = people.sample(min(len(people), _DRAWN), random_state=0)
-        figure = plots.alphas(rows[rows["task"].isin(some)], chosen)
-        yield Drawing(
-            "alphas",
-            f"Mean alpha of each of the {findings.nouns}, one panel for each budget. A black bar "
-            "is the median." + f" {_DRAWN} of them are drawn." * (len(people) > _DRAWN),
-            figure,
-            figure,
-        )
 
 
 def _needed_text(findings: Findings) -> str:
@@ -120,9 +104,3 @@ def _needed_text(findings: Findings) -> str:
 def slug(name: str) -> str:
     """Letters and digits of a name, for a file."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "method"
-
-
-def with_alpha(rows: pd.DataFrame) -> list[str]:
-    """Methods that choose an alpha; those for which it is 0 or 1 everywhere do not."""
-    found = rows.dropna(subset=["balanced_accuracy", "alpha"]).groupby("method", sort=False)
-    return [str(name) for name, own in found["alpha"] if not (own.eq(0).all() or own.eq(1).all())]

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from crossfade._version import __version__
 from crossfade.plots import inline, looks, marker, method_of
 from crossfade.report import _tables
-from crossfade.report._figures import Drawing, slug, with_alpha
+from crossfade.report._figures import Drawing, slug
 from crossfade.report._findings import Findings, class_text
 from crossfade.report._tables import number
 
@@ -83,7 +83,6 @@ def page(
         needed=_tables.needed(findings),
         reached=findings.reached,
         never=_never(findings),
-        oracles=_oracles(findings),
         twins=_twins(findings),
         notes=findings.notes,
         facts=_facts(findings),
@@ -106,7 +105,7 @@ def page(
         spoken=method_of(findings.method).spoken,
         participants=_tables.participants(findings),
         saved=_tables.saved(findings),
-        with_alpha=with_alpha(findings.tables["participants"]),
+        alphas=_tables.alphas(findings),
         one_forecast=_one_forecast(findings),
         rehearsed=about.get("forecasts") != "without rehearsal",
         forecast=_tables.forecast(findings),
@@ -194,19 +193,6 @@ def _never(findings: Findings) -> str:
             never = f"{line['n_never']} of {line['n_people']} never reach it: {shown}."
             return f"With {method_of(findings.method).spoken}, {never}"
     return ""
-
-
-def _oracles(findings: Findings) -> str:
-    """What the paper's oracle is worth without its luck, where both were run."""
-    table = findings.tables["summary"].pivot(index="budget", columns="method", values="mean")
-    if not {"oracle", "oracle-honest"} <= set(table):
-        return ""
-    luck = (table["oracle"] - table["oracle-honest"]).mean()
-    return (
-        "The paper's oracle picks the best alpha on the test windows themselves. The honest oracle "
-        "picks it on every second one, for the others, and the reverse; its mean accuracy is "
-        f"{abs(luck):.3f} {'lower' if luck > 0.0 else 'higher'}."
-    )
 
 
 def _twins(findings: Findings) -> str:

@@ -145,6 +145,21 @@ def probabilities(findings: Findings) -> Table | None:
     return _by_budget(findings, table, "log_loss", scores, caption, sign=-1.0)
 
 
+def alphas(findings: Findings) -> Table | None:
+    """Mean alpha of each method that chooses one, with the first label and more."""
+    means = findings.tables["participants"]
+    own = means[means["balanced_accuracy"].notna() & (means["n_labelled"] > 0)]
+    mean = own.pivot_table("alpha", "method", "budget", sort=False).dropna(how="all")
+    fixed = (mean == 0.0).all(axis=1) | (mean == 1.0).all(axis=1)
+    if fixed.all():
+        return None
+    lines = [
+        [_marked(str(method)), *(number(line.get(one, np.nan), 2) for one in findings.budgets)]
+        for method, line in mean[~fixed].iterrows()
+    ]
+    return Table(["method", *findings.budgets.values()], lines, "Mean alpha of the people")
+
+
 def _by_budget(
     findings: Findings, table: pd.DataFrame, column: str, text: Any, caption: str, *, sign: float
 ) -> Table:
