@@ -364,6 +364,16 @@ def test_forecast_of_well_known_classes_is_their_accuracy(make_prior):
         assert clf.predict_proba(X).max(1).mean() == pytest.approx(0.8413, abs=0.015)
 
 
+@pytest.mark.parametrize("second", [1e-9, 0.001, 0.3, 1.0 - 1e-9])
+@pytest.mark.parametrize("kind", [PosteriorBlendClassifier, HierarchicalBlendClassifier])
+def test_labels_and_probabilities_agree_whatever_the_proportions(make_target, crowd, kind, second):
+    clf = kind(crowd, class_prior=(1.0 - second, second)).fit(*make_target())
+    X = 10.0 + np.random.default_rng(0).normal(size=(500, 4))
+    for size in (1.0, 1e3, 1e6):
+        likely = clf.predict_proba(size * X).argmax(1)
+        np.testing.assert_array_equal(clf.predict(size * X), clf.classes_[likely])
+
+
 def test_labels_that_mean_the_opposite_are_told_of(crowd):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 3)

@@ -18,11 +18,13 @@ from crossfade.blend._newcomer import Newcomer
 from crossfade.blend._theory import Slope, Theory
 from crossfade.fisher import scores_of
 from crossfade.prior import ForecastRecord, rung_of
-from crossfade.risk import FURTHEST, Outlook, log_odds
+from crossfade.risk import Outlook, log_odds
 
 #: Scores beyond this are as certain as can be, and their products must be numbers.
 _CERTAIN = 1e100
 _NOTHING_SAID = About()
+#: Where a threshold lies that no window should cross, in deviations.
+_FURTHEST = 1e9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -342,7 +344,7 @@ def _spread(values: Array, shape: tuple[int, ...]) -> Array:
 def _where(known: Slope, odds: float) -> Array:
     """Score at which the log odds are `odds`, or the furthest where they never are."""
     left = known.slope**2 - (known.bend * odds) ** 2
-    furthest = FURTHEST * 2.0 / np.maximum(known.slope, known.bend)
+    furthest = _FURTHEST / np.maximum(known.slope, known.bend)
     with np.errstate(divide="ignore", invalid="ignore"):
         score = np.where(left > 0.0, abs(odds) / np.sqrt(np.maximum(left, 0.0)), np.inf)
     return np.asarray(np.sign(odds) * np.minimum(score, furthest))

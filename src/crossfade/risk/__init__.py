@@ -32,7 +32,7 @@ from crossfade.risk._error_rate import (
 )
 from crossfade.risk._forecast import Forecast, forecast
 from crossfade.risk._law import BlendLaw
-from crossfade.risk._outlook import FURTHEST, LEFT_OUT, Outlook
+from crossfade.risk._outlook import LEFT_OUT, Outlook
 
 #: What is documented. All other names are for the rooms above.
 __all__ = [
