@@ -18,10 +18,6 @@ def mathml(monkeypatch):
     del sys.modules["mathml"]
 
 
-def test_what_html_reads_as_markup_is_escaped(mathml):
-    assert "<mo>&lt;</mo>" in mathml.as_markup(mathml.to_tree("a < b"))
-
-
 @pytest.mark.parametrize(
     ("tex", "sign", "tag"),
     [
@@ -33,14 +29,6 @@ def test_what_html_reads_as_markup_is_escaped(mathml):
 def test_limits_stand_below(mathml, tex, sign, tag):
     [limits] = [e for e in mathml.to_tree(tex, "block").iter(tag) if e[0].text == sign]
     assert limits[0].get("movablelimits") == "true"
-
-
-@pytest.mark.parametrize("environment", ["aligned", "split", "align", "gathered"])
-def test_lines_are_rows_without_numbers(mathml, environment):
-    tex = rf"\begin{{{environment}}} a &= b \\ c &= d \end{{{environment}}}"
-    tree = mathml.to_tree(tex, "block")
-    assert len(list(tree.iter("mtr"))) == 2
-    assert "(1)" not in "".join(tree.itertext())
 
 
 @pytest.mark.parametrize(

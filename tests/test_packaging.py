@@ -51,13 +51,6 @@ def test_make_installs_extras_and_groups_that_exist():
         assert set(re.findall(r"--group (\w+)", words)) <= set(GROUPS), target
 
 
-def test_no_setting_names_a_registry():
-    # Whoever installs chooses where from.
-    files = [ROOT / name for name in ("pyproject.toml", "constraints.txt", "Makefile", ".ci/run")]
-    files.append(ROOT / "packaging" / "conda" / "recipe.yaml")
-    assert [path.name for path in files if re.search(r"pypi|pythonhosted", path.read_text())] == []
-
-
 def table_below(heading):
     """Cells of the first table below a heading of the page on installation, without its head."""
     part = INSTALL.split(f"\n## {heading}\n")[1].split("\n## ")[0]

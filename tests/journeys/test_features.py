@@ -119,19 +119,6 @@ def test_labels_from_annotations(run, tmp_path, make_eeg, write_edf):
     assert list(table)[3:5] == ["Fz_mu", "Fz_beta"]
 
 
-def test_logarithms_by_name(run, folder):
-    tables = {}
-    for kind in ("powers", "log-powers", "clr"):
-        result = run("features", "eeg", "lab", "-o", "t.csv", *BY_NAME, "--features", kind)
-        assert result.exit_code == 0, result.output
-        tables[kind] = pd.read_csv("t.csv")
-        assert list(tables[kind])[3:5] == ["Fz_theta", "Fz_alpha"]
-    logs = np.log(tables["powers"].iloc[:, 3:])
-    np.testing.assert_allclose(tables["log-powers"].iloc[:, 3:], logs, rtol=1e-9)
-    ratios = tables["clr"].iloc[:, 3:].to_numpy().reshape(len(logs), -1, 3)
-    np.testing.assert_allclose(ratios.sum(-1), 0.0, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("words", "word"),
     [
@@ -171,13 +158,6 @@ def test_eegmat_names_the_folder_that_it_expects(run, folder):
     result = run("features", "eegmat", "lab", "-o", "t.csv")
     assert result.exit_code == 1
     assert "no file such as Subject00_1.edf" in result.stderr
-
-
-def test_show_says_what_is_wrong_with_a_table(run, tmp_path):
-    (tmp_path / "t.csv").write_text("task,label,x\na,0,1\na,1,two\n")
-    result = run("tasks", "show", "t.csv")
-    assert result.exit_code == 1
-    assert "t.csv, row 3, column 'x': 'two' is not a number." in result.stderr
 
 
 def test_an_output_that_cannot_be_written_is_said_at_once(run, folder):
