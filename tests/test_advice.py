@@ -11,7 +11,7 @@ from crossfade import (
     TaskPrior,
     load_mental_math,
 )
-from crossfade.prior import LADDER, ForecastRecord
+from crossfade.prior import LABEL_COUNTS, ForecastRecord
 from crossfade.study import CalibrationSplit
 
 
@@ -35,7 +35,7 @@ def record_of(curves, forecasts):
 
 def test_people_who_follow_the_crowd_gain_what_it_gains():
     rng = np.random.default_rng(0)
-    rise = 0.2 * np.log(np.maximum(LADDER, 0.5))
+    rise = 0.2 * np.log(np.maximum(LABEL_COUNTS, 0.5))
     level = rng.normal(0.5, 0.2, (40, 1))
     record = record_of(level + rise, np.broadcast_to(level, (40, 9)))
     n, later = np.array(3.0), np.array([3.0, 5.0, 8.0])
@@ -48,7 +48,7 @@ def test_people_who_follow_the_crowd_gain_what_it_gains():
 def test_those_who_are_flat_are_told_from_those_who_gain():
     rng = np.random.default_rng(1)
     flat = np.arange(60)[:, None] % 2 == 0
-    rise = np.log(np.maximum(LADDER, 0.5))
+    rise = np.log(np.maximum(LABEL_COUNTS, 0.5))
     curves = np.where(flat, 1.5, 0.2 + 0.3 * rise) + rng.normal(0.0, 0.05, (60, 1))
     forecasts = np.where(flat, 1.4, 0.4) + rng.normal(0.0, 0.1, (60, 9))
     record = record_of(curves, forecasts)
@@ -59,7 +59,7 @@ def test_those_who_are_flat_are_told_from_those_who_gain():
 
 def test_chance_does_not_tell_people_apart():
     rng = np.random.default_rng(2)
-    rise = 0.2 * np.log(np.maximum(LADDER, 0.5))
+    rise = 0.2 * np.log(np.maximum(LABEL_COUNTS, 0.5))
     # Forecasts that say nothing of what is still to gain.
     curves = 0.5 + rise + rng.normal(0.0, 0.3, (30, 9))
     record = record_of(curves, rng.normal(0.5, 0.3, (30, 9)))

@@ -18,12 +18,12 @@ from crossfade import (
 )
 from crossfade.blend import fit_rule
 from crossfade.fisher import ClassMoments, TaskMoments
-from crossfade.prior import ForecastRecord, rung_of
+from crossfade.prior import ForecastRecord, label_count_of
 
 #: Curves begin with fewer labels than there are, which is said.
 pytestmark = pytest.mark.filterwarnings("ignore:The blend has")
 
-LADDER = (0, 1, 2, 3, 5, 8, 13, 21, 34)
+LABEL_COUNTS = (0, 1, 2, 3, 5, 8, 13, 21, 34)
 BLENDS = {
     "convex": ConvexBlendClassifier,
     "posterior": PosteriorBlendClassifier,
@@ -143,8 +143,8 @@ def test_regression_is_that_of_the_design(n_people, follow):
     z, a = one_run(np.random.default_rng([53, n_people]), n_people, follow)
     record = ForecastRecord.of(ndtr(z)[:, None], ndtr(a)[:, None])
     slopes = []
-    for first, n in enumerate(LADDER):
-        for second, later in enumerate(LADDER):
+    for first, n in enumerate(LABEL_COUNTS):
+        for second, later in enumerate(LABEL_COUNTS):
             line = plain_line(z[:, first], a[:, second])
             slopes.append(line[2])
             for accuracy in (0.3, 0.62, 0.97, 0.999):
@@ -166,7 +166,7 @@ def test_regression_is_that_of_the_design(n_people, follow):
 def test_between_rungs_everything_is_linear_in_the_logarithm():
     z, a = one_run(np.random.default_rng(54), 40, 1.0)
     record = ForecastRecord.of(ndtr(z)[:, None], ndtr(a)[:, None])
-    rungs = np.log([0.5, *LADDER[1:]])
+    rungs = np.log([0.5, *LABEL_COUNTS[1:]])
     lines = np.array([[plain_line(z[:, i], a[:, j]) for j in range(9)] for i in range(9)])
 
     def between(n, later):
@@ -195,7 +195,7 @@ def test_label_counts_with_fewer_than_five_people_are_left_out():
     for far in (13.0, 500.0):
         np.testing.assert_allclose(
             record.calibrate(np.array(0.7), np.array(far)),
-            record.calibrate(np.array(0.7), np.array(float(LADDER[top]))),
+            record.calibrate(np.array(0.7), np.array(float(LABEL_COUNTS[top]))),
         )
     alone = ForecastRecord.of(forecast[:4], outcome[:4])
     assert alone.able.size == 0
@@ -204,12 +204,14 @@ def test_label_counts_with_fewer_than_five_people_are_left_out():
 def test_unequal_numbers_are_worth_their_harmonic_mean():
     counts = np.array([[3, 3], [24, 2], [1, 7], [0, 0], [5, 0], [0, 1]], float)
     wanted = [3.0, 2.0 / (1 / 24 + 1 / 2), 2.0 / (1 + 1 / 7), 0.0, np.sqrt(0.5), np.sqrt(0.5)]
-    np.testing.assert_allclose(rung_of(counts), wanted)
+    np.testing.assert_allclose(label_count_of(counts), wanted)
     # One class missing: halfway between rungs 0 and 1, in the logarithm.
-    assert np.log(rung_of(counts[4])) == pytest.approx((np.log(0.5) + np.log(1.0)) / 2.0)
-    np.testing.assert_allclose(rung_of(np.array([2.0, 4.0, 4.0])), 3.0)
+    assert np.log(label_count_of(counts[4])) == pytest.approx((np.log(0.5) + np.log(1.0)) / 2.0)
+    np.testing.assert_allclose(label_count_of(np.array([2.0, 4.0, 4.0])), 3.0)
     # Of four classes, those seen count.
-    steps = [rung_of(np.array(one, float)) for one in ((2, 0, 0, 0), (2, 1, 0, 0), (9, 1, 2, 0))]
+    steps = [
+        label_count_of(np.array(one, float)) for one in ((2, 0, 0, 0), (2, 1, 0, 0), (9, 1, 2, 0))
+    ]
     assert 0.5 < steps[0] < steps[1] < steps[2] < 1.0
 
 
@@ -240,7 +242,7 @@ def test_a_rehearsal_is_fitting_everyone_with_the_prior_of_the_others(verb):
         crowd = replace(crowd, sums=sums)
         rows = [task.X[task.y == k] for k in (0, 1)]
         for run in range(2):
-            for rung, n in enumerate(LADDER):
+            for rung, n in enumerate(LABEL_COUNTS):
                 if min(map(len, rows)) < n + 4:
                     continue
                 starts = [int(draws[place, run, k] * (len(rows[k]) - n + 1)) for k in (0, 1)]
@@ -270,7 +272,7 @@ def test_rehearsal_of_three_classes():
         crowd = TaskPrior.from_tasks(others, feature_scale=prior.feature_scale, rehearse=False)
         rows = [task.X[task.y == k] for k in range(3)]
         for run in range(2):
-            for rung, n in enumerate(LADDER):
+            for rung, n in enumerate(LABEL_COUNTS):
                 if n + 4 > 8:
                     continue
                 X, rest = [], []

@@ -17,7 +17,7 @@ from crossfade.blend._about import About, called, card_of
 from crossfade.blend._newcomer import Newcomer
 from crossfade.blend._theory import Slope, Theory
 from crossfade.fisher import scores_of
-from crossfade.prior import ForecastRecord, rung_of
+from crossfade.prior import ForecastRecord, label_count_of
 from crossfade.risk import Outlook, log_odds
 
 #: Scores beyond this are as certain as can be, and their products must be numbers.
@@ -103,7 +103,7 @@ class Rule:
 
         Windows without a label are worth less than one label of each class, and more than none.
         """
-        count = rung_of(self.n_labelled)
+        count = label_count_of(self.n_labelled)
         return np.maximum(count, np.sqrt(0.5)) if self.has_unlabelled else count
 
     @cached_property

@@ -22,7 +22,7 @@ from scipy.special import ndtri, stdtr
 
 from crossfade._typing import Array
 from crossfade.blend._rule import Rule
-from crossfade.prior import rung_of
+from crossfade.prior import label_count_of
 
 #: Windows to think ahead, the least gain of accuracy that is worth them, and the probability with
 #: which a wanted accuracy must be reached.
@@ -56,7 +56,7 @@ def gains_of(rule: Rule) -> Array:
     if rule.record is None:
         return np.full((*counts.shape[:-1], n_classes + 1), np.nan)
     more = np.concatenate([AHEAD * np.eye(n_classes), np.full((1, n_classes), AHEAD / n_classes)])
-    later, now = rung_of(counts[..., None, :] + more), rung_of(counts)[..., None]
+    later, now = label_count_of(counts[..., None, :] + more), label_count_of(counts)[..., None]
     raw = np.broadcast_to(np.asarray(rule.raw_forecast)[..., None], later.shape)
     # Slopes that are equal are told apart with infinite doubt.
     with np.errstate(over="ignore"):

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from crossfade._typing import Array
 from crossfade._validate import HEAVIEST, check_number
 from crossfade.classifiers._base import BlendClassifier
-from crossfade.prior import rung_of
+from crossfade.prior import label_count_of
 from crossfade.risk import Outlook
 
 
@@ -86,7 +86,7 @@ def forecast_labels(
             "for this blend. Build it with TaskPrior.from_tasks, and use the blend's defaults."
         )
     given, budgets = _budgets(n_per_class, rule.n_labelled)
-    later = np.asarray(rung_of(budgets), np.float64)
+    later = np.asarray(label_count_of(budgets), np.float64)
     raw, now = (np.broadcast_to(one, later.shape) for one in (rule.raw_forecast, rule.label_count))
     law = Outlook(*rule.record.calibrate(raw, now, later))
     law = law.not_below_chance(rule.contradicts, len(rule.classes))

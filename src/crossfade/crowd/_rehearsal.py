@@ -16,7 +16,7 @@ from crossfade._typing import Array
 from crossfade.blend import KINDS, fit_rule
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher import ClassMoments, TaskMoments
-from crossfade.prior import LADDER, SPARE, ForecastRecord, LeftOut, Space, Sums, left_out
+from crossfade.prior import LABEL_COUNTS, SPARE, ForecastRecord, LeftOut, Space, Sums, left_out
 
 #: Runs of each newcomer, most newcomers, and numbers that one array may hold.
 N_RUNS, MOST, _CHUNK = 2, 300, 4_000_000
@@ -53,12 +53,12 @@ def rehearsal(
 def _record(parts: list[tuple[Array, Array]]) -> ForecastRecord:
     """Record of all newcomers; a single task adds nothing."""
     if not parts:
-        return ForecastRecord.of(*np.empty((2, 0, N_RUNS, LADDER.size)))
+        return ForecastRecord.of(*np.empty((2, 0, N_RUNS, LABEL_COUNTS.size)))
     return ForecastRecord.of(*(np.concatenate(one) for one in zip(*parts, strict=True)))
 
 
 def _rehearse(newcomers: LeftOut, draws: Array, kind: str) -> tuple[Array, Array]:
-    """Raw forecasts and accuracies (n, N_RUNS, n_rungs); NaN where there are too few windows.
+    """Raw forecasts and accuracies (n, N_RUNS, n_counts); NaN where there are too few windows.
 
     Runs start where `draws` (n, N_RUNS, K) say.
     """
@@ -66,8 +66,8 @@ def _rehearse(newcomers: LeftOut, draws: Array, kind: str) -> tuple[Array, Array
     n, n_classes = len(draws), len(sizes)
     windows = np.concatenate(newcomers.rows, 1)
     truth = np.repeat(np.arange(n_classes), sizes)
-    forecasts, outcomes = (np.full((n, N_RUNS, LADDER.size), np.nan) for _ in range(2))
-    for place, size in enumerate(LADDER.tolist()):
+    forecasts, outcomes = (np.full((n, N_RUNS, LABEL_COUNTS.size), np.nan) for _ in range(2))
+    for place, size in enumerate(LABEL_COUNTS.tolist()):
         if min(sizes) < size + SPARE or (size == 0 and newcomers.law.class_means is None):
             continue
         # Without a label both runs are the same.

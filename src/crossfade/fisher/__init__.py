@@ -53,7 +53,7 @@ from crossfade.fisher._task_moments import (
     Block,
     TaskMoments,
     cut_off,
-    off_by,
+    mean_run_noise,
     unit_directions,
 )
 

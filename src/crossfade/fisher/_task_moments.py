@@ -62,8 +62,8 @@ class Block:
 
     @cached_property
     def run_sums(self) -> Array:
-        """Sum over tasks of what their runs of windows are off by, (n_runs, d, d): `off_by`."""
-        return np.asarray(off_by(self.rows).sum(0))
+        """Sum over tasks of how noisy the means of their runs are, (n_runs, d, d)."""
+        return np.asarray(mean_run_noise(self.rows).sum(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +190,7 @@ def _of_able(n_tasks: int, blocks: list[Block]) -> TaskMoments:
     return TaskMoments(n_tasks, tuple(blocks))[able]
 
 
-def off_by(rows: Sequence[Array]) -> Array:
+def mean_run_noise(rows: Sequence[Array]) -> Array:
     """How far means of runs of windows are off, of shape (n_tasks, n_runs, d, d).
 
     For runs of 1, 2, 3, ... windows: the mean, over all runs of a class and over the classes, of

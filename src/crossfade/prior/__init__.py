@@ -33,10 +33,10 @@ from crossfade.prior._directions import Directions as Directions
 from crossfade.prior._directions import Psi as Psi
 from crossfade.prior._forecast_record import CLIP as CLIP
 from crossfade.prior._forecast_record import FEW_PEOPLE as FEW_PEOPLE
-from crossfade.prior._forecast_record import LADDER as LADDER
+from crossfade.prior._forecast_record import LABEL_COUNTS as LABEL_COUNTS
 from crossfade.prior._forecast_record import SPARE as SPARE
 from crossfade.prior._forecast_record import ForecastRecord as ForecastRecord
-from crossfade.prior._forecast_record import rung_of as rung_of
+from crossfade.prior._forecast_record import label_count_of as label_count_of
 from crossfade.prior._law import Law as Law
 from crossfade.prior._law import LeftOut as LeftOut
 from crossfade.prior._law import left_out as left_out

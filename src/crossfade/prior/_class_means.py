@@ -25,9 +25,9 @@ from crossfade.fisher import (
     Block,
     ClassMoments,
     invert,
+    mean_run_noise,
     noise_of_runs,
     oas,
-    off_by,
     shrunk_dense,
 )
 from crossfade.prior._bounded import bounded, filled
@@ -79,7 +79,7 @@ class ClassMeans(Sums, name="class_means"):
         within = whole.known().dense_scatter() / (units * np.asarray(whole.dof)[..., None, None])
         longest = max(part.shape[1] for part in rows)
         counts = (longest > RUNS).astype(np.float64)
-        within, runs = able * within, off_by(rows) / units
+        within, runs = able * within, mean_run_noise(rows) / units
         if bound is not None:
             if not able:
                 within = within + np.eye(scale.size)

@@ -1,7 +1,7 @@
 """How accurate past forecasts were: the record that makes one person's forecast true.
 
 In a rehearsal each source is left out in turn: with n labelled windows of each class, for n on a
-ladder of label counts, theory makes a raw forecast with probit z, and the person's other windows
+list of label counts, theory makes a raw forecast with probit z, and the person's other windows
 have an accuracy with probit a. A regression of a on z, from sums over people, then says what a raw
 forecast is worth (equations 58 to 60).
 """
@@ -19,7 +19,7 @@ from crossfade._typing import Array
 from crossfade.prior._sums import Sums, summed
 
 #: Labelled windows of each class in rehearsals, and how many more they need for a test.
-LADDER = np.array([0, 1, 2, 3, 5, 8, 13, 21, 34])
+LABEL_COUNTS = np.array([0, 1, 2, 3, 5, 8, 13, 21, 34])
 SPARE = 4
 #: Fewest people from whom anything is learnt; forecasts and accuracies are clipped to these.
 FEWEST, CLIP = 5, (0.02, 0.98)
@@ -31,13 +31,15 @@ _MOST_TIMES = 3.0
 
 @dataclass(frozen=True, eq=False)
 class ForecastRecord(Sums, name="forecast_records"):
-    """Sums over people of raw forecasts and of what came of them, for one kind of blend.
+    """Sums over people of raw forecasts and of the accuracies found, for one kind of blend.
 
-    For the forecast with as many windows as on one rung and the accuracy with those of another
-    `sums` are those of 1, z, a, z^2, z a and a^2.
+    `sums` has those of 1, z, a, z^2, z a and a^2, for each pair of a label count of forecasts and
+    one of the accuracy.
     """
 
-    sums: Array = summed(LADDER.size, LADDER.size, 6, of="products of forecast and accuracy")
+    sums: Array = summed(
+        LABEL_COUNTS.size, LABEL_COUNTS.size, 6, of="products of forecast and accuracy"
+    )
 
     def check(self) -> None:
         """Refuse squares and products that no numbers have."""
@@ -51,7 +53,7 @@ class ForecastRecord(Sums, name="forecast_records"):
 
     @classmethod
     def of(cls, forecast: Array, outcome: Array) -> ForecastRecord:
-        """Record of runs (n_people, n_runs, n_rungs) of forecasts and accuracies; NaN is untried.
+        """Record of runs (n_people, n_runs, n_counts) of forecasts and accuracies; NaN is untried.
 
         A person counts once, however many runs there are.
         """
@@ -60,7 +62,7 @@ class ForecastRecord(Sums, name="forecast_records"):
         tried = np.isfinite(a) & np.isfinite(z)
         weight = tried / np.maximum(tried.sum(1, keepdims=True), 1)
         z, a = np.where(tried, z, 0.0), np.where(tried, a, 0.0)
-        # Runs are nested: who tries a rung tries those below.
+        # Runs are nested: a person who tries a label count tries those below.
         both = np.minimum(weight[..., :, None], weight[..., None, :])
         terms = (both, z[..., :, None], a[..., None, :])
         one, first, second = terms
@@ -69,22 +71,22 @@ class ForecastRecord(Sums, name="forecast_records"):
 
     @property
     def n_people(self) -> Array:
-        """How many people tried each rung."""
-        return np.asarray(self.sums[np.arange(LADDER.size), np.arange(LADDER.size), 0])
+        """How many people tried each label count."""
+        return np.asarray(self.sums[np.arange(LABEL_COUNTS.size), np.arange(LABEL_COUNTS.size), 0])
 
     @cached_property
     def able(self) -> Any:
-        """Rungs from which anything can be learnt."""
+        """Label counts from which anything can be learnt."""
         return np.flatnonzero(self.n_people > FEWEST - 0.5)
 
     @cached_property
     def _lines(self) -> tuple[Array, ...]:
-        """For each pair of able rungs zbar, abar, slope, s^2, se^2 and J (equation 59)."""
+        """For each pair of able label counts zbar, abar, slope, s^2, se^2 and J (equation 59)."""
         sums = self.sums[np.ix_(self.able, self.able)]
         count = sums[..., 0]
         z, a, zz, za, aa = np.moveaxis(sums[..., 1:] / count[..., None], -1, 0)
         s_zz, s_za, s_aa = zz - z**2, za - z * a, np.maximum(aa - a**2, 0.0)
-        s_zz = np.where((LADDER[self.able] > 0)[:, None] & (s_zz > 1e-12), s_zz, np.inf)
+        s_zz = np.where((LABEL_COUNTS[self.able] > 0)[:, None] & (s_zz > 1e-12), s_zz, np.inf)
         slope = s_za / s_zz
         noise = np.maximum(s_aa - slope * s_za, 0.0) * count / np.maximum(count - 2.0, 1.0)
         error = noise / (count * s_zz)
@@ -102,13 +104,13 @@ class ForecastRecord(Sums, name="forecast_records"):
         """Mean m and deviation S of the probit of the accuracy, and the degrees of freedom (60).
 
         `accuracy` (...) is the raw forecast with n windows of each class, `later` the windows that
-        the accuracy is asked for, if these are others. Between rungs everything is linear in
+        the accuracy is asked for, if these are others. Between label counts all is linear in
         log n, where 0 counts as 1/2.
         """
         probit = ndtri(np.clip(accuracy, *CLIP))
-        rungs = np.log(np.maximum(LADDER[self.able], 0.5))
-        here = _between(rungs, n)
-        there = here if later is None else _between(rungs, later)
+        steps = np.log(np.maximum(LABEL_COUNTS[self.able], 0.5))
+        here = _between(steps, n)
+        there = here if later is None else _between(steps, later)
         z, a, slope, spread, error, count = (_bilinear(part, here, there) for part in self._lines)
         mean = a + slope * (probit - z)
         variance = spread * (1.0 + 1.0 / count) + (probit - z) ** 2 * error
@@ -117,16 +119,16 @@ class ForecastRecord(Sums, name="forecast_records"):
     def gain(self, accuracy: Array, n: Array, later: Array) -> Array:
         """Accuracy (...) that `later` instead of n windows of each class are expected to add (62).
 
-        Everybody's probit follows the crowd's curve abar; how far it has still to go depends on the
-        raw forecast, by the difference of the slopes at the last rung and here. What both slopes
-        have in common was not kept, so that its error is taken for that of independent ones: an
-        upper bound, so that people are told apart where the record is sure of it. Beyond the last
-        rung the curve goes on as it ended.
+        All probits follow the crowd's curve abar. How far a person has still to go depends on the
+        raw forecast, by the difference of the slopes at the last label count and here. The error of
+        that difference is taken for that of independent slopes, an upper bound, so that people are
+        told apart only where the record is sure of it. Beyond the last label count the curve goes
+        on as it ended.
         """
         probit = ndtri(np.clip(accuracy, *CLIP))
-        rungs = np.log(np.maximum(LADDER[self.able], 0.5))
+        steps = np.log(np.maximum(LABEL_COUNTS[self.able], 0.5))
         n, later = (np.broadcast_to(one, probit.shape) for one in (n, later))
-        here, last = _between(rungs, n), _between(rungs, np.full(probit.shape, LADDER[-1]))
+        here, last = _between(steps, n), _between(steps, np.full(probit.shape, LABEL_COUNTS[-1]))
         z, a, slope, spread, error, count = (_bilinear(part, here, here) for part in self._lines)
         _, end, steep, noise, _, least = (_bilinear(part, here, last) for part in self._lines)
         step = self._curve(later) - self._curve(n)
@@ -145,18 +147,18 @@ class ForecastRecord(Sums, name="forecast_records"):
         return np.asarray(ndtr((m + more) / scale) - ndtr(m / scale))
 
     def _curve(self, n: Array) -> Array:
-        """Mean probit abar of those with n windows of each class; beyond the ladder, a line."""
-        rungs = np.log(np.maximum(LADDER[self.able], 0.5))
+        """Mean probit abar with n windows of each class; a line beyond the last label count."""
+        steps = np.log(np.maximum(LABEL_COUNTS[self.able], 0.5))
         means = np.diagonal(self._lines[1])
         where = np.log(np.maximum(n, 0.5))
-        curve = np.interp(where, rungs, means)
-        if rungs.size > 1:
-            slope = max((means[-1] - means[-2]) / (rungs[-1] - rungs[-2]), 0.0)
-            curve = curve + slope * np.maximum(where - rungs[-1], 0.0)
+        curve = np.interp(where, steps, means)
+        if steps.size > 1:
+            slope = max((means[-1] - means[-2]) / (steps[-1] - steps[-2]), 0.0)
+            curve = curve + slope * np.maximum(where - steps[-1], 0.0)
         return np.asarray(curve)
 
 
-def rung_of(counts: Array) -> Array:
+def label_count_of(counts: Array) -> Array:
     """Windows of each class (...) that counts (..., K) are worth: their harmonic mean.
 
     Where some classes have none, it lies between no label and one of each.
@@ -169,13 +171,13 @@ def rung_of(counts: Array) -> Array:
     return np.where(seen == n_classes, harmonic, np.where(seen > 0, partly, 0.0))
 
 
-def _between(rungs: Array, n: Array) -> tuple[Any, Any, Array]:
-    """Rungs below and above, and how far n lies between them."""
-    where = np.clip(np.log(np.maximum(n, 0.5)), rungs[0], rungs[-1])
-    low = np.clip(np.searchsorted(rungs, where, "right") - 1, 0, max(rungs.size - 2, 0))
-    high = np.minimum(low + 1, rungs.size - 1)
-    step = np.where(high > low, rungs[high] - rungs[low], 1.0)
-    return low, high, (where - rungs[low]) / step
+def _between(steps: Array, n: Array) -> tuple[Any, Any, Array]:
+    """Label counts below and above, and how far n lies between them."""
+    where = np.clip(np.log(np.maximum(n, 0.5)), steps[0], steps[-1])
+    low = np.clip(np.searchsorted(steps, where, "right") - 1, 0, max(steps.size - 2, 0))
+    high = np.minimum(low + 1, steps.size - 1)
+    step = np.where(high > low, steps[high] - steps[low], 1.0)
+    return low, high, (where - steps[low]) / step
 
 
 def _bilinear(table: Array, here: tuple[Any, Any, Array], there: tuple[Any, Any, Array]) -> Array:
