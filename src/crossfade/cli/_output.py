@@ -72,15 +72,15 @@ def progress(text: str, every: float = 10.0) -> Iterator[Progress]:
 
     console = Console(stderr=True)
     if console.is_terminal:
-        from rich import progress as rich
+        from rich import progress as bars
 
         columns = (
-            rich.TextColumn("{task.description}"),
-            rich.BarColumn(),
-            rich.MofNCompleteColumn(),
-            rich.TimeRemainingColumn(),
+            bars.TextColumn("{task.description}"),
+            bars.BarColumn(),
+            bars.MofNCompleteColumn(),
+            bars.TimeRemainingColumn(),
         )
-        with rich.Progress(*columns, console=console, transient=True) as bar:
+        with bars.Progress(*columns, console=console, transient=True) as bar:
             task = bar.add_task(text, total=None)
             yield lambda finished, total: bar.update(task, completed=finished, total=total)
         return
