@@ -39,12 +39,12 @@ def test_samples_from_all_over_a_session_are_taken_for_independent(tasks):
     X, y = tasks[0].X[few], tasks[0].y[few]
     apart = blend(prior, consecutive=False).fit(X, y)
     unknown = blend(unknown_of(prior)).fit(X, y)
-    in_a_row = blend(prior).fit(X, y)
+    consecutive = blend(prior).fit(X, y)
     assert apart.expected_accuracy_ == unknown.expected_accuracy_
     np.testing.assert_array_equal(apart.coef_, unknown.coef_)
     # A run says less than its number: the crowd counts for more, and less is promised.
-    assert in_a_row.alpha_ < apart.alpha_
-    assert in_a_row.expected_accuracy_ < apart.expected_accuracy_
+    assert consecutive.alpha_ < apart.alpha_
+    assert consecutive.expected_accuracy_ < apart.expected_accuracy_
 
 
 @pytest.mark.parametrize("blend", BLENDS)

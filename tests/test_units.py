@@ -90,11 +90,11 @@ def test_real_people_are_rarely_mistaken(people, n_each, features):
             starts = [rng.integers(0, rows.size - n_each + 1) for rows in own]
             run = [rows[one : one + n_each] for rows, one in zip(own, starts, strict=True)]
             apart = [rng.choice(rows, n_each, replace=False) for rows in own]
-            for rows, in_a_row in ((run, True), (apart, False)):
+            for rows, consecutive in ((run, True), (apart, False)):
                 moments = ClassMoments.of(
                     np.asarray(person.X)[np.concatenate(rows)], np.repeat([0, 1], n_each)
                 )
-                alarms += bool(units.misfits(moments, in_a_row=in_a_row))
+                alarms += bool(units.misfits(moments, consecutive=consecutive))
                 trials += 1
     assert trials == 720
     assert alarms <= 3
@@ -127,7 +127,7 @@ def test_the_law_of_the_ratio(prior):
         moments = ClassMoments(
             np.array([3.0, 3.0]), np.zeros((2, 1)), np.array([[dof * square]]), False, np.ones(1)
         )
-        return bool(units.misfits(moments, in_a_row=False))
+        return bool(units.misfits(moments, consecutive=False))
 
     # Of one feature the median is the feature itself, which all together know twice as well.
     edge = f_law.isf(1e-4, 0.6 * dof, 2 * eta)

@@ -253,7 +253,7 @@ def test_noise_of_means_is_that_of_independent_windows_where_they_are():
     # Beyond the longest run windows count as independent, and so they do if told to.
     assert found.mean_noise(np.array(68)) == pytest.approx(found.run_variances[-1] / 2.0)
     np.testing.assert_array_equal(
-        found.mean_noise(np.array([2, 7]), in_a_row=False), [1 / 2, 1 / 7]
+        found.mean_noise(np.array([2, 7]), consecutive=False), [1 / 2, 1 / 7]
     )
 
 

@@ -314,7 +314,10 @@ class BlendClassifier(FittedBlend):
             label = np.zeros(len(seen.unlabelled), np.intp)
             moments = moments.beside(ClassMoments.of(seen.unlabelled, label, n_classes=1))
         reasons = units.misfits(
-            moments, self.prior_.space.feature_names, in_a_row=bool(self.consecutive), mixed=mixed
+            moments,
+            self.prior_.space.feature_names,
+            consecutive=bool(self.consecutive),
+            mixed=mixed,
         )
         if reasons:
             warn_of_units(self.prior_, reasons, stacklevel=5)

@@ -386,12 +386,14 @@ class Population:
             n_outside=rank - core - k,
         )
 
-    def mean_noise(self, counts: Array, *, in_a_row: bool = True) -> Array:
+    def mean_noise(self, counts: Array, *, consecutive: bool = True) -> Array:
         """Variance v_n of the mean of so many windows (...) (equation 53), in covariances.
 
         Windows that do not follow each other count as independent.
         """
-        return noise_of_runs(self.run_variances if in_a_row else np.full(RUNS.size, np.nan), counts)
+        return noise_of_runs(
+            self.run_variances if consecutive else np.full(RUNS.size, np.nan), counts
+        )
 
 
 def _turn(n_classes: int) -> Array:

@@ -107,7 +107,7 @@ class Units:
         moments: ClassMoments,
         names: Sequence[str] | None = None,
         *,
-        in_a_row: bool = True,
+        consecutive: bool = True,
         mixed: bool = False,
     ) -> list[str]:
         """Why windows cannot be in these units; `mixed` if the last class is of unlabelled ones."""
@@ -125,7 +125,7 @@ class Units:
             # The square s^2 / r^2. What does not vary, here or in the prior, has no units.
             ratio = moments.deviation() ** 2 * (self.precision * (float(moments.dof) / dof))
             ratio[ratio == 0.0] = 1.0
-            step = _step(float(counts.max())) if in_a_row else 1.0
+            step = _step(float(counts.max())) if consecutive else 1.0
             typical, single = self._far(ratio, dof, step, n_seen, mixed)
             if typical:
                 factor = np.sqrt(np.median(ratio))

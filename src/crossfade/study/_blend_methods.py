@@ -65,7 +65,7 @@ def _rule(batch: Batch, law: Law | None, kind: str, unlabelled: bool = False) ->
         law,
         kind,
         unlabelled=windows,
-        consecutive=batch.splits.in_a_row,
+        consecutive=batch.splits.consecutive,
     )
 
 

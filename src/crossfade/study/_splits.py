@@ -29,14 +29,14 @@ class Splits(NamedTuple):
     `labelled` (n_splits, n_labelled) and `test` (n_splits, n_test) are places of windows. In each
     row those of the first class stand before those of the second and so on, each in the order of
     time, so that all rows have the same classes: `label` (n_labelled,) and `truth` (n_test,).
-    `in_a_row` says whether the labelled windows of a class follow each other.
+    `consecutive` says whether the labelled windows of a class follow each other.
     """
 
     labelled: Places
     test: Places
     label: Places
     truth: Places
-    in_a_row: bool = True
+    consecutive: bool = True
 
     def part(self, first: int, last: int) -> Splits:
         """Splits from `first` up to but not including `last`."""
