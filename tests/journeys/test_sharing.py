@@ -85,7 +85,8 @@ def test_tasks_can_be_left_out_and_scales_given(labs):
     [
         (["build", "lab-b.csv", "-o", "c.npz", "--scale", "no.csv"], "no.csv"),
         (["build", "lab-b.csv", "-o", "c.npz", "--exclude", "p99"], "p99"),
-        (["build", "lab-b.csv", "-o", "c.npz", "--clip", "0"], "mean_norm_bound"),
+        (["build", "lab-b.csv", "-o", "c.npz", "--mean-norm-bound", "0"], "mean_norm_bound"),
+        (["merge", "a.npz", "-o", "c.npz"], "two"),
         (["merge", "a.npz", "a.npz", "-o", "c.npz"], "twice"),
         (["merge", "a.npz", "own.npz", "-o", "c.npz"], "scale"),
         (["show", "cut.npz"], "damaged"),
@@ -124,7 +125,7 @@ def test_a_release_is_counted_and_refused_past_the_budget(labs):
 
 def test_a_prior_with_a_clip_is_released_with_class_means(labs):
     pytest.importorskip("opendp")
-    well("build", "lab-b.csv", "-o", "c.npz", "--scale", "a.npz", "--clip", "16")
+    well("build", "lab-b.csv", "-o", "c.npz", "--scale", "a.npz", "--mean-norm-bound", "16")
     words = ["--epsilon", "9", "--delta", "1e-5", "--ledger", "l.json", "-o", "public.npz"]
     well("release", "c.npz", *words)
     # It answers before the first label.

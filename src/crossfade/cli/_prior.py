@@ -51,7 +51,7 @@ def prior() -> None:
     "be merged.",
 )
 @click.option(
-    "--clip",
+    "--mean-norm-bound",
     type=float,
     metavar="R",
     help="Largest length of anybody's class means in units of the scale: what is longer is "
@@ -66,7 +66,7 @@ def build(
     tasks: Path,
     out: Path,
     scale: str,
-    clip: float | None,
+    mean_norm_bound: float | None,
     exclude: tuple[str, ...],
     mapping: Mapping[str, Any],
     **about: str | None,
@@ -80,7 +80,7 @@ def build(
     Examples:
       crossfade prior build tasks.parquet -o prior.npz --units "share of power"
       crossfade prior build ours.csv -o ours.npz --scale lab-a.npz --exclude p07
-      crossfade prior build tasks.csv -o prior.npz --scale scale.csv --clip 6
+      crossfade prior build tasks.csv -o prior.npz --scale scale.csv --mean-norm-bound 6
     """
     from crossfade.crowd import TaskPrior
     from crossfade.prior import FEW_PEOPLE
@@ -94,7 +94,7 @@ def build(
             raise ValueError(f"There is no task {min(unknown)!r} in {tasks}.")
         kept = TaskSet([task for task in found if task.name not in exclude], found.class_names)
         units = _scale_of(scale, found.feature_names or ())
-        made = TaskPrior.from_tasks(kept, feature_scale=units, mean_norm_bound=clip)
+        made = TaskPrior.from_tasks(kept, feature_scale=units, mean_norm_bound=mean_norm_bound)
         made = made.annotated(**{key: text for key, text in about.items() if text is not None})
         made.save(out)
     click.echo(made.summary())
@@ -132,6 +132,8 @@ def merge(files: tuple[Path, ...], out: Path) -> None:
     Example:
       crossfade prior merge lab-a.npz lab-b.npz -o both.npz
     """
+    if len(files) < 2:
+        raise click.UsageError("Give two priors or more.")
     with plain_messages():
         refuse_same_file(out, *files)
         merged: TaskPrior = reduce(add, [_load(file) for file in files])
@@ -166,7 +168,7 @@ def release(
     """Release the prior in PRIOR under differential privacy, for everybody to read.
 
     Adds noise to the sums and leaves out what has no bound; sessions of one group are one person.
-    Class means have a bound, and are released, if the prior was built with --clip.
+    Class means have a bound, and are released, if the prior was built with --mean-norm-bound.
     A ledger stands for one population: every release that names it is charged to everybody in it,
     and with a budget, what would exceed it is refused. New people need a new ledger. Needs
     crossfade[privacy].
