@@ -1,4 +1,4 @@
-"""What would mislead in a table of tasks: columns that are not features, names and rows twice.
+"""What would mislead in a table of tasks: columns that are not features, equal names, equal rows.
 
 A trial counter that stays in a table becomes a feature, and a study with it looks splendid. Obvious
 non-features are refused unless the user lists the column; the rest is a warning. In a few rows
@@ -188,9 +188,10 @@ def _since_1970(x: Array) -> bool:
         1e9 * unit <= low and high <= min(2.2e9 * unit, 1.5 * low) for unit in (1, 1e3, 1e6, 1e9)
     ):
         return True
+    if not 19_000_101 <= low <= high <= 21_001_231 or not _are_whole(x):
+        return False
     month, day = x // 100 % 100, x % 100
-    is_day = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
-    return 19_000_101 <= low <= high <= 21_001_231 and _are_whole(x) and bool(is_day.all())
+    return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all())
 
 
 def _constant(x: Array, rows: _Rows) -> _Stray | None:
@@ -207,6 +208,9 @@ def _constant(x: Array, rows: _Rows) -> _Stray | None:
 
 def _counter(name: str, x: Array, rows: _Rows, n_columns: int) -> _Stray | None:
     """Numbers that go on by equal steps, over and over, or in one direction only."""
+    head = slice(_TRIED)
+    if x.size > _TRIED and _counter(name, x[head], rows.take(head), n_columns) is None:
+        return None
     called = _COUNTER_NAME.fullmatch(name) or _TIME_NAME.fullmatch(name)
     # How many coins would have to fall alike to be no coincidence.
     needed = 2.0 if called else float(np.log2(n_columns / _LEVEL))
@@ -250,8 +254,10 @@ def _n_telling(rows: _Rows, inside: NDArray[np.bool_]) -> int:
 
 def _copy(x: Array, rows: _Rows) -> _Stray | None:
     """One value for each class."""
+    n_classes = int(rows.label.max(initial=-1)) + 1
+    if np.unique(x[:_TRIED]).size > n_classes:
+        return None
     values, code = np.unique(x, return_inverse=True)
-    n_classes = np.unique(rows.label).size
     pairs = np.unique(np.stack([code, rows.label]), axis=1).shape[1]
     if x.size >= 20 and values.size == n_classes == pairs > 1:
         return _LABEL
