@@ -243,11 +243,15 @@ def test_many_classes_have_class_means(make_many, tmp_path):
     for ask in (
         lambda: prior.mean_direction,
         lambda: prior.concentration,
-        lambda: prior.released(1.0, 1e-5),
         lambda: prior.update(np.eye(4)),
     ):
         with pytest.raises(PriorMismatchError, match="HierarchicalBlendClassifier"):
             ask()
+
+
+def test_many_classes_are_not_released(make_many):
+    with pytest.raises(ValueError, match="more classes"):
+        build(make_many(3), feature_scale=None).released(1.0, 1e-5)
 
 
 def test_many_classes_are_added_and_made_for_a_person(make_many):

@@ -356,11 +356,10 @@ class TaskPrior(PriorSums):
             A prior with a `release`, which can be neither added, updated nor released again.
         """
         self._refuse_special()
-        _ = self.directions
-        if self.origin.summarised:
+        if self.origin.summarised or "directions" not in self.sums:
             raise ValueError(
-                "A prior from from_summary cannot be released: one task can move it further than "
-                "noise covers. Release a prior that was built from tasks or directions."
+                "Noise covers sums of directions only. A prior from from_summary, or of more "
+                "classes than two, cannot be released."
             )
         if self.origin.scale_learnt:
             warnings.warn(

@@ -64,7 +64,7 @@ class Origin:
 
     def released(self, epsilon: float, delta: float, noise: float) -> Origin:
         """Origin of a release, which is a build of its own."""
-        release = Release(epsilon, delta, noise, not self.scale_learnt)
+        release = Release(float(epsilon), float(delta), noise, not self.scale_learnt)
         return replace(self, builds=new_build(), release=release)
 
     def longer(self) -> Origin:
