@@ -209,7 +209,7 @@ def _constant(x: Array, rows: _Rows) -> _Stray | None:
 def _counter(name: str, x: Array, rows: _Rows, n_columns: int) -> _Stray | None:
     """Numbers that go on by equal steps, over and over, or in one direction only."""
     head = slice(_TRIED)
-    if x.size > _TRIED and _counter(name, x[head], rows.take(head), n_columns) is None:
+    if x.size > 10 * _TRIED and _counter(name, x[head], rows.take(head), n_columns) is None:
         return None
     called = _COUNTER_NAME.fullmatch(name) or _TIME_NAME.fullmatch(name)
     # How many coins would have to fall alike to be no coincidence.
