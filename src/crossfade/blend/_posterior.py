@@ -21,5 +21,5 @@ def posterior(newcomer: Newcomer, law: Law, *, strength: str | float = "auto") -
         return rule_of_crowd(newcomer, law)
     person, crowd = newcomer.direction(law), crowd_of(law)
     omega, dof, used = posterior_direction(person, crowd, strength)
-    alpha = np.clip(dof / crowd.n_features, 0.0, 1.0)
+    alpha = np.minimum(np.maximum(dof / crowd.n_features, 0.0), 1.0)
     return rule_along(newcomer, law, person, omega, alpha=alpha, dof=dof, strength=used)

@@ -302,7 +302,7 @@ def rule_of_two(
     newcomer: Newcomer, omega: Array, midpoint: Array, scale: Array, **fields: Any
 ) -> Rule:
     """Rule of two classes along a direction in scaled units, with its threshold at `midpoint`."""
-    length = np.linalg.vector_norm(omega, axis=-1, keepdims=True)
+    length = np.sqrt(np.vecdot(omega, omega))[..., None]
     batch = newcomer.moments.means.shape[:-2]
     coef = omega / np.where(length > 0.0, length, 1.0) / scale
     rule = made(

@@ -223,13 +223,14 @@ class BlendClassifier(FittedBlend):
                 "Samples without a label need a prior with class means, as TaskPrior.from_tasks "
                 "makes it. Give one, or leave these samples out."
             )
-        stands_in = self.missing_class == "crowd" or not counts.any()
-        crowd = law is not None and law.class_means is not None and stands_in
-        answers = counts.all() or (crowd and len(seen.names) == len(counts))
+        answers = bool(counts.all())
+        if answers and counts.sum() < 2.0:
+            check_both_classes(counts, seen.names.tolist())
+        if not answers and law is not None and law.class_means is not None:
+            stands_in = self.missing_class == "crowd" or not counts.any()
+            answers = stands_in and len(seen.names) == len(counts)
         if not answers and not (may_wait and len(seen.names) > 1):
             _refuse_missing_class(seen.names, counts, may_wait=may_wait)
-        if counts.all() and counts.sum() < 2.0:
-            check_both_classes(counts, seen.names.tolist())
         rule = self._rule_of(seen, law) if answers else None
         self._seen, self.prior_ = seen._replace(moments=seen.moments.rotated()), prior
         if rule is None:
