@@ -17,7 +17,7 @@ from crossfade import (
     forecast_labels,
 )
 from crossfade.blend import fit_rule
-from crossfade.fisher import ClassMoments, TaskMoments
+from crossfade.fisher import ClassMoments
 from crossfade.prior import ForecastRecord, label_count_of
 
 #: Curves begin with fewer labels than there are, which is said.
@@ -83,22 +83,6 @@ def test_sums_are_those_of_a_loop_and_a_person_counts_once():
     np.testing.assert_allclose(record.sums, plain_sums(forecast, outcome), rtol=1e-10, atol=1e-12)
     tried = np.isfinite(forecast[:, 0]).sum(0)
     np.testing.assert_allclose(record.n_people, tried)
-
-
-def test_merging_is_pooling():
-    forecast, outcome = draw_runs(np.random.default_rng(52), 30)
-    whole = ForecastRecord.of(forecast, outcome)
-    merged = ForecastRecord.of(forecast[:11], outcome[:11]) + ForecastRecord.of(
-        forecast[11:], outcome[11:]
-    )
-    np.testing.assert_allclose(merged.sums, whole.sums, rtol=1e-12, atol=1e-12)
-    for later in (None, np.array(13.0)):
-        for one, other in zip(
-            merged.calibrate(np.array(0.7), np.array(4.0), later),
-            whole.calibrate(np.array(0.7), np.array(4.0), later),
-            strict=True,
-        ):
-            np.testing.assert_allclose(one, other, rtol=1e-9)
 
 
 # -- the regression --------------------------------------------------------------------------------
@@ -293,21 +277,6 @@ def test_rehearsal_of_three_classes():
         rtol=1e-6,
         atol=1e-7,
     )
-
-
-def test_who_leaves_one_out_by_a_mask_gets_the_same_record():
-    rng = np.random.default_rng(58)
-    tasks = draw_people(rng, 9, (12, 12), d=3)
-    moments = TaskMoments.of([(task.X, task.y) for task in tasks])
-    kept = np.arange(9) != 4
-    masked = TaskPrior.from_moments(moments[kept])
-    others = [task for place, task in enumerate(tasks) if place != 4]
-    plain = TaskPrior.from_tasks(others)
-    assert set(masked.forecast_records) == set(plain.forecast_records) == set(BLENDS)
-    for verb, record in masked.forecast_records.items():
-        np.testing.assert_allclose(
-            record.sums, plain.forecast_records[verb].sums, rtol=1e-8, atol=1e-9
-        )
 
 
 # -- is it true? -----------------------------------------------------------------------------------
