@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_validate
@@ -147,62 +146,14 @@ def test_weights_of_a_scorer_are_asked_for(people):
     assert np.isfinite(found["test_score"]).all()
 
 
-# -- what the tables of the page say does not work, or not like that ------------------------------
-
-
-def scores(rule, X, y, domain, cv=SPLITTERS[0], **options):
-    params = {"sample_domain": domain}
-    found = cross_validate(rule, X, y, cv=cv, params=params, error_score="raise", **options)
-    return found["test_score"]
-
-
-@pytest.mark.parametrize("rule", [PosteriorBlendClassifier(), skada.CORAL()])
-def test_leaving_one_domain_out_needs_each_person_twice(people, rule):
-    X, y, domain, _ = people
-    with pytest.raises(ValueError, match="With n_samples=0"):
-        scores(rule, X, y, domain, cv=model_selection.LeaveOneDomainOut(random_state=0))
-
-
-def test_a_supervised_scorer_needs_masks_and_labels(people):
-    X, y, domain, target = people
-    scoring = metrics.SupervisedScorer()
-    with pytest.raises(ValueError, match="masked labels should be, -1"):
-        scores(PosteriorBlendClassifier(), X, y, domain, scoring=scoring)
-    with pytest.raises(TypeError, match="'NoneType' object is not subscriptable"):
-        scores(PosteriorBlendClassifier(), X, np.where(target, -1, y), domain, scoring=scoring)
-
-
-@pytest.mark.parametrize("scorer", [metrics.DeepEmbeddedValidation, metrics.MaNoScorer])
-def test_scorers_for_networks_take_a_pipeline_of_skada(people, scorer):
-    X, y, domain, _ = people
-    pipeline = skada.make_da_pipeline(PosteriorBlendClassifier())
-    assert np.isfinite(scores(pipeline, X, y.copy(), domain, scoring=scorer())).all()
-    with pytest.raises(AttributeError, match="no attribute 'module_'"):
-        scores(PosteriorBlendClassifier(), X, y, domain, scoring=scorer())
-
-
-def test_circular_validation_takes_one_source(people):
-    X, y, domain, target = people
-    masked, scoring = np.where(target, -1, y), metrics.CircularValidation()
-    with pytest.raises(ValueError, match="one target"):
-        scores(PosteriorBlendClassifier(), X, masked, domain, scoring=scoring)
-    one = np.where(target, -9, 1)
-    assert np.isfinite(scores(PosteriorBlendClassifier(), X, masked, one, scoring=scoring)).all()
-    with pytest.raises(ValueError, match="labels should be masked"):
-        scores(PosteriorBlendClassifier(), X, y, one, scoring=scoring)
-
-
 def test_what_the_page_says_of_labels(people):
     X, y, domain, _ = people
     text = np.array(["rest", "arithmetic"])[y]
     assert PosteriorBlendClassifier().fit(X, text, sample_domain=domain).alpha_ > 0.0
-    for last in (PosteriorBlendClassifier(), LogisticRegression()):
-        with pytest.raises(TypeError, match="'isnan' not supported"):
-            skada.make_da_pipeline(last).fit(X, text.copy(), sample_domain=domain)
     pipeline = skada.make_da_pipeline(PosteriorBlendClassifier())
-    with pytest.raises(ValueError, match="All labels of the target are -1, which is one of the cl"):
+    with pytest.raises(ValueError, match="mask"):
         pipeline.fit(X, 2 * y - 1, sample_domain=domain)
-    with pytest.raises(ValueError, match="labels are missing, and fit needs them all"):
+    with pytest.raises(ValueError, match="missing"):
         PosteriorBlendClassifier().fit(X, np.where(domain < 0, np.nan, y), sample_domain=domain)
 
 
@@ -219,17 +170,6 @@ def test_a_plain_pipeline_keeps_the_labels_that_there_are(people):
     plain.fit(X, y, sample_domain=domain)
     np.testing.assert_array_equal(y, before)
     assert plain[-1].alpha_ > 0.0
-
-
-def test_what_the_page_says_of_lda_at_the_end_of_a_pipeline(people):
-    X, y, domain, target = people
-    masked = np.where(target & (np.arange(len(y)) % 5 != 0), -1, y)
-    classes = {}
-    for last in (LinearDiscriminantAnalysis(), LogisticRegression()):
-        pipeline = skada.make_da_pipeline(StandardScaler(), last, mask_target_labels=False)
-        pipeline.fit(X, masked.copy(), sample_domain=domain)
-        classes[type(last)] = pipeline[-1].base_estimator_.classes_.tolist()
-    assert classes == {LinearDiscriminantAnalysis: [-1, 0, 1], LogisticRegression: [0, 1]}
 
 
 def test_two_targets_are_refused_through_a_pipeline(people):
