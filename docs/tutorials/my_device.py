@@ -147,7 +147,7 @@ print(people.recipe)
 
 # %%
 # This recipe filters with zero phase, which needs future samples. For a device, make the features
-# with ``crossfade features --causal`` (:doc:`my_recordings`). :doc:`/device` has the formats in
+# with ``crossfade features --causal`` (:doc:`my_recordings`). :doc:`/live` has the formats in
 # detail, the schema of the JSON file, and how fast the C code is.
 #
 # If it does not work

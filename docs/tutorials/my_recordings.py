@@ -187,7 +187,7 @@ terminal("crossfade calibrate --prior prior.npz few.parquet -o model.json")
 #
 # Accuracy near 1.0 that you do not believe
 #     Are the classes separate recordings? Then amplitude may tell them apart: use ``--features
-#     shares``, and see the caution in :doc:`/recordings`.
+#     shares``, and see the caution in :doc:`/tables`.
 #
 # "recipes differ"
 #     Two tables were made with different options: make them again with the same ones.

@@ -128,7 +128,7 @@ print(*sorted(path.name for path in written), sep="\n")
 #     Enough labels, or people who differ too much: :doc:`/which-blend`.
 #
 # The blend is worse than LDA
-#     The features of some people are in other units, or centred: :doc:`/task-table`.
+#     The features of some people are in other units, or centred: :doc:`/tables`.
 #
 # Next: :doc:`share what you learnt with another lab </sharing>`, or :doc:`calibrate a person live
 # <my_live_session>`.
