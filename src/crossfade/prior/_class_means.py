@@ -233,43 +233,22 @@ def contrasts(n_classes: int) -> Array:
 class Population:
     """Normal law of theta = (c, h) of a new person, in whitened features (equations 51 to 53).
 
-    Attributes
-    ----------
-    whiten, unwhiten : ndarray of shape (..., n_features, rank)
-        Columns that take scaled features to whitened ones, x'whiten, and back.
-    n_varying : ndarray of shape (...)
-        Number of directions in which features vary; columns beyond are zero.
-    mean : ndarray of shape (..., n_classes, rank)
-        Mean t of theta: the centre c, and the contrasts h.
-    covariance : ndarray of shape (..., n_classes, rank, n_classes, rank)
-        Covariance B of theta.
-    run_variances : ndarray of shape (..., 9)
-        Variance v_n of the mean of n windows in a row; NaN where no one had such runs.
-    centred : bool
-        Whether the centre c is unknown.
-    core : int
-        Beyond so many coordinates the mean is zero and the covariance a multiple of the identity
-        for the centre, and one for the contrasts.
-    n_outside : int
-        How many such coordinates are not listed.
-    dof : float
-        Degrees of freedom that the crowd's covariance is worth beside a person's own.
-    own_scatter, own_dof : ndarray of shape (rank, rank) or None, and float
-        Sum of squares within the classes of earlier sessions of the person, if there were any.
+    Beyond `core` coordinates the mean is zero, and the covariance a multiple of the identity for
+    the centre, and one for the contrasts; `n_outside` of such coordinates are not listed.
     """
 
-    whiten: Array
-    unwhiten: Array
-    n_varying: Array
-    mean: Array
-    covariance: Array
-    run_variances: Array
-    centred: bool
+    whiten: Array  # (..., n_features, rank): takes scaled features to whitened ones, x'whiten
+    unwhiten: Array  # (..., n_features, rank): and back
+    n_varying: Array  # (...): directions in which features vary; columns beyond are zero
+    mean: Array  # (..., n_classes, rank): mean t of theta, the centre c and the contrasts h
+    covariance: Array  # (..., n_classes, rank, n_classes, rank): covariance B of theta
+    run_variances: Array  # (..., 9): variance v_n of the mean of n windows in a row, or NaN
+    centred: bool  # whether the centre c is unknown
     core: int
     n_outside: int = 0
-    dof: float = 20.0
-    own_scatter: Array | None = None
-    own_dof: float = 0.0
+    dof: float = 20.0  # degrees of freedom of the crowd's covariance beside a person's own
+    own_scatter: Array | None = None  # (rank, rank): squares of earlier sessions of the person
+    own_dof: float = 0.0  # its degrees of freedom
 
     @classmethod
     def from_sums(cls, sums: ClassMeans, *, centred: bool = False) -> Population:

@@ -39,36 +39,16 @@ class Psi(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """What a blend asks of the directions of many people; leading axes are a batch.
+    """What a blend asks of the directions of many people; leading axes are a batch."""
 
-    Attributes
-    ----------
-    n_tasks : float or ndarray of shape (...)
-        Number of people J.
-    mean : ndarray of shape (..., n_features)
-        Mean of the directions; shorter where a release makes it unsure.
-    mean_direction : ndarray of shape (..., n_features)
-        Its unit vector mu; zero where directions cancel altogether.
-    resultant_length : ndarray of shape (...)
-        Length R of the mean, before it was made shorter.
-    mean_square : ndarray of shape (...)
-        Mean of the squared cosines of the directions with mu.
-    moment : ndarray of shape (..., n_features, n_features) or None
-        Mean of outer products; None if it was not kept.
-    release_noise : float
-        Standard deviation of what a release added to each feature of the mean.
-    direction_noise : float or None
-        Average squared error of the directions.
-    """
-
-    n_tasks: float | Array
-    mean: Array
-    mean_direction: Array
-    resultant_length: Array
-    mean_square: Array
-    moment: Array | None = None
-    release_noise: float = 0.0
-    direction_noise: float | None = None
+    n_tasks: float | Array  # (...): number of people J
+    mean: Array  # (..., n_features): mean of the directions, shorter where a release is unsure
+    mean_direction: Array  # (..., n_features): its unit vector mu; zero where directions cancel
+    resultant_length: Array  # (...): length R of the mean, before it was made shorter
+    mean_square: Array  # (...): mean of the squared cosines of the directions with mu
+    moment: Array | None = None  # (..., n_features, n_features): mean of outer products, if kept
+    release_noise: float = 0.0  # deviation that a release added to each feature of the mean
+    direction_noise: float | None = None  # average squared error of the directions
 
     @classmethod
     def from_sums(

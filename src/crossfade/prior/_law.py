@@ -21,36 +21,17 @@ from crossfade.prior._sums import Sums
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """What is known of a new person before they label a window; leading axes are a batch.
-
-    Attributes
-    ----------
-    n_classes : int
-        Number of classes.
-    feature_scale : ndarray of shape (n_features,)
-        What features are divided by.
-    directions : Crowd or None
-        Law of the direction between two classes.
-    class_means : Population or None
-        Law of the class means.
-    within : Spectrum or None
-        Average covariance within the classes, in scaled units.
-    neighbour_correlation : ndarray of shape (n_lags,) or None
-        Correlation of windows of a class that follow each other.
-    records : mapping of str to ForecastRecord
-        For each kind of blend, how accurate its forecasts turned out.
-    means_noise : float
-        Standard deviation of what a release added to each feature of the average class means.
-    """
+    """What is known of a new person before they label a window; leading axes are a batch."""
 
     n_classes: int
-    feature_scale: Array
-    directions: Crowd | None = None
-    class_means: Population | None = None
-    within: Spectrum | None = None
-    neighbour_correlation: Array | None = None
+    feature_scale: Array  # (n_features,): what features are divided by
+    directions: Crowd | None = None  # law of the direction between two classes
+    class_means: Population | None = None  # law of the class means
+    within: Spectrum | None = None  # average covariance within the classes, in scaled units
+    neighbour_correlation: Array | None = None  # (n_lags,): of windows of a class 1, 2, ... apart
+    #: For each kind of blend, how accurate its forecasts turned out.
     records: Mapping[str, ForecastRecord] = field(default_factory=dict)
-    means_noise: float = 0.0
+    means_noise: float = 0.0  # deviation that a release added to each feature of the mean of means
 
     @classmethod
     def from_sums(cls, space: Space, sums: Mapping[str, Sums], noise: float = 0.0) -> Law:

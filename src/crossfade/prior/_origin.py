@@ -17,27 +17,14 @@ def new_build() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Origin:
-    """Builds that a prior was made from, what is said about it, and how it was released.
+    """Builds that a prior was made from, what is said about it, and how it was released."""
 
-    Attributes
-    ----------
-    builds : frozenset of str
-        Random identifiers of the builds that went into it; no number of the prior.
-    about : tuple of pairs of str
-        What no number says, by key: who made it, units, date.
-    scale_learnt : bool
-        Whether the feature scale was learnt from these tasks.
-    summarised : bool
-        Whether a part came by `from_summary`, so that the sums are not those of unit directions.
-    release : Release or None
-        Privacy budget and noise of a released prior; None for exact sums.
-    """
-
+    #: Random identifiers of the builds that went into it; no number of the prior.
     builds: frozenset[str] = field(default_factory=new_build, compare=False)
-    about: tuple[tuple[str, str], ...] = ()
-    scale_learnt: bool = False
-    summarised: bool = False
-    release: Release | None = None
+    about: tuple[tuple[str, str], ...] = ()  # what no number says, by key: made_by, units, date
+    scale_learnt: bool = False  # whether the feature scale was learnt from these tasks
+    summarised: bool = False  # whether a part is no sum of unit directions, but from_summary's
+    release: Release | None = None  # budget and noise of a released prior
 
     def joined(self, other: Origin) -> Origin:
         """Origin of the sum of two priors: what both say, and all who made them."""

@@ -22,32 +22,17 @@ _OF_MEANS = ("centred_per_person", "mean_norm_bound")
 class Space:
     """Features, their units and the classes of a prior.
 
-    Attributes
-    ----------
-    feature_scale : ndarray of shape (n_features,)
-        What features are divided by before anything else.
-    feature_names : tuple of str or None
-        Names of the features.
-    classes : tuple or None
-        Labels, sorted; of two classes directions point to the second. None where not given.
-    class_names : tuple of str or None
-        What people read instead of the labels, in their order.
-    recipe : Recipe or None
-        How the features were made; None where that is not known of every task.
-    centred_per_person : bool
-        Whether every person's features were centred on all their windows, so that the middle of the
-        classes says nothing.
-    mean_norm_bound : float or None
-        Largest length of a person's class means in units of the scale; None without a bound.
+    With `centred_per_person` every person's features were centred on all their windows, so that the
+    middle of the classes says nothing.
     """
 
-    feature_scale: Array
+    feature_scale: Array  # (n_features,): what features are divided by before anything else
     feature_names: tuple[str, ...] | None = None
-    classes: tuple[Any, ...] | None = None
-    class_names: tuple[str, ...] | None = None
-    recipe: Recipe | None = None
+    classes: tuple[Any, ...] | None = None  # sorted; of two, directions point to the second
+    class_names: tuple[str, ...] | None = None  # what people read instead, in the same order
+    recipe: Recipe | None = None  # how features were made, where that is known of every task
     centred_per_person: bool = False
-    mean_norm_bound: float | None = None
+    mean_norm_bound: float | None = None  # largest length of a person's class means, scaled
 
     @property
     def n_features(self) -> int:

@@ -28,21 +28,9 @@ _MISSING = object()
 def summed(*shape: str | int, of: str, default: Any = _MISSING, semidefinite: bool = False) -> Any:
     """Declare an array of sums over people.
 
-    Parameters
-    ----------
-    *shape : str or int
-        Lengths of its axes: "d" for features, "K" for classes, "Kd" for both; none is a number.
-    of : str
-        What it is a sum of.
-    default : None, optional
-        None if the array may be missing.
-    semidefinite : bool, default=False
-        Whether its last two axes form a covariance or a sum of outer products.
-
-    Returns
-    -------
-    dataclasses.Field
-        The declaration.
+    `shape` counts features "d", classes "K" or both "Kd"; without one it is a number. `of` is what
+    is summed. With the default None the array may be missing; a `semidefinite` one ends in the axes
+    of a covariance or of outer products.
     """
     about = {"shape": shape, "of": of, "semidefinite": semidefinite}
     return field(metadata=about) if default is _MISSING else field(default=default, metadata=about)

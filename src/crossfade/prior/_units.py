@@ -46,30 +46,14 @@ _NAMED = 3
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """What a prior knows of the units of its features.
+    """What a prior knows of the units of its features."""
 
-    Attributes
-    ----------
-    precision : ndarray of shape (n_features,) or None
-        One over the variance within the classes, in the user's units; zero where nothing varies.
-    alike : ndarray of shape (n_features,)
-        Degrees of freedom eta by which the variances of people are alike.
-    n_free : float
-        Number of uncorrelated features that say as much.
-    place : tuple of ndarrays of shape (n_features,), or None
-        Mean of the class means, and one over the deviation of a window from it.
-    gap : ndarray of shape (n_features,)
-        How much of the variance within a class there is between the classes of a person.
-    centred : bool
-        Whether windows may have mean zero: the crowd's do, or it says nothing of means.
-    """
-
-    precision: Array | None
-    alike: Array
-    n_free: float
-    place: tuple[Array, Array] | None
-    gap: Array
-    centred: bool
+    precision: Array | None  # (d,): one over the variance within classes, in the user's units
+    alike: Array  # (d,): degrees of freedom eta by which the variances of people are alike
+    n_free: float  # number of uncorrelated features that say as much
+    place: tuple[Array, Array] | None  # (d,) each: mean of class means, one over the deviation
+    gap: Array  # (d,): variance between the classes of a person over that within a class
+    centred: bool  # whether windows may have mean zero
 
     @classmethod
     def of(
