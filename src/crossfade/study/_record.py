@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
 from hashlib import sha256
 from types import MethodType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,8 @@ from crossfade.study._participants import Participant
 _FREE = ("window_seconds", "methods")
 
 
-class Record(NamedTuple):
+@dataclass(frozen=True)
+class Record:
     """A study's plan, its tasks and its methods as JSON."""
 
     content: dict[str, Any]
@@ -78,8 +80,12 @@ class Record(NamedTuple):
 
     def place(self, shard: Shard) -> str:
         """Name of the file of a shard: a digest of all that its rows depend on."""
-        common = {name: part for name, part in self.content.items() if name not in _FREE}
-        return _digest([common, shard.task, shard.method, self.content["methods"][shard.method]])
+        return _digest([self._common, *shard, self.content["methods"][shard.method]])
+
+    @cached_property
+    def _common(self) -> str:
+        """Digest of what all rows depend on."""
+        return _digest({name: part for name, part in self.content.items() if name not in _FREE})
 
     def drawn_from(self) -> dict[str, str]:
         """For each task a digest of what its splits are drawn from."""
