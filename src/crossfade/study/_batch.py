@@ -35,6 +35,8 @@ class Batch:
 
     def part(self, first: int, last: int) -> Batch:
         """Splits from `first` up to but not including `last`."""
+        if first == 0 and last == len(self):
+            return self
         return replace(self, splits=self.splits.part(first, last))
 
     @property
