@@ -20,7 +20,7 @@ from crossfade import (
     load_mental_math,
 )
 from crossfade.exceptions import ContradictionWarning
-from crossfade.risk import FURTHEST, Outlook
+from crossfade.risk import Outlook
 from crossfade.simulate import draw_directions
 
 BLENDS = (ConvexBlendClassifier, PosteriorBlendClassifier, HierarchicalBlendClassifier)
@@ -46,7 +46,8 @@ def accuracy_at(score, threshold_score, second):
     """Accuracy of classes at -score and +score whose threshold was made for another score."""
     moved = 0.0
     if second != 0.5:
-        most = np.sign(0.5 - second) * FURTHEST
+        # Beyond a thousand deviations nothing is left of either class.
+        most = np.sign(0.5 - second) * 1e3
         moved = logit(1.0 - second) / (2.0 * threshold_score) if threshold_score > 0.0 else most
     return (1.0 - second) * ndtr(score + moved) + second * ndtr(score - moved)
 
