@@ -254,13 +254,13 @@ def test_mental_math_has_nothing_to_warn_of(features):
 @pytest.mark.parametrize("n_tasks", [None, 1])
 def test_clean_tables_have_fewer_than_one_false_alarm_in_twenty(n_tasks):
     n_wrong = 0
-    for seed in range(100):
+    for seed in range(60):
         frame = clean_table(seed, n_tasks, None if n_tasks is None else 2 + seed % 9)
         with np.errstate(all="raise"):
             found = warned(frame)
         # One value in every row is one.
         n_wrong += any("value" not in said for said in found)
-    assert n_wrong < 5
+    assert n_wrong < 3
 
 
 def test_two_rows_say_nothing():
