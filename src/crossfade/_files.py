@@ -105,7 +105,7 @@ def temporary(folder: Path) -> Iterator[Path]:
     with open(path, "xb") as lock:
         try:
             if sys.platform == "win32":
-                # There an open file can be neither removed nor renamed.
+                # Windows can neither remove nor rename an open file.
                 lock.close()
             else:
                 with suppress(OSError):
@@ -119,7 +119,7 @@ def temporary(folder: Path) -> Iterator[Path]:
 def sweep(folder: Path) -> None:
     """Remove temporary files of runs that were killed; a process does it once for each folder.
 
-    The system gives up the lock of a process that ends, so that a file without one is nobody's.
+    The system releases the lock of a process that ends: an unlocked file belongs to nobody.
     """
     for path in folder.glob(f"{_TEMPORARY}*"):
         with suppress(OSError):

@@ -114,7 +114,7 @@ def check_covariance(
 
 
 def check_spectrum(name: str, values: NDArray[np.floating[Any]]) -> Array:
-    """Refuse eigenvalues of what cannot be a covariance; clip what rounding made negative."""
+    """Refuse negative eigenvalues; clip those that rounding made negative."""
     if values.size and values.min() < -1e-8 * values.max(initial=0.0):
         raise ValueError(
             f"{name} must have no negative eigenvalue; the smallest is {values.min():.3g}."
@@ -133,7 +133,7 @@ def check_directions(
             f"{directions.shape}."
         )
     if normalize:
-        # First by the largest entry, whose square a number may not hold.
+        # Divide by the largest entry first: its square may overflow.
         largest = np.abs(directions).max(1, keepdims=True)
         directions = directions / np.where(largest > 0.0, largest, 1.0)
     lengths = np.sqrt(np.einsum("ij,ij->i", directions, directions))
@@ -209,7 +209,7 @@ LARGEST, SMALLEST = 1e60, 1e-60
 
 
 def refuse_size(largest: Array, whose: str = "X") -> None:
-    """Refuse features whose powers are no numbers, by the largest absolute value (d,) of each."""
+    """Refuse features that overflow when squared, by their largest absolute values (d,)."""
     bad = (largest > LARGEST) | ((largest > 0.0) & (largest < SMALLEST))
     if bad.any():
         place = int(bad.argmax())
@@ -231,7 +231,7 @@ def as_labels(labels: Any) -> NDArray[Any]:
 
 
 def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
-    """Sorted labels that occur; refuses those that have no order."""
+    """Sorted labels that occur; refuses labels that cannot be sorted."""
     try:
         return np.unique(labels)
     except TypeError as reason:
@@ -247,7 +247,7 @@ def is_missing(label: Any) -> bool:
     except TypeError:
         return True
     except ValueError:
-        # An array is no label, and is refused as such.
+        # An array is not a label, and is refused elsewhere.
         return False
 
 

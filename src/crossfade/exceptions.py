@@ -6,7 +6,7 @@
       PriorMismatchError      a prior of other features, units or classes
       NoDirectionError        classes that do not differ, or sources that cancel
     UserWarning
-      CancellingSourcesWarning  the crowd's directions cancel, so that only the person's own is used
+      CancellingSourcesWarning  the crowd's directions cancel: only the person's own is used
       ContradictionWarning      a person's labelled windows contradict the crowd
       MissingPartWarning        a prior lacks what is asked of it, which goes on without it
       DroppedWindowsWarning     windows with missing features were left out
@@ -25,7 +25,7 @@ class NoDirectionError(ValueError):
 
 
 class CancellingSourcesWarning(UserWarning):
-    """The directions of the sources cancel out, so that only the person's own is used."""
+    """The directions of the sources cancel out; only the person's own is used."""
 
 
 class ContradictionWarning(UserWarning):
@@ -45,7 +45,7 @@ class TableWarning(UserWarning):
 
 
 class UncountedReleaseWarning(UserWarning):
-    """A prior was released that has no ledger, so that nobody counts what is spent."""
+    """A prior without a ledger was released: nobody counts the privacy that is spent."""
 
 
 class UnitsWarning(UserWarning):

@@ -91,7 +91,7 @@ class LinearRule(ClassifierMixin, BaseEstimator):
         )
 
     def _compared(self, X: ArrayLike, prior: Any) -> ArrayLike:
-        """X, or the array of a frame whose columns are the prior's where no sample named any."""
+        """Frame as an array if its columns are the prior's and no sample named any; else X."""
         columns, known = getattr(X, "columns", None), getattr(prior, "feature_names", None)
         if columns is None or known is None or "feature_names_in_" in self.__dict__:
             return X
@@ -211,7 +211,7 @@ def _refuse_other_names(names: list[str], known: tuple[str, ...]) -> None:
 
 
 def refuse_units(largest: Array, scale: Array, called: Callable[[int], str] | None = None) -> None:
-    """Refuse features that are far too large or too small for what they are divided by.
+    """Refuse features that are far too large or too small for their scale.
 
     `largest` has the largest absolute value of each feature, for one task or for many, which are
     then `called` by their place.

@@ -21,7 +21,7 @@ import numpy as np
 from crossfade._typing import Array, Places
 from crossfade.fisher._spectrum import ROUNDING, Spectrum, from_dense, from_rows
 
-#: Windows in a row of which the noise of the mean is known.
+#: Lengths of runs of windows for which the noise of the mean is known.
 RUNS = np.array([1, 2, 3, 4, 5, 8, 13, 21, 34])
 
 
@@ -49,7 +49,7 @@ class ClassMoments:
     ) -> ClassMoments:
         """Moments of samples (..., n, d), by the places of their classes and how often they count.
 
-        Some of the classes may have no sample.
+        Classes may be empty.
         """
         n_samples, n_features = X.shape[-2:]
         member = (label == np.arange(n_classes)[:, None]).astype(np.float64)

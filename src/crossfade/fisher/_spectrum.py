@@ -135,7 +135,7 @@ def identity(shape: tuple[int, ...]) -> Spectrum:
 
 
 def outside(basis: Array, vector: Array) -> Array:
-    """Unit vector along the part of each vector outside a basis; zero if there is none."""
+    """Unit vector along the part of each vector outside a basis, or zero."""
     rest = vector - np.matvec(basis, np.matvec(basis.mT, vector))
     rest = rest - np.matvec(basis, np.matvec(basis.mT, rest))
     length = np.linalg.vector_norm(rest, axis=-1, keepdims=True)

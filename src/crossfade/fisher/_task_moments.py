@@ -146,7 +146,7 @@ class _Class(NamedTuple):
 
     rows: Array  # (n_tasks, n, d): its windows, in the order of time
     whole: ClassMoments
-    halves: tuple[ClassMoments, ClassMoments] | None  # None where they would have no direction
+    halves: tuple[ClassMoments, ClassMoments] | None  # None for classes with too few windows
 
 
 def _moments_of_classes(X: Array, sizes: tuple[int, ...]) -> dict[int, _Class]:
@@ -243,7 +243,7 @@ def _with_dimension(moments: ClassMoments) -> ClassMoments:
 def _shrunk_covariance(
     moments: ClassMoments, scale: Array, shrinkage: float | str = "oas"
 ) -> Array:
-    """Covariances (n_tasks, d, d), shrunk (equation 2); the identity where there is none."""
+    """Shrunk covariances (n_tasks, d, d) (equation 2), or the identity for tasks without any."""
     d = moments.n_features
     varies = moments.deviation() > 0.0
     covariance = moments.scaled(np.where(varies, scale, np.inf))
@@ -259,7 +259,7 @@ def _shrunk_covariance(
 def unit_directions(
     moments: ClassMoments, scale: Array, shrinkage: str | float | None = "oas"
 ) -> Array:
-    """Unit directions (n_tasks, d) in features divided by `scale`; zero where there is no gap."""
+    """Unit directions (n_tasks, d) in features divided by `scale`; zero without a gap."""
     nu = moments.gap() / (2.0 * scale)
     omega: Array
     if moments.rooted or not shrinkage:

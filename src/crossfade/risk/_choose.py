@@ -114,7 +114,7 @@ def dense_curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
 def within_span(law: BlendLaw) -> BlendLaw:
     """The same law in as few dimensions as Sigma, the gap and the crowd's direction take.
 
-    Outside of them Sigma has its floor, which is zero here, so that nothing there is ever seen.
+    Outside of them Sigma is zero here, and nothing there matters.
     """
     person, sigma = law.person, law.person.sigma
     if sigma.n_outside <= 2 or sigma.floor.any():
@@ -241,7 +241,7 @@ def choose_alpha(
         Probabilities of the first and the second class among new samples; None is equal.
     method : {"deterministic", "monte_carlo"}, default="deterministic"
         Exact, or the average over draws as in the paper's Algorithm 1. "monte_carlo" needs a grid,
-        and takes 0, 0.1, ..., 1 if there is none.
+        and takes 0, 0.1, ..., 1 by default.
     n_draws : int, default=100
         Draws of "monte_carlo" for each alpha, B in the paper.
     random_state : int, Generator or None, default=None
@@ -350,7 +350,7 @@ def blend_directions(target: ArrayLike, source: ArrayLike, alpha: ArrayLike) -> 
 def alpha_of_sum(
     alpha: ArrayLike, n_tasks: int, resultant_length: ArrayLike, *, inverse: bool = False
 ) -> Array:
-    r"""Weight beside the mean direction that a weight beside the sum of the sources stands for.
+    r"""Convert a weight against the sum of the sources to one against their mean direction.
 
     The paper defines its class of blends with the *sum* of the source directions; everything else,
     here and there, is about their mean direction. The same rules have other weights (equation 66):

@@ -53,7 +53,7 @@ def conditional_risk(
 
     On classes of unequal proportions the threshold is the best one for the direction (equations 20
     and 41); a direction without a positive gap then answers the likelier class always. That of
-    :func:`expected_risk` belongs to the mean direction, so that it is no average of this.
+    :func:`expected_risk` belongs to the mean direction: it is not an average of this.
 
     Parameters
     ----------

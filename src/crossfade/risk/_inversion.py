@@ -19,7 +19,7 @@ CharacteristicFunction = Callable[[Array], tuple[Array, Array]]
 #: Numerical error above which the nodes of a row are doubled.
 TOLERANCE = 1e-6
 _FEWEST, _MOST = 32, 1024
-#: Deviations from zero beyond which there is no doubt left about a sign.
+#: Deviations from zero beyond which a sign is certain.
 _CERTAIN = 1e100
 #: Deviations beyond which a bilinear form in normals has less than TOLERANCE of its probability.
 _FAR = 36.0

@@ -49,7 +49,7 @@ class BlendLaw(NamedTuple):
     def within_reach(self) -> BlendLaw:
         """Those of a batch in the directions in which something varies, and in that of the gap.
 
-        In all others a draw neither meets the gap nor has a variance, so that none need be made.
+        Draws in other directions change neither the gap nor the variance.
         """
         sigma = self.person.sigma
         # Eigenvalues ascend, so that those that are zero in every row come first.

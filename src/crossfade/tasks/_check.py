@@ -23,7 +23,7 @@ from crossfade.tasks._columns import as_numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Probability of a coincidence in any column below which it is no coincidence.
+#: Patterns less probable than this, in any column of the table, are not coincidences.
 _LEVEL = 1e-3
 #: Rows in which columns are compared first.
 _TRIED = 1000

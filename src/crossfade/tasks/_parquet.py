@@ -85,7 +85,7 @@ def _blank_seal(kind: str, purpose: str = "") -> dict[str, str]:
 
 
 def write_parquet(path: Path, parts: Iterable[pd.DataFrame]) -> None:
-    """Write a table whose rows come in parts, and are never all in memory, under a seal.
+    """Write a table under a seal; its rows come in parts and are never all in memory.
 
     The file is written whole or not at all; one with the same content is left alone.
     """
@@ -117,7 +117,7 @@ def unsealed(path: object, content: bytes, kind: str, purpose: str = "") -> pa.T
 
 
 def _check_seal(path: object, content: bytes, kind: str, purpose: str = "") -> None:
-    """Refuse a file of ours whose seal does not hold, or is of another kind, or for another."""
+    """Refuse a file of ours if its seal does not hold or belongs to another file."""
     # The last one: a table may hold the text of a seal.
     found = _SEAL.match(content, max(content.rfind(b'{"crossfade_seal"'), 0))
     if found is not None:
@@ -156,6 +156,6 @@ def _read(path: object, content: bytes, read: Callable[[io.BytesIO], Any]) -> An
 
 
 def _size_of(metadata: Any) -> int:
-    """Bytes in memory or of what is unpacked, whichever are more, as the footer announces them."""
+    """Size in memory or unpacked, whichever is larger, as the footer states it."""
     unpacked = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
     return int(max(unpacked, 8 * metadata.num_rows * metadata.num_columns))

@@ -38,7 +38,7 @@ class Recipe:
     averaged : tuple of str
         Channels of the average; empty where the recordings differ in them.
     filter : {"zero-phase", "causal"} or None
-        Which filter passes `band`. One without delay needs the future; None is no filter.
+        Filter that passes `band`, or None. A zero-phase filter needs later samples.
     band : (float, float) or None
         Ends of the band that the filter passes, in Hz.
     bands : tuple of (str, float, float)
@@ -193,7 +193,7 @@ class Recipe:
 
 
 def common_recipe(recipes: Sequence[Recipe | None]) -> Recipe | None:
-    """The recipe of all; None if there is none, or if one is not known."""
+    """The recipe that all share, or None if one is unknown."""
     first = recipes[0] if recipes else None
     return first if all(one == first for one in recipes) else None
 

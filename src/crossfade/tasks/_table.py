@@ -194,7 +194,7 @@ def _report_missing(table: Table, values: Any, missing: str) -> None:
 
 
 def numbers_of(table: Table, column: str) -> Any:
-    """Column as floats with NaN for what is missing; refuses text and infinity."""
+    """Column as floats, with NaN where a value is missing; refuses text and infinity."""
     import pandas as pd
 
     raw = table.frame[column]
@@ -246,7 +246,7 @@ def _group_of(table: Table, name: Any, rows: Any) -> str | None:
 
 
 def open_table(path: str | os.PathLike[str], columns: Columns | None = None) -> Table:
-    """Table of a CSV or Parquet file, as it stands there; "-" is standard input."""
+    """Table of a CSV or Parquet file, unchanged; "-" is standard input."""
     if os.fspath(path) == "-":
         where, suffix = "standard input", None
         content = sys.stdin.buffer.read()
