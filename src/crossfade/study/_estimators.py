@@ -23,10 +23,10 @@ from crossfade.study._sources import Sources
 
 @dataclass(frozen=True)
 class FitEach:
-    """Fit a scikit-learn classifier to the labelled windows of each split.
+    """Fit a scikit-learn classifier to the labelled windows of the one split of a batch.
 
-    One that asks for people by `crowd` gets the windows of the sources too, others nothing else. It
-    is cloned, and a `random_state` of None is seeded. A batch must have one split.
+    It also gets the windows of the sources if it asks for them by the convention `crowd`. It is
+    cloned, and a `random_state` of None is seeded.
     """
 
     estimator: Any
@@ -80,8 +80,8 @@ def asks_for(estimator: Any) -> str | None:
         )
     if wanted == {"X_target_unlabeled"}:
         raise ValueError(
-            "fit asks for X_target_unlabeled alone, and a study has no windows without labels to "
-            "hand over. Ask for subjects or X_target_labeled too, or leave the method out."
+            "fit asks for X_target_unlabeled alone, and a study hands over no unlabelled windows. "
+            "Ask for subjects or X_target_labeled too, or leave the method out."
         )
     found = next((name for name in _CONVENTIONS if name in wanted), None)
     return "moabb" if found in _BESIDE else found

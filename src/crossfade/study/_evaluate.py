@@ -59,7 +59,7 @@ class Plan(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """What is computed and kept as one: a method on a target."""
+    """A part of a study that is computed and kept as one: a method on a target."""
 
     task: str
     method: str
@@ -165,7 +165,7 @@ def _evaluate(
         # Warnings for developers, also about a module that is compiled now, are not about a split.
         for kind in (DeprecationWarning, PendingDeprecationWarning, SyntaxWarning, ImportWarning):
             warnings.simplefilter("ignore", kind)
-        # Priors of a study have replays where somebody asked for forecasts.
+        # A study without forecasts asks for no rehearsal.
         warnings.filterwarnings("ignore", "This prior holds .*replay", MissingPartWarning)
         while pieces:
             first, last = pieces.pop(0)

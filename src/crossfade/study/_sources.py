@@ -65,13 +65,13 @@ class Windows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """Those whose data a target may use.
+    """The tasks that a target may learn from.
 
     `kept` (n_tasks,) says which of the study's tasks they are. `moments` are those of the tasks
     with `all_classes` (n_tasks,), and `balanced` (n_tasks, d) the directions of two classes as the
     paper's authors had them. There are `windows` where a method needs them. `forecasts` says
-    whether priors learn from their sources how true forecasts are, and `earlier` (n_tasks,) which
-    tasks are earlier sessions of the target's person, where that is the question.
+    whether blends are rehearsed on the sources, and `earlier` (n_tasks,) which tasks are earlier
+    sessions of the target's person, in a study of next sessions.
     """
 
     classes: NDArray[Any]

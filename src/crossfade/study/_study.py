@@ -71,8 +71,8 @@ class CalibrationStudy:
         Seed. A split depends on it, on the name of the task, on the budget and on its own number.
         None draws one; a study that resumes in a folder takes the seed that it was begun with.
     forecasts : bool, default=True
-        Whether priors learn from their sources how true forecasts are. A study of accuracies alone
-        is faster without.
+        Whether blends are rehearsed on the sources, which makes forecasts true for one person. A
+        study of accuracies alone is faster without.
 
     See Also
     --------

@@ -77,7 +77,7 @@ def sentences(
 
 
 def rivals(names: Sequence[str]) -> tuple[str, str | None]:
-    """Whom a verdict is about, and whom they are compared with, if there is anybody.
+    """The method that a verdict is about, and the one it is compared with, if any.
 
     The first of the new methods, or else of the user's own; the first of their rivals. Methods that
     see test windows come after those that do not.
@@ -210,7 +210,8 @@ def _precisely(line: pd.Series) -> list[str]:
     if line["total"] and np.isfinite(line["seconds"]):
         texts.append(f"That takes {_duration(line['seconds'])}.")
     low, high = line["low"], line["high"]
-    if np.isfinite(low) and low != high:
+    # From no label to any number says nothing.
+    if np.isfinite(low) and low != high and (low or np.isfinite(high)):
         end = f"to {high:g} windows" if np.isfinite(high) else "or more windows"
         texts.append(f"The 95 % interval is {low:g} {end} of each class.")
     if line["bound"] == "<=" and line["total"]:
