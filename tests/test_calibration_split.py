@@ -319,5 +319,5 @@ def test_a_study_hands_over_what_it_has_and_says_what_it_has_not(make_tasks):
     study = CalibrationStudy(make_tasks(4), methods={"one": subjects, "two": both}, **options)
     assert len(study.run().rows) == 8
     assert study.run().failures.empty
-    with pytest.raises(ValueError, match="fit asks for X_target_unlabeled alone, and a study has"):
+    with pytest.raises(ValueError, match="X_target_unlabeled alone"):
         CalibrationStudy(make_tasks(4), methods={"mine": unlabelled}, **options)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from crossfade.exceptions import MissingPartWarning
 from crossfade.study._batch import Batch
 from crossfade.study._budgets import (
     Budget,
@@ -165,8 +164,6 @@ def _evaluate(
         # Warnings for developers, also about a module that is compiled now, are not about a split.
         for kind in (DeprecationWarning, PendingDeprecationWarning, SyntaxWarning, ImportWarning):
             warnings.simplefilter("ignore", kind)
-        # A study without forecasts asks for no rehearsal.
-        warnings.filterwarnings("ignore", "This prior holds .*replay", MissingPartWarning)
         while pieces:
             first, last = pieces.pop(0)
             start = perf_counter()
