@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from crossfade import (
+    HierarchicalBlendClassifier,
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
@@ -89,13 +90,18 @@ def test_rows_of_many_classes_are_those_of_the_rule_by_hand(make_many):
         "neighbours": KNeighborsClassifier(3),
         "ridge": RidgeClassifier(),
     }
-    rows = rows_of(tasks, ["lda"], splits="chronological", budgets=[3])
+    rows = rows_of(tasks, ["lda", "hierarchical"], splits="chronological", budgets=[3])
     own = rows_of(tasks, mine, splits="chronological", budgets=[3])
     rows = pd.concat([rows, own]).query("task == 'p1'").set_index("method")
     X, y = tasks[1].X, tasks[1].y
     labelled = np.r_[0:3, 8:11, 18:21]
     rest = np.setdiff1d(np.arange(27), labelled)
-    rules = {"lda": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), **mine}
+    prior = TaskPrior.from_tasks([tasks[0], *tasks[2:]], rehearse=False)
+    rules = {
+        "lda": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+        "hierarchical": HierarchicalBlendClassifier(prior),
+        **mine,
+    }
     for name, rule in rules.items():
         rule.fit(X[labelled], y[labelled])
         wanted = {
