@@ -246,3 +246,5 @@ def test_recipes_that_cannot_be_are_refused(folder, options, word):
         run(folder, partial(eeg_recipe, **options))
     with pytest.raises(ValueError, match="features"):
         run(folder, partial(ecg_recipe, features=("pulse",)))
+    with pytest.raises(ValueError, match="window"):
+        run(folder, partial(ecg_recipe, window=0.5))

@@ -4,12 +4,9 @@ import logging
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from crossfade.signals import heart_features
-from crossfade.signals.ecg import HeartRateVariability, hamilton
+from crossfade.signals import features_of_windows, heart_features
+from crossfade.signals.ecg import hamilton
 
 ALL = ("pnn20", "sdnn_ratio", "lf_hf", "rate", "rmssd", "pnn50", "lf", "hf")
 RATE = 250.0
@@ -193,24 +190,11 @@ def test_a_window_owns_the_intervals_within_it():
 
 def test_windows_give_what_their_beats_give():
     X = np.stack([ECG[:5000], ECG[2000:7000]])
-    values = HeartRateVariability(RATE, features=ALL).fit_transform(X)
+    values = features_of_windows(X, RATE, ALL)
     for row, window in zip(values, X, strict=True):
         beats = hamilton(window, sfreq=RATE) / RATE
         np.testing.assert_array_equal(row, features_of(beats, 20.0)[0])
     assert np.isfinite(values).all()
-
-
-def test_transformer_is_scikit_learns():
-    X = np.stack([ECG[start : start + 2500] for start in range(0, 5000, 500)])
-    hrv = HeartRateVariability(RATE)
-    expected = hrv.fit(X).transform(X)
-    np.testing.assert_array_equal(HeartRateVariability(RATE).transform(X), expected)
-    np.testing.assert_array_equal(hrv.fit_transform(X[:, None, :].tolist()), expected)
-    frame = clone(hrv).set_output(transform="pandas").fit_transform(X)
-    assert list(frame.columns) == ["pnn20", "sdnn_ratio", "lf_hf"]
-    assert make_pipeline(hrv, StandardScaler()).fit_transform(X).shape == (10, 3)
-    with pytest.raises(ValueError, match="2500"):
-        hrv.transform(X[:, :2400])
 
 
 def test_windows_without_a_heartbeat_or_with_gaps_have_no_features():
@@ -218,28 +202,5 @@ def test_windows_without_a_heartbeat_or_with_gaps_have_no_features():
     gap = ECG[:2500].copy()
     gap[7] = np.nan
     X = np.stack([ECG[:2500], noise, gap, np.zeros(2500), draw_ecg([1.0, 2.0], 10.0)])
-    found = np.isnan(HeartRateVariability(RATE, ["rate", "pnn20"]).fit_transform(X))
+    found = np.isnan(features_of_windows(X, RATE, ["rate", "pnn20"]))
     assert found.tolist() == [[False] * 2, *[[True] * 2] * 3, [False, True]]
-
-
-@pytest.mark.parametrize(
-    ("X", "options", "word"),
-    [
-        (np.zeros((3, 2, 2500)), {}, "dim 3"),
-        (np.zeros(2500), {}, "2D array"),
-        (np.zeros((3, 100)), {}, "250"),
-        (np.zeros((0, 2500)), {}, "0 sample"),
-        (np.zeros((3, 2500)), {"sfreq": 0.0}, "sfreq"),
-        (np.zeros((3, 2500)), {"sfreq": "fast"}, "sfreq"),
-        (np.zeros((3, 2500)), {"features": ["sdnn"]}, "features"),
-        (np.zeros((3, 2500)), {"features": "pnn20"}, "features"),
-        (np.zeros((3, 2500)), {"features": []}, "features"),
-        (np.zeros((3, 2500)), {"features": ["lf", "lf"]}, "features"),
-    ],
-)
-def test_transformer_refuses(X, options, word):
-    hrv = HeartRateVariability(**({"sfreq": RATE} | options))
-    with pytest.raises(ValueError, match=word):
-        hrv.fit(X)
-    with pytest.raises(ValueError, match=word):
-        hrv.transform(X)

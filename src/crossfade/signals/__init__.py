@@ -23,6 +23,7 @@ from crossfade.signals._labels import label_from as label_from
 from crossfade.signals._mat import load_mat as load_mat
 from crossfade.signals._online import OnlineFeatures as OnlineFeatures
 from crossfade.signals._online import RawWindows as RawWindows
+from crossfade.signals._variability import features_of_windows as features_of_windows
 from crossfade.signals._variability import heart_features as heart_features
 from crossfade.signals.eeg import BANDS as BANDS
 from crossfade.signals.eeg import average_reference as average_reference

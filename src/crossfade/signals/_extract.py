@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crossfade._validate import check_number
 from crossfade.signals._causal import N_REFERENCE, CausalCleaner, RunningTangent
-from crossfade.signals._check import Bands
-from crossfade.signals._hamilton import BAND
+from crossfade.signals._check import Bands, check_rate
+from crossfade.signals._hamilton import BAND, MIN_SFREQ
 from crossfade.signals._labels import Segment
 from crossfade.signals._variability import check_features, features_of_windows
 from crossfade.signals.eeg import (
@@ -98,6 +99,8 @@ def ecg_recipe(
     own = (channel or recording.ecg_channel(),)
     recording.find(own)
     beats = tuple(check_features(features))
+    check_rate(recording.sfreq, MIN_SFREQ)
+    check_number("window", window, 1.0)
     return Recipe(
         "beats", recording.sfreq, own, window, overlap, filter="causal", band=BAND, beats=beats
     )

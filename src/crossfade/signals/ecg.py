@@ -1,24 +1,18 @@
-"""Beats of an ECG by Hamilton's rules (2002), and heart-rate variability of its windows."""
+"""Beats of an ECG by Hamilton's rules (2002)."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import validate_data
 
 from crossfade._validate import check_finite
 from crossfade.signals._check import check_rate
 from crossfade.signals._hamilton import MIN_SFREQ, find_beats
-from crossfade.signals._variability import check_features, features_of_windows
 
-__all__ = ["HeartRateVariability", "hamilton"]
+__all__ = ["hamilton"]
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _log = logging.getLogger("crossfade")
@@ -85,135 +79,3 @@ def hamilton(signal: ArrayLike, *, sfreq: float) -> Indices:
             found.at.size,
         )
     return found.at
-
-
-class HeartRateVariability(TransformerMixin, BaseEstimator):
-    """Heart-rate variability of windows of an ECG.
-
-    Beats are found by :func:`hamilton` in each window alone. An interval between beats counts if it
-    lasts from 0.3 to 2 s and is within 30 per cent of the median of the seven such intervals around
-    it, or of a neighbour that is.
-
-    ============  ==================================================================  ==========
-    feature       what                                                                needs
-    ============  ==================================================================  ==========
-    pnn20, pnn50  share of differences of successive intervals above 20 or 50 ms      1 pair
-    sdnn_ratio    standard deviation of the intervals over their mean                 2 intervals
-    rmssd         root of the mean square of those differences, in ms                 1 pair
-    rate          beats per minute, 60 over the mean interval                         1 interval
-    lf, hf        power in 0.04 to 0.15 and 0.15 to 0.4 Hz, in ms^2                   4 intervals
-    lf_hf         their ratio                                                         4 intervals
-    ============  ==================================================================  ==========
-
-    Powers are areas under the Lomb-Scargle periodogram of the intervals, less their mean, against
-    the times at which they ended; a sine of amplitude a has the power a^2 / 2. A window of 15 s
-    holds less than one period of 0.04 Hz: its `lf` says little about so slow a wave.
-
-    A feature is NaN where a window has too few beats for it. All features of a window are NaN if it
-    lacks samples, or if its peaks are no larger than those of noise.
-
-    Parameters
-    ----------
-    sfreq : float
-        Samples per second.
-    features : sequence of str, default=("pnn20", "sdnn_ratio", "lf_hf")
-        Which features, in this order.
-
-    Attributes
-    ----------
-    n_features_in_ : int
-        Number of samples in a window.
-
-    References
-    ----------
-    Task Force of the European Society of Cardiology and the North American Society of Pacing and
-    Electrophysiology, Heart rate variability: standards of measurement, physiological
-    interpretation, and clinical use. Circulation 93, 1043-1065 (1996).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from crossfade.signals.ecg import HeartRateVariability
-    >>> time = np.arange(1000) / 100
-    >>> beats = np.exp(-0.5 * ((time[:, None] - [1, 2, 3, 4.1, 5, 6, 7, 8.2, 9]) / 0.01) ** 2)
-    >>> HeartRateVariability(100, features=["rate", "pnn50"]).fit_transform([beats.sum(1)])
-    array([[60.        ,  0.71428571]])
-    """
-
-    def __init__(
-        self, sfreq: float, features: Sequence[str] = ("pnn20", "sdnn_ratio", "lf_hf")
-    ) -> None:
-        self.sfreq = sfreq
-        self.features = features
-
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Check the parameters and the windows; nothing is learnt.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_windows, n_samples) or (n_windows, 1, n_samples)
-            Windows of an ECG.
-        y : object, default=None
-            Ignored.
-
-        Returns
-        -------
-        HeartRateVariability
-            The transformer itself.
-        """
-        check_features(self.features)
-        self._windows(X, reset=True)
-        return self
-
-    def transform(self, X: ArrayLike) -> Array:
-        """Compute the features of each window.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_windows, n_samples) or (n_windows, 1, n_samples)
-            Windows of an ECG.
-
-        Returns
-        -------
-        ndarray of shape (n_windows, n_features)
-            The features.
-        """
-        names = check_features(self.features)
-        return features_of_windows(self._windows(X, reset=False), self.sfreq, names)
-
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """Names of the features.
-
-        Parameters
-        ----------
-        input_features : object, default=None
-            Ignored.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            The names, in the order of the columns.
-        """
-        return np.array(check_features(self.features), dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that nothing is learnt in fit."""
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
-
-    def _windows(self, X: ArrayLike, *, reset: bool) -> Array:
-        """Windows (n_windows, n_samples) of a second or more."""
-        rate = check_rate(self.sfreq, MIN_SFREQ)
-        array = np.asarray(X)
-        if array.ndim == 3 and array.shape[1] == 1:
-            array = array[:, 0]
-        windows: Array = validate_data(
-            self,
-            array,
-            reset=reset,
-            dtype=np.float64,
-            ensure_all_finite=False,
-            ensure_min_features=round(rate),
-        )
-        return windows
