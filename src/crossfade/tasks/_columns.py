@@ -81,7 +81,12 @@ class Columns:
             if not absent:
                 found[kind] = given
             elif kind in ("task", "label") or given != (kind,):
-                raise ValueError(_absent(where, absent[0], kind, frame))
+                commas = " Separate columns by commas." if len(names) == 1 else ""
+                raise ValueError(
+                    f"{where} has no column {absent[0]!r}; its columns are {_some(names)}."
+                    f"{commas} Name the column of the {_MEANS[kind]} with --{kind} NAME "
+                    f"({kind}='NAME')."
+                )
         taken = {name for given in found.values() for name in given}
         features = self._features([name for name in names if name not in taken], where, names)
         clash = [name for name in features if name in RESERVED]
@@ -162,21 +167,6 @@ def _matching(given: str | Sequence[str], names: list[str], option: str, where: 
             )
         found |= mine
     return found
-
-
-def _absent(where: str, name: str, kind: str, frame: pd.DataFrame) -> str:
-    """What to say where a column is missing."""
-    names = list(frame.columns)
-    if name in frame.index.names:
-        return f"{where} has {name!r} in its index and not as a column. Pass frame.reset_index()."
-    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
-        return f"{where} has one column, {names[0][:60]!r}. Save it with commas between columns."
-    like = [one for one in names if one.strip().lower() == name.strip().lower()]
-    meant = f" Do you mean {like[0]!r}?" if like else ""
-    return (
-        f"{where} has no column {name!r}; its columns are {_some(names)}.{meant} Name the column "
-        f"that has the {_MEANS[kind]} with --{kind} NAME ({kind}='NAME')."
-    )
 
 
 def _some(names: Sequence[str]) -> str:

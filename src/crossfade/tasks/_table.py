@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
-import shlex
 import sys
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
@@ -212,17 +210,10 @@ def _refuse(table: Table, bad: Any, column: str, why: str) -> None:
     if not bad.any():
         return
     place = int(bad.to_numpy().argmax())
-    value = str(table.frame[column].iloc[place])
-    called = table.called.get(column, column)
-    found, also = f": {value!r}", ""
-    if why == "is empty":
-        found, also = "", " Fill it, or remove the row."
-    elif re.fullmatch(r"\s*-?\d+,\d+\s*", value):
-        also = " It has a decimal comma: save the table with decimal points."
-    elif why == "is not a number" and column not in RESERVED:
-        also = f" Leave it out with --drop {shlex.quote(column)} (drop=[{column!r}])."
-    row = place + table.first_row
-    raise ValueError(f"{table.where}, row {row}, column {called!r}{found} {why}.{also}")
+    found = "" if why == "is empty" else f": {str(table.frame[column].iloc[place])!r}"
+    also = "" if column in RESERVED else f" Leave it out with --drop {column!r}, or mend it."
+    where = f"{table.where}, row {place + table.first_row}"
+    raise ValueError(f"{where}, column {table.called.get(column, column)!r}{found} {why}.{also}")
 
 
 def _group_of(table: Table, name: Any, rows: Any) -> str | None:
