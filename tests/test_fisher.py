@@ -343,11 +343,3 @@ def test_refuses_to_answer_before_fit(make_target):
         FisherDiscriminant().predict(make_target()[0])
     with pytest.raises(NotFittedError):
         _ = FisherDiscriminant().covariance_
-
-
-def test_transform_is_the_score_as_one_feature(make_target):
-    X, y = make_target()
-    rule = FisherDiscriminant().fit(X, y)
-    np.testing.assert_array_equal(rule.transform(X), rule.decision_function(X)[:, None])
-    assert rule.get_feature_names_out().tolist() == ["fisherdiscriminant0"]
-    np.testing.assert_array_equal(FisherDiscriminant().fit_transform(X, y), rule.transform(X))

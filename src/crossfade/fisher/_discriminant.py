@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,7 +20,7 @@ from crossfade.fisher._moments import ClassMoments
 FLATTEST, STEEPEST = 1e-9, 1e12
 
 
-class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearRule):
+class FisherDiscriminant(LinearRule):
     r"""Fisher's linear discriminant of two classes, with a covariance that survives few samples.
 
     .. math:: \omega = S_s^{-1}\nu, \quad S_s = (1 - r) S + r (\operatorname{tr} S / d) I
@@ -157,24 +156,6 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
             moved = odds * (variance / (2.0 * gap) if gap > 0.0 else 1.0 / FLATTEST)
             self.intercept_ = self.intercept_ - moved
         return self
-
-    def transform(self, X: ArrayLike) -> Array:
-        """One feature instead of many: the signed distance from the threshold.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features in the user's units.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 1)
-            What `decision_function` returns, as a column.
-        """
-        return self.decision_function(X)[:, None]
-
-    #: Number of features that `transform` makes, for their names.
-    _n_features_out = 1
 
     def _log_odds(self, scores: Array) -> Array:
         with np.errstate(over="ignore"):
