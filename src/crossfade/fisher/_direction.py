@@ -54,7 +54,6 @@ class Direction(NamedTuple):
     means: Array  # (..., 2, d): class means, in the user's units
     scale: Array  # (..., d): what features were divided by
     own_scale: bool  # whether `scale` was learnt from the same samples
-    correlation: Array | None  # (n_lags,): correlation of samples that follow each other
 
     @property
     def midpoint(self) -> Array:
@@ -147,7 +146,6 @@ def direction_of(
             "means": nu[..., None, :] * _SIGNS,
             "scale": np.ones(sigma.n_features),
             "own_scale": False,
-            "correlation": None,
         }
     freedom = np.asarray(dof)
     return Direction(omega, length, noise, radial, cross, nu, sigma, r, counts, freedom, **more)
@@ -178,7 +176,8 @@ def learn_direction(
     nu = moments.gap() / (2.0 * scale)
     counts, dof, shown = moments.counts[..., :2], moments.dof, 1.0
     if correlation is not None and correlation.size:
-        worth = _worth(moments, correlation)
+        sizes = np.maximum(np.rint(moments.counts), 1.0).astype(np.intp)
+        worth = worth_of_runs(correlation, sizes)
         counts, shown = counts / worth.crowding[:2], worth.shown
         dof = np.maximum(dof * worth.dof, 1.0)
     if np.all(moments.left >= 1.0) and varies.any():
@@ -193,7 +192,6 @@ def learn_direction(
         "means": moments.means[..., :2, :],
         "scale": scale,
         "own_scale": own_scale,
-        "correlation": correlation,
     }
     found = direction_of(sigma, nu, counts, r, form, dof, **about)
     if nu.ndim == 1 and not found.length and nu.any():
@@ -246,11 +244,3 @@ def _run(correlation: bytes, size: int) -> tuple[float, float]:
     reach = rho[: size - 1]
     squares = size + 2.0 * float((size - np.arange(1, reach.size + 1)) @ reach**2)
     return total, squares - 2.0 * squared_sums / size + (total / size) ** 2
-
-
-def _worth(moments: ClassMoments, correlation: Array | None) -> Worth:
-    """What the samples of each class are worth, if they follow each other."""
-    if correlation is None or not correlation.size:
-        return Worth(np.ones(moments.counts.shape[-1]), 1.0, 1.0)
-    sizes = np.maximum(np.rint(moments.counts), 1.0).astype(np.intp)
-    return worth_of_runs(correlation, sizes)
