@@ -24,9 +24,7 @@ def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> Any:
     raise ValueError(f"{name} must be one of {words}; got {value!r}.")
 
 
-def check_number(
-    name: str, value: object, low: float, high: float = np.inf, *, or_words: str = ""
-) -> float:
+def check_number(name: str, value: object, low: float, high: float = np.inf) -> float:
     """Return `value` as a float if it lies in [low, high]."""
     number = np.nan
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
@@ -34,8 +32,7 @@ def check_number(
             number = float(value)
     if not low <= number <= high:
         bounds = f"from {low:g} to {high:g}" if np.isfinite(high) else f"of at least {low:g}"
-        also = f", or one of {or_words}" if or_words else ""
-        raise ValueError(f"{name} must be a number {bounds}{also}; got {value!r}.")
+        raise ValueError(f"{name} must be a number {bounds}; got {value!r}.")
     return number
 
 

@@ -37,7 +37,6 @@ from crossfade.fisher._linear import (
     scores_of,
 )
 from crossfade.fisher._moments import RUNS, ClassMoments, noise_of_runs
-from crossfade.fisher._spectrum import ROUNDING as ROUNDING
 from crossfade.fisher._spectrum import (
     Spectrum,
     from_dense,

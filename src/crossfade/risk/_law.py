@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crossfade._typing import Array
-from crossfade.fisher import ROUNDING, Direction, Spectrum, invert, outside
+from crossfade.fisher import Direction, Spectrum, invert, outside
 from crossfade.prior import Psi
 from crossfade.risk._error_rate import error_rate, threshold
 from crossfade.risk._inversion import by_rows, negative_probability, single, wrong_probability
@@ -335,4 +335,4 @@ def hidden_gap(law: BlendLaw) -> bool:
         return False
     outside = person.nu - sigma.apply(person.omega) * person.length[..., None]
     size = np.linalg.vector_norm(person.nu, axis=-1)
-    return bool(np.any(np.linalg.vector_norm(outside, axis=-1) > np.sqrt(ROUNDING) * size))
+    return bool(np.any(np.linalg.vector_norm(outside, axis=-1) > 1e-8 * size))
