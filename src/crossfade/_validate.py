@@ -141,8 +141,7 @@ def check_directions(
             f"projections must be unit vectors; row {row} has length {lengths[row]:.6g}. "
             "Divide each row by its norm, or pass normalize=True; leave out rows of zeros."
         )
-    scaled: Array = directions / lengths[:, None] if normalize else directions
-    return scaled
+    return directions / lengths[:, None] if normalize else directions
 
 
 def check_scale(feature_scale: ArrayLike | None, n_features: int) -> Array:
@@ -172,8 +171,7 @@ def unit(name: str, vectors: Array) -> Array:
     length = np.linalg.vector_norm(vectors, axis=-1, keepdims=True)
     if not (length > 1e-12).all():
         raise ValueError(f"{name} must not have length zero.")
-    scaled: Array = vectors / length
-    return scaled
+    return vectors / length
 
 
 def check_alphas(alphas: ArrayLike, name: str = "alphas") -> Array:

@@ -17,21 +17,13 @@ and nothing else. A new blend is one function from a `Newcomer` and a `Law` to a
 line in that table.
 """
 
-from crossfade.blend._about import About as About
-from crossfade.blend._along import rule_along as rule_along
-from crossfade.blend._along import rule_of_crowd as rule_of_crowd
-from crossfade.blend._along import rule_of_discriminant as rule_of_discriminant
-from crossfade.blend._file import content_of_rule as content_of_rule
-from crossfade.blend._file import load_model
-from crossfade.blend._fit_rule import KINDS as KINDS
-from crossfade.blend._fit_rule import fit_rule as fit_rule
-from crossfade.blend._posterior_direction import path_of as path_of
-from crossfade.blend._posterior_direction import posterior_direction as posterior_direction
-from crossfade.blend._rule import Rule
-from crossfade.blend._rule import places_of as places_of
-from crossfade.blend._worth import Advice as Advice
-from crossfade.blend._worth import advise as advise
-from crossfade.blend._worth import enough as enough
+from crossfade.blend._about import About
+from crossfade.blend._along import rule_along, rule_of_crowd, rule_of_discriminant
+from crossfade.blend._file import content_of_rule, load_model
+from crossfade.blend._fit_rule import KINDS, fit_rule
+from crossfade.blend._posterior_direction import path_of, posterior_direction
+from crossfade.blend._rule import Rule, places_of
+from crossfade.blend._worth import Advice, advise, enough
 
 __all__ = ["Rule", "load_model"]
 

@@ -284,8 +284,7 @@ def _log_likelihood(theta: Array, observed: Observed) -> Array:
     score = score - 0.5 * np.vecdot(means, solved)[..., None]
     share = np.stack([np.log(1.0 - _PROPORTIONS), np.log(_PROPORTIONS)], -1)[..., None]
     score = score + share
-    likelihood: Array = np.logaddexp(score[..., 0, :], score[..., 1, :]).sum(-1)
-    return likelihood
+    return np.logaddexp(score[..., 0, :], score[..., 1, :]).sum(-1)
 
 
 def _covariance(moments: ClassMoments, population: Population, scale: Array) -> tuple[Array, Array]:
@@ -328,8 +327,7 @@ def _known_laws(population: Population, observed: Observed, design: Array) -> La
     key = "laws", *observed.seen.tolist()
     if key not in population.kept:
         population.kept[key] = _laws(population, observed, design)
-    known: Laws = population.kept[key]
-    return known
+    return population.kept[key]
 
 
 def _laws(population: Population, observed: Observed, design: Array) -> Laws:

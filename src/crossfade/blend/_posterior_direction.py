@@ -199,8 +199,7 @@ class Path(NamedTuple):
         spread = strengths[..., None] * values[..., None, :] + self.noise[..., None, None]
         fit = (values * self.own**2)[..., None, :] / spread
         rest = np.log(strengths * self.rest[..., None] + self.noise[..., None])
-        evidence: Array = -0.5 * ((np.log(spread) + fit).sum(-1) + self.n_rest * rest)
-        return evidence
+        return -0.5 * ((np.log(spread) + fit).sum(-1) + self.n_rest * rest)
 
     def risks(self, strengths: Array, sigma: Spectrum, length: Array) -> Array:
         """Mean risk of the blend of each strength over the posterior (equation 24)."""
@@ -217,8 +216,7 @@ class Path(NamedTuple):
         doubt = (seen**2 * doubt[..., None, :]).sum(-1)
         scale = length[..., None] ** 2
         score = length[..., None] * gap / np.sqrt(np.maximum(variance + scale * doubt, 1e-300))
-        risks: Array = ndtr(-score)
-        return risks
+        return ndtr(-score)
 
 
 def _chosen(path: Path, strength: str | float, person: Direction) -> Array:
@@ -247,5 +245,4 @@ def _peak(grid: Array, heights: Array) -> Array:
     shift = np.where(bend < 0.0, 0.5 * (left - right) / np.where(bend < 0.0, bend, 1.0), 0.0)
     step = np.log(grid[-1] / grid[-2])
     refined = grid[inside[..., 0]] * np.exp(np.clip(shift, -0.5, 0.5) * step)
-    peak: Array = np.where(place == inside[..., 0], refined, grid[place])
-    return peak
+    return np.where(place == inside[..., 0], refined, grid[place])

@@ -12,13 +12,11 @@ may come in the same call of `fit`, by the conventions of skada, scikit-learn an
 ============================== ===================================================================
 """
 
-from crossfade.classifiers._base import BlendClassifier as BlendClassifier
+from crossfade.classifiers._base import BlendClassifier
 from crossfade.classifiers._convex import ConvexBlendClassifier
 from crossfade.classifiers._forecast_labels import LabelForecast, forecast_labels
 from crossfade.classifiers._hierarchical import HierarchicalBlendClassifier
-from crossfade.classifiers._model import about_of as about_of
-from crossfade.classifiers._model import rule_of as rule_of
-from crossfade.classifiers._model import save_model
+from crossfade.classifiers._model import about_of, rule_of, save_model
 from crossfade.classifiers._posterior import PosteriorBlendClassifier
 
 __all__ = [

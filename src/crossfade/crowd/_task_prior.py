@@ -386,8 +386,7 @@ class TaskPrior(PriorSums):
             )
             return draw()
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        public: TaskPrior = book.charge(epsilon, delta, draw)
-        return public
+        return book.charge(epsilon, delta, draw)
 
 
 def _space_of(

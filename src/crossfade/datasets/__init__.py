@@ -18,9 +18,9 @@ WESAD are read by `_safe_pickle`, which runs nothing that they hold.
 """
 
 from crossfade.datasets._eegmat import collect_eegmat, load_mental_math, read_eegmat
-from crossfade.datasets._live_demo import load_live_demo as load_live_demo
+from crossfade.datasets._live_demo import load_live_demo
 from crossfade.datasets._matb import collect_matb, make_matb_like, read_matb
-from crossfade.datasets._safe_pickle import load_arrays as load_arrays
+from crossfade.datasets._safe_pickle import load_arrays
 from crossfade.datasets._wesad import collect_wesad, read_wesad
 
 __all__ = ["load_mental_math", "make_matb_like", "read_eegmat", "read_matb", "read_wesad"]

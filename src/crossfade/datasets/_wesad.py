@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from crossfade._typing import Array
 from crossfade._validate import check_choice
 from crossfade.datasets._safe_pickle import load_arrays
 from crossfade.signals import Collected, find_beats, heart_features, process_files
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from crossfade.tasks import TaskSet
 
-Array = NDArray[np.float64]
 
 #: WESAD has 15 participants (no S1 and S12). The paper has 14; the authors' code leaves out S15.
 PARTICIPANTS = tuple(f"S{number}" for number in range(2, 18) if number not in (12, 15))

@@ -54,8 +54,7 @@ def onnx_of(rule: Rule) -> bytes:
     recipe = "" if rule.about.recipe is None else json.dumps(rule.about.recipe.to_dict())
     helper.set_model_props(model, {"card": rule.card(), "recipe": recipe})
     checker.check_model(model)
-    content: bytes = model.SerializeToString()
-    return content
+    return model.SerializeToString()
 
 
 class _Graph:

@@ -21,12 +21,7 @@ through the shrinkage, has the right sign, and belongs to a unit vector; neighbo
 for less than independent ones.
 """
 
-from crossfade.fisher._direction import (
-    Direction,
-    direction_of,
-    learn_direction,
-    worth_of_runs,
-)
+from crossfade.fisher._direction import Direction, direction_of, learn_direction, worth_of_runs
 from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale, shrinkage_of
 from crossfade.fisher._linear import (
     LinearRule,
@@ -38,15 +33,16 @@ from crossfade.fisher._linear import (
 )
 from crossfade.fisher._moments import RUNS, ClassMoments, noise_of_runs
 from crossfade.fisher._spectrum import (
+    ROUNDING,
     Spectrum,
     from_dense,
     invert,
     joint_basis,
     oas,
+    outside,
     shrunk_dense,
     truncate,
 )
-from crossfade.fisher._spectrum import outside as outside
 from crossfade.fisher._task_moments import (
     N_LAGS,
     Block,

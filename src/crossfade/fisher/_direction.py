@@ -58,8 +58,7 @@ class Direction(NamedTuple):
     @property
     def midpoint(self) -> Array:
         """Middle between the class means, in the user's units."""
-        middle: Array = self.means.mean(-2)
-        return middle
+        return self.means.mean(-2)
 
     @property
     def covariance_dof(self) -> Array:
@@ -83,14 +82,12 @@ class Direction(NamedTuple):
         """Dense covariance of the unit direction (equation 5), projected off the direction."""
         inverse = self.sigma.inverse().dense()
         across = np.eye(self.omega.size) - np.outer(self.omega, self.omega)
-        covariance: Array = float(self.noise) * across @ inverse @ across
-        return covariance
+        return float(self.noise) * across @ inverse @ across
 
 
 def mean_noise(counts: Array) -> Array:
     """Variance of half the gap in units of the covariance, c of equation 5, of shape (...)."""
-    noise: Array = (1.0 / counts).sum(-1) / 4.0
-    return noise
+    return (1.0 / counts).sum(-1) / 4.0
 
 
 def direction_of(

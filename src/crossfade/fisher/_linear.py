@@ -171,8 +171,7 @@ class LinearRule(ClassifierMixin, BaseEstimator):
         """
         scores = self.decision_function(X)
         places = scores > 0.0 if scores.ndim == 1 else scores.argmax(-1)
-        labels: NDArray[Any] = self.classes_.take(places)
-        return labels
+        return self.classes_.take(places)
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probability of each class under the model (equations 27 and 61).

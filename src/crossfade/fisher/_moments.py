@@ -82,8 +82,7 @@ class ClassMoments:
     @cached_property
     def left(self) -> Array:
         """Windows less classes, of shape (...)."""
-        left: Array = self.counts.sum(-1) - self.counts.shape[-1]
-        return left
+        return self.counts.sum(-1) - self.counts.shape[-1]
 
     def variance(self) -> Array:
         """Variance of each feature within the classes, of shape (..., d)."""
@@ -91,8 +90,7 @@ class ClassMoments:
             squares = (self.scatter**2).sum(-2)
         else:
             squares = np.diagonal(self.scatter, axis1=-2, axis2=-1)
-        variance: Array = squares / np.asarray(self.dof)[..., None]
-        return variance
+        return squares / np.asarray(self.dof)[..., None]
 
     def deviation(self) -> Array:
         """Standard deviations; zero where rounding alone can have made them, of shape (..., d)."""
@@ -119,10 +117,8 @@ class ClassMoments:
         """Covariance within the classes, or its root, in features divided by `scale`."""
         dof = np.asarray(self.dof)[..., None, None]
         if self.rooted:
-            root: Array = self.scatter / (scale[..., None, :] * np.sqrt(dof))
-            return root
-        covariance: Array = self.scatter / (scale[..., :, None] * scale[..., None, :] * dof)
-        return covariance
+            return self.scatter / (scale[..., None, :] * np.sqrt(dof))
+        return self.scatter / (scale[..., :, None] * scale[..., None, :] * dof)
 
     def spectrum(self, scale: Array) -> Spectrum:
         """Eigenvectors of the covariance in features divided by `scale`; zero where it is."""
@@ -228,5 +224,4 @@ def _compressed(rows: Array, n_samples: float) -> Array:
     unit = np.where(size > 0.0, size, 1.0)
     spectrum = from_rows(rows / unit)
     kept = spectrum.values > 0.0
-    root: Array = (np.sqrt(spectrum.values) * spectrum.basis)[:, kept].T * unit
-    return root
+    return (np.sqrt(spectrum.values) * spectrum.basis)[:, kept].T * unit

@@ -42,18 +42,15 @@ class Spectrum(NamedTuple):
 
     def trace(self) -> Array:
         """Sum of all eigenvalues."""
-        trace: Array = self.values.sum(-1) + self.n_outside * self.floor
-        return trace
+        return self.values.sum(-1) + self.n_outside * self.floor
 
     def apply(self, vectors: Array) -> Array:
         """Matrix times each vector of shape (..., n_features)."""
         inside = np.matvec(self.basis.mT, vectors)
         if not self.n_outside:
-            whole: Array = np.matvec(self.basis, self.values * inside)
-            return whole
+            return np.matvec(self.basis, self.values * inside)
         floor = self.floor[..., None]
-        product: Array = np.matvec(self.basis, (self.values - floor) * inside) + floor * vectors
-        return product
+        return np.matvec(self.basis, (self.values - floor) * inside) + floor * vectors
 
     def map(self, values: Array, floor: Array) -> Spectrum:
         """Another matrix with the same eigenvectors."""
@@ -102,8 +99,7 @@ def truncate(values: Array, n_terms: int) -> Array:
     """Eigenvalues of a sum of `n_terms` products, zero where rounding alone can have made them."""
     tolerance = 10.0 * max(n_terms, values.shape[-1], 1) * ROUNDING
     largest = values.max(-1, keepdims=True, initial=0.0)
-    kept: Array = np.where(values > tolerance * largest, values, 0.0)
-    return kept
+    return np.where(values > tolerance * largest, values, 0.0)
 
 
 def from_dense(matrix: Array) -> Spectrum:
@@ -140,8 +136,7 @@ def outside(basis: Array, vector: Array) -> Array:
     rest = rest - np.matvec(basis, np.matvec(basis.mT, rest))
     length = np.linalg.vector_norm(rest, axis=-1, keepdims=True)
     size = np.linalg.vector_norm(vector, axis=-1, keepdims=True)
-    direction: Array = rest * invert(np.where(length > 1e-12 * size, length, 0.0))
-    return direction
+    return rest * invert(np.where(length > 1e-12 * size, length, 0.0))
 
 
 def joint_basis(sigma: Spectrum, *vectors: Array) -> tuple[Array, Array]:
@@ -175,8 +170,7 @@ def oas(
     below = (dof + 1.0 - 2.0 / n_features) * uneven
     # On one axis both are zero but for rounding, which must not decide.
     certain = (below <= above) | (np.asarray(n_features) == 1)
-    weight: Array = np.where(certain, 1.0, above / np.where(certain, 1.0, below))
-    return weight
+    return np.where(certain, 1.0, above / np.where(certain, 1.0, below))
 
 
 def shrinkage_weight(
@@ -256,5 +250,4 @@ def varying_dimension(
 
 def rank_of(sigma: Spectrum) -> Places:
     """Number of directions in which there is any variance, of shape (...)."""
-    rank: Places = (sigma.values > 0.0).sum(-1) + sigma.n_outside * (sigma.floor > 0.0)
-    return rank
+    return (sigma.values > 0.0).sum(-1) + sigma.n_outside * (sigma.floor > 0.0)

@@ -317,16 +317,14 @@ def autocorrelation(runs: list[tuple[Array, Array]]) -> Array:
             pairs[lag] += size - lag
     whole = alike[..., :1] / pairs[0]
     told = (pairs[1:] >= _FEWEST_PAIRS) & (whole > 0.0)
-    correlation: Array = np.where(
+    return np.where(
         told,
         alike[..., 1:] / np.maximum(pairs[1:], 1.0) / np.where(whole > 0.0, whole, 1.0),
         0.0,
     )
-    return correlation
 
 
 def cut_off(correlation: Array) -> Array:
     """Correlations of neighbours up to the last that cannot be an accident, all positive."""
     below = np.flatnonzero(correlation < _LEAST)
-    kept: Array = np.minimum(correlation[: below[0] if below.size else None], _MOST)
-    return kept
+    return np.minimum(correlation[: below[0] if below.size else None], _MOST)

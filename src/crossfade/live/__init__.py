@@ -18,26 +18,13 @@ module         what it is about
 """
 
 from crossfade.live._calibration import LiveCalibration
-from crossfade.live._lines import FeatureLines as FeatureLines
-from crossfade.live._lsl import LslStream as LslStream
-from crossfade.live._lsl import lsl as lsl
-from crossfade.live._publish import Lines as Lines
-from crossfade.live._publish import Publisher as Publisher
+from crossfade.live._lines import FeatureLines
+from crossfade.live._lsl import LslStream, lsl
+from crossfade.live._publish import Lines, Publisher
 from crossfade.live._records import LiveState
-from crossfade.live._run import about_session as about_session
-from crossfade.live._run import run_live as run_live
-from crossfade.live._run import serve as serve
-from crossfade.live._run import write_session as write_session
-from crossfade.live._session import Session as Session
-from crossfade.live._streams import Back as Back
-from crossfade.live._streams import Chunk as Chunk
-from crossfade.live._streams import Ended as Ended
-from crossfade.live._streams import Lost as Lost
-from crossfade.live._streams import Marker as Marker
-from crossfade.live._streams import Note as Note
-from crossfade.live._streams import Rehearsal as Rehearsal
-from crossfade.live._streams import Replay as Replay
-from crossfade.live._streams import Row as Row
+from crossfade.live._run import about_session, run_live, serve, write_session
+from crossfade.live._session import Session
+from crossfade.live._streams import Back, Chunk, Ended, Lost, Marker, Note, Rehearsal, Replay, Row
 
 __all__ = ["LiveCalibration", "LiveState"]
 

@@ -27,8 +27,7 @@ def names_of(prior: Any) -> tuple[str, ...]:
     """Names of the classes; refuses a prior that a session cannot use."""
     if getattr(prior, "classes", None) is None or prior.class_means is None:
         raise ValueError("A session needs a prior with class means, as from TaskPrior.from_tasks.")
-    names: tuple[str, ...] = prior.class_names or tuple(map(str, prior.classes))
-    return names
+    return prior.class_names or tuple(map(str, prior.classes))
 
 
 def begin(folder: Path, prior: TaskPrior, recipe: Recipe | None, want: float | None) -> Journal:

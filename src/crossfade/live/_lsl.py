@@ -99,8 +99,7 @@ class _Feed:
         """Result of the inlet's `pull_sample` or `pull_chunk`; nothing if the stream was lost."""
         if self.inlet is not None:
             try:
-                found: tuple[Any, Any] = getattr(self.inlet, f"pull_{kind}")(**how)
-                return found
+                return getattr(self.inlet, f"pull_{kind}")(**how)
             except RuntimeError:
                 self.close()
         return [], None if kind == "sample" else []

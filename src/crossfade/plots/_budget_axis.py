@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from crossfade._typing import Array
 from crossfade.plots._style import GREY, log_axis
 from crossfade.study import budget_of, budget_text
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
 
 #: Distance between two places beside the curve, and of the first from its end, as factors.
 _STEP, _GAP = 1.7, 2.0

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from crossfade._typing import Array
 from crossfade.plots._budget_axis import BudgetAxis, in_order
 from crossfade.plots._methods import looks, name_dashed
 from crossfade.plots._style import (
@@ -32,8 +32,6 @@ from crossfade.study.statistics import by_task, compare, p_text, summarise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 
 def accuracy_by_budget(
@@ -172,8 +170,7 @@ def _edges(values: Array) -> Array:
     width = size * next(step for step in (1.0, 2.0, 5.0, 10.0) if step * size >= reach - 1e-12)
     low = np.floor(values.min(initial=0.0) / width - 1e-9)
     high = np.floor(values.max(initial=0.0) / width + 1e-9) + 1.0
-    edges: Array = np.arange(low, high + 0.5) * width
-    return edges
+    return np.arange(low, high + 0.5) * width
 
 
 def _tasks(count: int) -> str:

@@ -25,43 +25,27 @@ sphere; the crowd is a distribution and not a point; what people share can be re
 its noise.
 """
 
-from crossfade.prior._class_means import CROWD_DOF as CROWD_DOF
-from crossfade.prior._class_means import Population as Population
-from crossfade.prior._class_means import contrasts as contrasts
-from crossfade.prior._directions import Crowd as Crowd
-from crossfade.prior._directions import Directions as Directions
-from crossfade.prior._directions import Psi as Psi
-from crossfade.prior._forecast_record import CLIP as CLIP
-from crossfade.prior._forecast_record import FEW_PEOPLE as FEW_PEOPLE
-from crossfade.prior._forecast_record import LABEL_COUNTS as LABEL_COUNTS
-from crossfade.prior._forecast_record import SPARE as SPARE
-from crossfade.prior._forecast_record import ForecastRecord as ForecastRecord
-from crossfade.prior._forecast_record import label_count_of as label_count_of
-from crossfade.prior._law import Law as Law
-from crossfade.prior._law import LeftOut as LeftOut
-from crossfade.prior._law import left_out as left_out
-from crossfade.prior._learn import learn as learn
-from crossfade.prior._learn import moments_of_tasks as moments_of_tasks
-from crossfade.prior._ledger import Ledger
-from crossfade.prior._origin import Origin as Origin
-from crossfade.prior._origin import check_about as check_about
-from crossfade.prior._origin import privacy_text as privacy_text
-from crossfade.prior._origin import table_of as table_of
-from crossfade.prior._prior_sums import PriorSums as PriorSums
-from crossfade.prior._release import Release as Release
-from crossfade.prior._release import noisy_sums as noisy_sums
-from crossfade.prior._space import Space as Space
-from crossfade.prior._space import check_labels as check_labels
-from crossfade.prior._space import misfits as misfits
-from crossfade.prior._summary import PSI_FORMS as PSI_FORMS
-from crossfade.prior._sums import Sums as Sums
-from crossfade.prior._sums import summed as summed
-from crossfade.prior._units import warn_of_units as warn_of_units
-from crossfade.prior._vmf import (
-    concentration_formula,
-    concentration_mle,
-    mean_resultant_length,
+from crossfade.prior._class_means import CROWD_DOF, Population, contrasts
+from crossfade.prior._directions import Crowd, Directions, Psi
+from crossfade.prior._forecast_record import (
+    CLIP,
+    FEW_PEOPLE,
+    LABEL_COUNTS,
+    SPARE,
+    ForecastRecord,
+    label_count_of,
 )
+from crossfade.prior._law import Law, LeftOut, left_out
+from crossfade.prior._learn import learn, moments_of_tasks
+from crossfade.prior._ledger import Ledger
+from crossfade.prior._origin import Origin, check_about, privacy_text, table_of
+from crossfade.prior._prior_sums import PriorSums
+from crossfade.prior._release import Release, noisy_sums
+from crossfade.prior._space import Space, check_labels, misfits
+from crossfade.prior._summary import PSI_FORMS
+from crossfade.prior._sums import Sums, summed
+from crossfade.prior._units import warn_of_units
+from crossfade.prior._vmf import concentration_formula, concentration_mle, mean_resultant_length
 
 __all__ = [
     "Ledger",

@@ -385,8 +385,7 @@ def _in_theta(means: Array, whiten: Array) -> Array:
     """Class means (..., K d), one after the other, as theta (..., K, rank)."""
     d = whiten.shape[-2]
     rows = means.reshape(*means.shape[:-1], means.shape[-1] // d, d)
-    theta: Array = _turn(rows.shape[-2]).T @ rows @ whiten
-    return theta
+    return _turn(rows.shape[-2]).T @ rows @ whiten
 
 
 def outer_in_theta(outer: Array, whiten: Array) -> Array:

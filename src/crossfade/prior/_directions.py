@@ -104,8 +104,7 @@ class Crowd:
     @property
     def trusted_length(self) -> Array:
         """How far directions surely agree: R, or less by the noise of a release (equation 31)."""
-        length: Array = np.minimum(np.linalg.vector_norm(self.mean, axis=-1), 1.0)
-        return length
+        return np.minimum(np.linalg.vector_norm(self.mean, axis=-1), 1.0)
 
     @cached_property
     def cancels(self) -> Array:
@@ -144,14 +143,12 @@ class Crowd:
         scatter = self.scatter
         if scatter.n_outside:
             return np.asarray(np.sqrt(scatter.floor)[..., None, None] * np.eye(self.n_features))
-        root: Array = scatter.basis * np.sqrt(scatter.values)[..., None, :]
-        return root
+        return scatter.basis * np.sqrt(scatter.values)[..., None, :]
 
     @cached_property
     def variances(self) -> Array:
         """Squared lengths of the columns of the root, of shape (..., d)."""
-        variances: Array = (self.root**2).sum(-2)
-        return variances
+        return (self.root**2).sum(-2)
 
     @cached_property
     def dense_scatter(self) -> Array:
@@ -168,8 +165,7 @@ class Crowd:
         weight = oas(trace, square, d, n_tasks - 1.0)
         level = np.maximum(weight * trace / d, least_scatter(n_tasks, d))
         shrunk = shrunk_dense(scatter, weight, level)
-        between: Array = np.asarray(self._between)[..., None, None] * shrunk
-        return between
+        return np.asarray(self._between)[..., None, None] * shrunk
 
     def _isotropic_variance(self) -> Array:
         """Variance of the directions in each feature, if it is the same in all (equation 12)."""
@@ -322,8 +318,7 @@ def trusted_square(square: Array, noise: float, n_features: int) -> Array:
     """
     added = n_features * noise**2
     error = np.sqrt((2.0 * added + 4.0 * square) * added / n_features)
-    trusted: Array = np.maximum(square - error, 0.0)
-    return trusted
+    return np.maximum(square - error, 0.0)
 
 
 def trusted_mean(mean: Array, noise: float) -> Array:
@@ -332,8 +327,7 @@ def trusted_mean(mean: Array, noise: float) -> Array:
     square = np.vecdot(mean, mean)
     sure = trusted_square(square, noise, n_features)
     length = sure / np.sqrt(sure + n_features * noise**2)
-    shorter: Array = mean * (length / np.sqrt(np.maximum(square, 1e-300)))[..., None]
-    return shorter
+    return mean * (length / np.sqrt(np.maximum(square, 1e-300)))[..., None]
 
 
 def _vmf_mean_square(resultant: Array, n_features: int) -> Array:

@@ -184,5 +184,4 @@ def _bilinear(table: Array, here: tuple[Any, Any, Array], there: tuple[Any, Any,
     (a, b, x), (c, d, y) = here, there
     first = table[a, c] * (1.0 - x) + table[b, c] * x
     second = table[a, d] * (1.0 - x) + table[b, d] * x
-    whole: Array = first * (1.0 - y) + second * y
-    return whole
+    return first * (1.0 - y) + second * y

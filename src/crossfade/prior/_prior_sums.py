@@ -256,8 +256,7 @@ class PriorSums:
         check_choice("form", form, PSI_FORMS)
         mu = self.mean_direction
         parts = self.crowd.psi(form)
-        psi: Array = parts.identity * np.eye(self.n_features) + parts.along * np.outer(mu, mu)
-        return psi
+        return parts.identity * np.eye(self.n_features) + parts.along * np.outer(mu, mu)
 
     def __add__(self, other: Self) -> Self:
         """Prior of the tasks of both; sums are added, so that order matters to rounding only.

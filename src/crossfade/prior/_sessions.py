@@ -121,5 +121,4 @@ def _of_session(population: Population, sessions: Sessions | None) -> Array:
     inverse = basis / np.sqrt(values)
     parts, turned = np.linalg.eigh(inverse.T @ shrunk.reshape(size, size) @ inverse)
     root = root @ turned
-    effect: Array = (root * np.clip(parts, _LEAST, 1.0)) @ root.T
-    return effect
+    return (root * np.clip(parts, _LEAST, 1.0)) @ root.T

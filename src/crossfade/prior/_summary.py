@@ -72,5 +72,4 @@ def sum_of_summary(mu: ArrayLike, psi: ArrayLike, n_tasks: int, form: str) -> Ar
     check_spectrum("psi", np.linalg.eigvalsh(psi))
     form = form_of_psi(psi, direction, form)
     resultant = resultant_from_psi(float(np.trace(psi)), form, n_tasks, direction.size)
-    whole: Array = n_tasks * resultant * direction
-    return whole
+    return n_tasks * resultant * direction

@@ -4,8 +4,7 @@
 ``templates/page.html.j2``, and `_write` writes the folder.
 """
 
-from crossfade.report._findings import Findings as Findings
-from crossfade.report._write import write_findings as write_findings
-from crossfade.report._write import write_report
+from crossfade.report._findings import Findings
+from crossfade.report._write import write_findings, write_report
 
 __all__ = ["write_report"]

@@ -125,8 +125,7 @@ def within_span(law: BlendLaw) -> BlendLaw:
 
 
 def _outer(vectors: Array) -> Array:
-    outer: Array = vectors[..., :, None] * vectors[..., None, :]
-    return outer
+    return vectors[..., :, None] * vectors[..., None, :]
 
 
 def _best(grid: Array, risks: Array, errors: Array) -> AlphaChoice:
@@ -140,8 +139,7 @@ def _at(rows: Array, place: Places) -> Array:
     """One number of each row."""
     if rows.ndim == 1:
         return np.asarray(rows[place])
-    found: Array = np.take_along_axis(rows, place[..., None], -1)[..., 0]
-    return found
+    return np.take_along_axis(rows, place[..., None], -1)[..., 0]
 
 
 def _refined(coarse: AlphaChoice, evaluate: Callable[[Array], tuple[Array, Array]]) -> AlphaChoice:
@@ -181,8 +179,7 @@ def _refined(coarse: AlphaChoice, evaluate: Callable[[Array], tuple[Array, Array
 
 def _chebyshev(x: Array) -> Array:
     """Chebyshev polynomials (..., n) at points (...), by their definition cos(k arccos x)."""
-    polynomials: Array = np.cos(np.arccos(x)[..., None] * _DEGREES)
-    return polynomials
+    return np.cos(np.arccos(x)[..., None] * _DEGREES)
 
 
 def _least_of(coefficients: Array) -> Array:

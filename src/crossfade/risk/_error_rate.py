@@ -282,5 +282,4 @@ def error_rate(
         first, second = (-gap - moved) / deviation, (moved - gap) / deviation
     # No variance and no gap: the rule answers at random.
     first, second = np.where(np.isnan(first), 0.0, first), np.where(np.isnan(second), 0.0, second)
-    rate: Array = (1.0 - np.asarray(class_prior)) * ndtr(first) + class_prior * ndtr(second)
-    return rate
+    return (1.0 - np.asarray(class_prior)) * ndtr(first) + class_prior * ndtr(second)

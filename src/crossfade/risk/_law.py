@@ -308,8 +308,7 @@ def _target_draws(person: Direction, inverse_root: Spectrum, normals: Array) -> 
         # Equation 5 is a S^-1 with its part along w removed on both sides.
         draws = root * inverse_root.apply(normals)
         along = np.vecdot(person.omega, draws)[..., None]
-        across: Array = draws - along * person.omega
-        return across
+        return draws - along * person.omega
     # a S^-1 + g w w' = S^-1/2 (a I + g L n n') S^-1/2 with S^1/2 w = sqrt(L) n.
     whitened = inverse_root.inverse().apply(person.omega)
     square = np.vecdot(whitened, whitened)[..., None]
@@ -323,8 +322,7 @@ def _source_draws(mu: Array, psi: Psi, normals: Array) -> Array:
     """Draws with covariance p I + q m m' for a unit m, from standard normals."""
     root = np.sqrt(np.asarray(psi.identity))[..., None]
     along = np.sqrt(np.maximum(np.asarray(psi.identity) + psi.along, 0.0))[..., None]
-    draws: Array = root * normals + (along - root) * np.vecdot(mu, normals)[..., None] * mu
-    return draws
+    return root * normals + (along - root) * np.vecdot(mu, normals)[..., None] * mu
 
 
 def hidden_gap(law: BlendLaw) -> bool:

@@ -17,7 +17,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from crossfade._typing import Array
+
 Mask = NDArray[np.bool_]
 
 #: Order of the filter at each end of its band.
@@ -80,8 +81,7 @@ class StillChannels:
         since = np.maximum.accumulate(np.where(changes, place, -1), axis=1)
         run = np.where(since < 0, self._run[:, None] + place + 1, place - since + 1)
         self._last, self._run = data[:, -1].copy(), run[:, -1]
-        still: Mask = run >= self._long
-        return still
+        return run >= self._long
 
 
 class CausalCleaner:
@@ -111,8 +111,7 @@ class CausalCleaner:
         alive = np.isfinite(clean) & ~self._still(data)
         count = alive.sum(0)
         total = np.where(alive, clean, 0.0).sum(0)
-        referenced: Array = clean - total / np.where(count > 1, count, np.nan)
-        return referenced
+        return clean - total / np.where(count > 1, count, np.nan)
 
 
 class RunningTangent:
@@ -136,12 +135,10 @@ class RunningTangent:
         whitening = _of_values(lambda values: np.exp(-values / 2.0), self._logs / self.n_windows)
         moved = _of_values(np.log, whitening @ covariance @ whitening)
         weight = np.where(upper[0] == upper[1], 1.0, np.sqrt(2.0))
-        vector: Array = moved[upper] * weight
-        return vector
+        return moved[upper] * weight
 
 
 def _of_values(function: Callable[[Array], Array], matrix: Array) -> Array:
     """Function of a symmetric matrix, by its eigenvalues."""
     values, vectors = np.linalg.eigh(matrix)
-    result: Array = (vectors * function(values)) @ vectors.T
-    return result
+    return (vectors * function(values)) @ vectors.T

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crossfade._typing import Array
 from crossfade._validate import check_number
 from crossfade.signals._causal import N_REFERENCE, CausalCleaner, RunningTangent
 from crossfade.signals._check import Bands, check_rate
@@ -32,8 +33,6 @@ from crossfade.signals.eeg import (
 from crossfade.signals.recordings import Recording
 from crossfade.signals.windows import cut_windows
 from crossfade.tasks import Recipe
-
-Array = NDArray[np.float64]
 
 #: Band features of a window of EEG, and whether they are relative and logarithms.
 _OF_BANDS = {
@@ -168,8 +167,7 @@ def clean(raw: Array, recipe: Recipe) -> Array:
 
 def _is_still(windows: Array) -> NDArray[np.bool_]:
     """Whether a channel keeps one value; (..., n_channels) of (..., n_channels, n_samples)."""
-    still: NDArray[np.bool_] = (windows == windows[..., :1]).all(-1)
-    return still
+    return (windows == windows[..., :1]).all(-1)
 
 
 def _interpolated(data: Array) -> Array:
@@ -193,12 +191,10 @@ def window_values(recipe: Recipe, windows: Array, unknown: NDArray[np.bool_]) ->
         return features_of_windows(windows[:, 0], recipe.sfreq, recipe.beats)
     if recipe.kind == "tangent":
         rows, columns = np.triu_indices(windows.shape[1])
-        upper: Array = window_covariances(windows)[:, rows, columns]
-        return upper
+        return window_covariances(windows)[:, rows, columns]
     relative, log = _OF_BANDS[recipe.kind]
     bands = {name: (low, high) for name, low, high in recipe.bands}
-    power: Array = BandPower(recipe.sfreq, bands, relative=relative, log=log).fit_transform(windows)
-    return power
+    return BandPower(recipe.sfreq, bands, relative=relative, log=log).fit_transform(windows)
 
 
 def covariances_of(values: Array) -> Array:

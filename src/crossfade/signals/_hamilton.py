@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from crossfade._typing import Array
+
 Indices = NDArray[np.int64]
 
 # Hamilton's numbers. The band in which a QRS complex stands out, in Hz.
@@ -97,8 +98,7 @@ def running_median(values: Array, before: int, after: int) -> Array:
     mirrored = np.pad(values, (before, after), mode="symmetric")
     around = np.lib.stride_tricks.sliding_window_view(mirrored, before + 1 + after)
     middle = (before + 1 + after) // 2
-    medians: Array = np.partition(around, middle, axis=1)[:, middle]
-    return medians
+    return np.partition(around, middle, axis=1)[:, middle]
 
 
 def _make_kernels(rate: float) -> tuple[Array, Array]:

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crossfade._typing import Array
 from crossfade.signals._hamilton import find_beats, running_median
-
-Array = NDArray[np.float64]
 
 # Intervals that a heart can have, in seconds; and how far, relative to the median of N_AROUND
 # intervals, one may be off.
@@ -110,8 +109,7 @@ def check_features(features: object) -> list[str]:
 
 def _steps(window: Intervals) -> Array:
     """Differences of successive intervals."""
-    steps: Array = np.diff(window.seconds)[window.follows[1:]]
-    return steps
+    return np.diff(window.seconds)[window.follows[1:]]
 
 
 def _rate(window: Intervals) -> float:

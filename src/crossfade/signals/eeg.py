@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from crossfade._typing import Array
 from crossfade._validate import check_extra
 from crossfade.signals._check import Bands, check_band, check_rate
 
 __all__ = ["BandPower", "tangent_vectors", "window_covariances"]
 
-Array = NDArray[np.float64]
 
 _AT_ONCE = 32
 #: Power below this part of a channel's mean square is rounding: an amplitude of 1e-12.
@@ -161,8 +161,7 @@ class BandPower(TransformerMixin, BaseEstimator):
         elif self.relative:
             total = power.sum(-1, keepdims=True)
             power = power / np.where(total > 0.0, total, np.nan)
-        flat: Array = power.reshape(len(windows), -1)
-        return flat
+        return power.reshape(len(windows), -1)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Names of the features, such as ``Fz_theta``.
@@ -216,8 +215,7 @@ def average_reference(data: Array) -> Array:
     alive = np.ptp(data, axis=1) > 0.0
     if alive.sum() < 2:
         raise ValueError("An average reference needs two channels that are not flat.")
-    referenced: Array = data - data[alive].mean(0)
-    return referenced
+    return data - data[alive].mean(0)
 
 
 def band_pass(data: Array, sfreq: float, low: float, high: float) -> Array:
@@ -225,8 +223,7 @@ def band_pass(data: Array, sfreq: float, low: float, high: float) -> Array:
     check_extra("mne", "eeg", "A band-pass")
     from mne.filter import filter_data
 
-    filtered: Array = filter_data(data, sfreq, low or None, high, verbose="error")
-    return filtered
+    return filter_data(data, sfreq, low or None, high, verbose="error")
 
 
 def window_covariances(X: ArrayLike) -> Array:

@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from crossfade._typing import Array
 from crossfade._validate import check_extra
 from crossfade.signals._check import check_rate
 from crossfade.signals._mat import load_mat
 
 __all__ = ["open_recording"]
 
-Array = NDArray[np.float64]
 
 #: Endings of files that are taken from a folder. A file that is named may have any of MNE's.
 SUFFIXES = (".edf", ".bdf", ".gdf", ".fif", ".vhdr", ".set", ".cnt", ".xdf", ".mat")

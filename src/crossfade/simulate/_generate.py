@@ -61,12 +61,10 @@ def draw_directions(
         mu = check_directions(np.atleast_2d(np.asarray(mean_direction)), n_features)[0]
     if n_features == 1:
         agree = rng.random((n_directions, 1)) < 1.0 / (1.0 + np.exp(-2.0 * kappa))
-        signed: Array = np.where(agree, mu, -mu)
-        return signed
+        return np.where(agree, mu, -mu)
     if kappa == 0.0:
         normals = rng.standard_normal((n_directions, n_features))
-        uniform: Array = normals / np.linalg.vector_norm(normals, axis=1, keepdims=True)
-        return uniform
+        return normals / np.linalg.vector_norm(normals, axis=1, keepdims=True)
     drawn: Array = vonmises_fisher(mu, kappa, seed=rng).rvs(n_directions)  # type: ignore[arg-type]
     return drawn.reshape(n_directions, n_features)
 
