@@ -74,9 +74,12 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise OSError(f"{os.fspath(path)} cannot be written: {reason.strerror}.") from reason
 
 
-def refuse_same_file(out: str | os.PathLike[str], *inputs: str | os.PathLike[str]) -> None:
+def refuse_same_file(out: str | os.PathLike[str], *inputs: str | os.PathLike[str] | None) -> None:
     """Refuse to write to a file that a command reads, before anything is done."""
-    if os.path.realpath(out) in map(os.path.realpath, inputs):
+    read = [one for one in inputs if one is not None]
+    there = [one for one in read if os.path.exists(one) and os.path.exists(out)]
+    linked = any(os.path.samefile(out, one) for one in there)
+    if linked or os.path.realpath(out) in map(os.path.realpath, read):
         raise ValueError(f"{os.fspath(out)} is also read. Give another name to write to.")
 
 

@@ -189,6 +189,15 @@ def test_labels_of_another_type_mean_the_same(crowd, person, kind):
     )
 
 
+def test_labels_may_be_names_of_classes(person):
+    TaskPrior.from_tasks(load_mental_math()[:9], rehearse=False).save("named.npz")
+    few = person[0].assign(label=person[0]["label"].map({0: "rest", 1: "arithmetic"}))
+    few.to_csv("named.csv", index=False)
+    words = ["--prior", "named.npz", "--earlier", "named.csv", "-o", "m.json"]
+    assert "4 of rest, 4 of arithmetic" in well("calibrate", "named.csv", *words)
+    assert "8 labelled" in well("predict", "m.json", "named.csv", "-o", "out.csv")
+
+
 @pytest.mark.parametrize(
     ("words", "word"),
     [
@@ -196,7 +205,21 @@ def test_labels_of_another_type_mean_the_same(crowd, person, kind):
         (["calibrate", "--prior", "{prior}", "many.csv", "-o", "m.json"], "several tasks"),
         (["calibrate", "--prior", "{prior}", "odd.csv", "-o", "m.json"], "other"),
         (["calibrate", "--prior", "few.csv", "few.csv", "-o", "m.json"], "prior"),
+        (["calibrate", "--prior", "{prior}", "--earlier", "odd.csv", "-o", "m.json"], "odd.csv"),
+        (["calibrate", "--prior", "{prior}", "--earlier", "bare.csv", "-o", "m.json"], "bare.csv"),
         (["predict", "few.csv", "new.csv"], "model"),
+        (["calibrate", "--prior", "{prior}", "few.csv", "-o", "{prior}"], "also read"),
+        (["calibrate", "--prior", "{prior}", "--earlier", "few.csv", "-o", "few.csv"], "also read"),
+        (["predict", "{prior}", "few.csv", "-o", "few.csv"], "also read"),
+        (["export", "few.csv", "-o", "few.csv"], "also read"),
+        (
+            [
+                *("features", "eeg", "{prior}", "--label-from", "csv"),
+                "--labels=few.csv",
+                "-ofew.csv",
+            ],
+            "also read",
+        ),
     ],
 )
 def test_refusals(crowd, person, words, word):
@@ -204,8 +227,11 @@ def test_refusals(crowd, person, words, word):
     few.rename(columns={"Fz_theta": "F3_theta"}).to_csv("bad.csv", index=False)
     few.assign(task=range(len(few))).to_csv("many.csv", index=False)
     few.assign(label="other").to_csv("odd.csv", index=False)
+    few.drop(columns="label").to_csv("bare.csv", index=False)
+    before = Path("few.csv").read_bytes(), Path(crowd[1]).read_bytes()
     result = run(*(one.format(prior=crowd[1]) for one in words))
     assert result.exit_code == 1
     assert word in result.stderr
     assert result.exception is None or isinstance(result.exception, SystemExit)
     assert not Path("m.json").exists()
+    assert (Path("few.csv").read_bytes(), Path(crowd[1]).read_bytes()) == before

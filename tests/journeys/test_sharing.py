@@ -78,6 +78,8 @@ def test_tasks_can_be_left_out_and_scales_given(labs):
     np.testing.assert_array_equal(TaskPrior.load("p.npz").feature_scale, 0.25)
     scale[::-1].to_csv("other.csv", index=False)
     refused("Pz_beta", *words, "--scale", "other.csv")
+    scale.assign(scale="wide").to_csv("text.csv", index=False)
+    refused("text.csv", *words, "--scale", "text.csv")
 
 
 @pytest.mark.parametrize(
@@ -135,6 +137,7 @@ def test_a_prior_with_a_clip_is_released_with_class_means(labs):
 
 def test_no_command_replaces_what_it_reads(labs):
     Path("link.npz").symlink_to("a.npz")
+    Path("hard.npz").hardlink_to("a.npz")
     before = {name: Path(name).read_bytes() for name in ("a.npz", "lab-a.csv")}
     budget = ["--epsilon", "1", "--delta", "1e-5", "--ledger", "x.json"]
     for words in (
@@ -143,6 +146,7 @@ def test_no_command_replaces_what_it_reads(labs):
         ("merge", "a.npz", "b.npz", "-o", "a.npz"),
         ("release", "a.npz", *budget, "-o", "a.npz"),
         ("release", "a.npz", *budget, "-o", "link.npz"),
+        ("release", "a.npz", *budget, "-o", "hard.npz"),
         ("release", "a.npz", *budget, "-o", "x.json"),
     ):
         refused("also read", *words)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crossfade._files import refuse_same_file
 from crossfade.cli._options import FILE, OUT, TABLE, TABLE_OUT
 from crossfade.cli._output import narrow_table, plain_messages, terminal
 from crossfade.cli._windows import read_person, read_sessions
@@ -84,6 +85,7 @@ def calibrate(
     from crossfade.crowd import TaskPrior
 
     with plain_messages():
+        refuse_same_file(out, prior, few, earlier)
         crowd = TaskPrior.load(prior)
         kind: Any = HierarchicalBlendClassifier
         if crowd.class_means is None:
@@ -207,9 +209,13 @@ def predict(model: Path, new: Path, label: str, out: Path | None) -> None:
     from crossfade.tasks import read_windows, write_frame
 
     with plain_messages():
+        if out is not None:
+            refuse_same_file(out, model, new)
         rule = load_model(model)
-        about = rule.about
-        windows = read_windows(new, label, about.feature_names, rule.classes.tolist(), about.recipe)
+        about, classes = rule.about, rule.classes.tolist()
+        windows = read_windows(
+            new, label, about.feature_names, classes, about.class_names, about.recipe
+        )
         table = _predicted(rule, windows.X, windows.others)
         if out is not None:
             write_frame(out, table)

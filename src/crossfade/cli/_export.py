@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from crossfade._files import refuse_same_file
 from crossfade.cli._options import FILE, OUT
 from crossfade.cli._output import plain_messages
 
@@ -41,5 +42,6 @@ def export(model: Path, out: Path | None) -> None:
         if out is None:
             click.echo(load_model(model).card(), nl=False)
             return
+        refuse_same_file(out, model)
         export_model(model, out)
     click.echo(f"Written: {out}")

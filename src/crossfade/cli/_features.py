@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from crossfade._files import check_writable, refuse_same_file
 from crossfade.cli._options import FILE, TABLE_OUT, jobs_option, listed, option, together
 from crossfade.cli._output import Progress, plain_messages, progress
 
@@ -247,6 +248,7 @@ def _collect(
     pairs = [text.partition("=") for text in labelled["classes"]]
     classes = {found: name or found for found, _, name in pairs} or None
     with plain_messages():
+        refuse_same_file(out, table, *files)
         label = label_from(source, pattern=pattern, table=table, classes=classes)
     merge = source == "csv"
     _run(
@@ -268,7 +270,6 @@ def _bands(text: str | None) -> dict[str, tuple[float, float]] | None:
 
 def _run(out: Path, work: Callable[[Progress], Any]) -> None:
     """Show progress, write the table, say what was found, and exit with 1 if a file failed."""
-    from crossfade._files import check_writable
     from crossfade.tasks import write_frame
 
     with plain_messages():

@@ -211,7 +211,10 @@ def _scale_of(scale: str, names: tuple[str, ...]) -> str | NDArray[np.float64] |
         if not {"feature", "scale"} <= set(table):
             raise ValueError(f"{scale} must have the columns feature and scale.")
         # float() reads every digit: priors of two sites add up only if their scales are equal.
-        wanted, values = tuple(table["feature"]), np.array([*map(float, table["scale"])])
+        try:
+            wanted, values = tuple(table["feature"]), np.array([*map(float, table["scale"])])
+        except ValueError as reason:
+            raise ValueError(f"{scale} must have numbers in the column scale: {reason}.") from None
     if wanted != names:
         raise ValueError(f"{scale} is for the features {wanted}; the tasks have {names}.")
     return values

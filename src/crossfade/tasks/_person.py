@@ -27,6 +27,7 @@ def read_windows(
     label: str,
     names: Sequence[str] | None,
     classes: Sequence[Any] | None,
+    class_names: Sequence[str] | None,
     recipe: Recipe | None,
 ) -> WindowsOf:
     """Read windows; `names` are the features to take, by default all columns that can be one."""
@@ -44,14 +45,17 @@ def read_windows(
         raise ValueError(f"{table.where}: {' '.join(wrong)}")
     X = pd.DataFrame({name: numbers_of(table, name) for name in names}, frame.index)
     others = frame[[name for name in frame if name not in names]]
-    return WindowsOf(X, _as_classes(frame[label], classes) if label in frame else None, others)
+    labels = _as_classes(frame[label], classes, class_names) if label in frame else None
+    return WindowsOf(X, labels, others)
 
 
-def _as_classes(labels: pd.Series[Any], classes: Sequence[Any] | None) -> pd.Series[Any]:
-    """Labels as the classes they mean: a gap turns the whole numbers of a column into others."""
+def _as_classes(
+    labels: pd.Series[Any], classes: Sequence[Any] | None, class_names: Sequence[str] | None
+) -> pd.Series[Any]:
+    """Labels as the classes they mean: names of classes, and numbers that a gap made fractions."""
     import pandas as pd
 
-    meant: dict[str, Any] = {}
+    meant: dict[str, Any] = dict(zip(class_names or (), classes or (), strict=False))
     for one in classes or ():
         meant[str(one)] = one
         if isinstance(one, int):
