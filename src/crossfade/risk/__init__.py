@@ -13,7 +13,7 @@ which has the sum of the sources, to these, and back.
 Where we depart from the paper: Sigma_omega has the right sign and belongs to a unit vector, Psi is
 tangent to the sphere, the risk is exact, alpha is continuous, and classes may have any proportions.
 What a fitted rule may promise is not its risk at the estimates but its forecast, freed of optimism
-(`_forecast`, 25 and 26), and `Outlook` is the law of one person's accuracy (60 and 61).
+(`forecast`, 25 and 26), and `Outlook` is the law of one person's accuracy (60 and 61).
 """
 
 from crossfade.risk._choose import (
@@ -30,9 +30,8 @@ from crossfade.risk._error_rate import (
     log_odds,
     risk_curve,
 )
-from crossfade.risk._forecast import Forecast, forecast
 from crossfade.risk._law import BlendLaw
-from crossfade.risk._outlook import LEFT_OUT, Outlook
+from crossfade.risk._outlook import FURTHEST, LEFT_OUT, Forecast, Outlook, forecast
 
 #: What is documented. All other names are for the rooms above.
 __all__ = [

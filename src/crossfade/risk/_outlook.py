@@ -7,7 +7,7 @@ the probabilities: at x deviations from the threshold the log odds are 2 m x for
 .. math:: \\frac{2 m x}{\\sqrt{1 + \\tfrac{\\pi}{2} S^2 x^2}}
 
 for one that is known up to S (equation 61; MacKay 1992): never surer than that the rule is better
-than chance at all.
+than chance at all. `forecast` is what theory says without a record (equations 25 and 26).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
 from crossfade._typing import Array
+from crossfade.fisher import Direction
 from crossfade.prior import CLIP
 from crossfade.risk._error_rate import error_rate, threshold
 
@@ -121,3 +122,58 @@ class Outlook(NamedTuple):
 def _threshold(score: Array, class_prior: Array | float) -> Array:
     """Where the threshold of classes of such proportions lies, in deviations."""
     return np.clip(threshold(np.asarray(score), 1.0, class_prior), -FURTHEST, FURTHEST)
+
+
+# -- what theory forecasts -------------------------------------------------------------------------
+
+# A rule looks better on the samples that it was learnt from than it is: the gap that it sees along
+# its direction is too large by the optimism c tr(A) / |omega|, with A the matrix by which the rule
+# follows the person's own direction; its trace are the effective degrees of freedom (Efron 2004).
+
+
+class Forecast(NamedTuple):
+    """What to expect of directions on new samples, of shape (...) each."""
+
+    accuracy: Array
+    score: Array  # half the distance of the classes, in deviations, without optimism
+    doubt: Array  # variance of the optimism that was taken off the score
+    spread: Array  # standard error of the probit of the accuracy
+    variance: Array  # variance within the classes along the directions
+
+
+def forecast(person: Direction, omega: Array, dof: Array | float) -> Forecast:
+    """Accuracy to expect of directions (..., d) of any length on new samples, and its error.
+
+    `dof` are their effective degrees of freedom, the trace of the matrix that multiplies the
+    person's own direction.
+    """
+    freedom = person.dof
+    rank = np.maximum(person.rank, 1)
+    # A covariance learnt from few samples is too small along directions that come from it.
+    learnt_dof = person.covariance_dof
+    learnt = freedom / np.maximum(freedom - learnt_dof * dof / rank, 0.5)
+    inflation = 1.0 + learnt_dof / rank * (learnt - 1.0)
+    variance = np.asarray(np.vecdot(omega, person.sigma.apply(omega)) * inflation**2)
+    length = np.where(person.length > 0.0, person.length, np.inf)
+    noise = person.mean_noise
+    optimism = noise * inflation * dof / length
+    gap = np.asarray(np.vecdot(omega, person.nu) - optimism)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = gap / np.sqrt(np.maximum(variance, 0.0))
+        score = np.where(np.isnan(score), 0.0, score)
+        doubt = 2.0 * optimism**2 / (variance * rank)
+    # The optimism is itself uncertain. A mean of Phi over a noisy score is too low; over this one
+    # it is right. The noise of the gap proper cancels with that of the threshold.
+    doubt = np.minimum(np.where(np.isnan(doubt), 0.0, doubt), 0.5)
+    honest = score / np.sqrt(1.0 - doubt)
+    finite = np.where(np.isfinite(honest), honest, 0.0)
+    spread = np.sqrt(noise + doubt + finite**2 / (2.0 * freedom))
+    # Without a degree of freedom left the samples say nothing about their own rule.
+    blind = (freedom - learnt_dof < 1.0) & (np.asarray(dof) > 0.0)
+    return Forecast(
+        np.where(blind, 0.5, ndtr(honest)),
+        np.where(blind, 0.0, score),
+        doubt,
+        np.where(blind, 1e6, spread),
+        variance,
+    )
