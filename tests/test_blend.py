@@ -25,7 +25,6 @@ from crossfade.exceptions import (
 )
 from crossfade.fisher import ClassMoments
 from crossfade.prior import Crowd, Law
-from crossfade.risk import conditional_risk
 
 BLENDS = {
     "convex": ConvexBlendClassifier,
@@ -181,24 +180,6 @@ def moments_of(X, label):
     return ClassMoments(np.zeros(2), *nothing, False, np.zeros((*batch, d)))
 
 
-@pytest.mark.parametrize("kind", ["convex", "posterior"])
-@pytest.mark.parametrize("isotropic", [False, True])
-@pytest.mark.parametrize(("n_features", "n_each"), [(4, (9, 6)), (12, (3, 4))])
-def test_a_batch_of_people_may_have_a_crowd_each(
-    make_target, make_directions, kind, isotropic, n_features, n_each
-):
-    X = np.stack([make_target(n_features, n_each, seed=seed)[0] for seed in range(5)])
-    label = make_target(n_features, n_each)[1]
-    drawn = np.stack([make_directions(9, n_features, seed) for seed in range(5)])
-    outer = None if isotropic else drawn.mT @ drawn
-    law = Law(2, np.ones(n_features), Crowd.from_sums(9, drawn.sum(1), outer))
-    together = fit_rule(ClassMoments.of(X, label), law, kind)
-    for place, rows in enumerate(X):
-        alone = fit_rule(ClassMoments.of(rows, label), law.of(place), kind)
-        np.testing.assert_allclose(together.coef[place], alone.coef, atol=1e-7)
-        assert together.alpha[place] == pytest.approx(alone.alpha, abs=1e-6)
-
-
 # -- the choice of alpha --------------------------------------------------------------------
 
 
@@ -219,67 +200,7 @@ def test_convex_chooses_what_choose_alpha_does(make_target, make_prior, n_featur
     np.testing.assert_allclose(clf.risks_, choice.risks, atol=1e-6)
 
 
-@pytest.mark.parametrize("recipe", ["authors", "printed"])
-def test_papers_algorithm_is_a_plain_loop(make_target, make_prior, recipe):
-    # Scale to a half gap of one, pseudo-inverse, unit direction with the covariance left as it is,
-    # and averages over draws at each alpha.
-    X, y = make_target(3, (10, 10))
-    prior = make_prior(20, 3)
-    clf = ConvexBlendClassifier.paper(prior, recipe=recipe, n_draws=20_000, random_state=0)
-    clf.fit(X, y)
-    means = np.array([X[y == k].mean(0) for k in (0, 1)])
-    size = np.linalg.norm(means[1] - means[0]) / 2
-    nu = (means[1] - means[0]) / 2 / size
-    rows = (X - means[y]) / size
-    sigma = rows.T @ rows / 18
-    raw = np.linalg.solve(sigma, nu)
-    own = raw / np.linalg.norm(raw)
-    noise = ((1 + nu @ raw) * np.linalg.inv(sigma) - np.outer(raw, raw)) / 20
-    psi = prior.standard_error(recipe)
-    rng = np.random.default_rng(1)
-    for alpha, risk in zip(clf.alphas_, clf.risks_, strict=True):
-        draws = rng.multivariate_normal(
-            alpha * own + (1 - alpha) * prior.mean_direction,
-            alpha**2 * noise + (1 - alpha) ** 2 * psi,
-            20_000,
-        )
-        assert conditional_risk(draws, nu=nu, sigma=sigma).mean() == pytest.approx(risk, abs=0.01)
-    assert clf.alpha_ == clf.alphas_[len(clf.risks_) - 1 - clf.risks_[::-1].argmin()]
-
-
 # -- weights, chunks, units -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n_features", [4, 20])
-def test_weights_are_repetitions(make_target, make_prior, blend, n_features):
-    X, y = make_target(n_features)
-    prior = make_prior(n_features=n_features)
-    weight = np.arange(len(y)) % 3
-    weighted = blend(prior).fit(X, y, sample_weight=weight)
-    repeated = blend(prior).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    same(weighted, repeated, atol=1e-6)
-
-
-@pytest.mark.parametrize("as_frame", [False, True])
-@pytest.mark.parametrize("n_features", [4, 40])
-@pytest.mark.parametrize("with_prior", [False, True])
-def test_partial_fit_in_any_chunking_is_fit(
-    make_target, make_prior, blend, n_features, with_prior, as_frame
-):
-    X, y = make_target(n_features, (12, 11))
-    order = np.random.default_rng(0).permutation(len(y))
-    X, y = X[order], y[order]
-    if as_frame:
-        X = pd.DataFrame(np.asfortranarray(X), columns=[f"f{i}" for i in range(n_features)])
-    weight = np.linspace(1.0, 2.0, len(y))
-    prior = make_prior(n_features=n_features) if with_prior else None
-    whole = blend(prior).fit(X, y, sample_weight=weight)
-    for size in (1, 5, 23):
-        parts = blend(prior)
-        for start in range(0, len(y), size):
-            chunk = slice(start, start + size)
-            parts.partial_fit(X[chunk], y[chunk], classes=[0, 1], sample_weight=weight[chunk])
-        equal(parts, whole)
 
 
 def test_partial_fit_goes_on_after_fit_and_follows_a_new_prior(make_target, make_prior, blend):
@@ -334,23 +255,6 @@ def test_prior_sets_the_units(make_target, crowd, blend):
 # -- forecast and probabilities -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_features", [1, 4, 40])
-@pytest.mark.parametrize("n_each", [(1, 1), (2, 1), (8, 8)])
-@pytest.mark.parametrize("gap", [0.0, 1.0, 30.0])
-@pytest.mark.filterwarnings("ignore::crossfade.exceptions.ContradictionWarning")
-def test_forecast_is_a_probability_with_an_error(
-    make_target, make_prior, blend, n_features, n_each, gap
-):
-    X, y = make_target(n_features, n_each, gap=gap)
-    for prior in (None, make_prior(n_features=n_features)):
-        clf = blend(prior).fit(X, y)
-        assert 0.0 <= clf.expected_accuracy_ <= 1.0
-        assert 0.0 <= clf.expected_accuracy_error_ < 1.0
-        probabilities = clf.predict_proba(X)
-        np.testing.assert_allclose(probabilities.sum(1), 1.0)
-        np.testing.assert_array_equal(clf.classes_[probabilities.argmax(1)], clf.predict(X))
-
-
 def test_forecast_of_well_known_classes_is_their_accuracy(make_prior):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 5000)
@@ -362,16 +266,6 @@ def test_forecast_of_well_known_classes_is_their_accuracy(make_prior):
         assert clf.expected_accuracy_error_ < 0.01
         assert clf.score(X, y) == pytest.approx(clf.expected_accuracy_, abs=0.01)
         assert clf.predict_proba(X).max(1).mean() == pytest.approx(0.8413, abs=0.015)
-
-
-@pytest.mark.parametrize("second", [1e-9, 0.001, 0.3, 1.0 - 1e-9])
-@pytest.mark.parametrize("kind", [PosteriorBlendClassifier, HierarchicalBlendClassifier])
-def test_labels_and_probabilities_agree_whatever_the_proportions(make_target, crowd, kind, second):
-    clf = kind(crowd, class_prior=(1.0 - second, second)).fit(*make_target())
-    X = 10.0 + np.random.default_rng(0).normal(size=(500, 4))
-    for size in (1.0, 1e3, 1e6):
-        likely = clf.predict_proba(size * X).argmax(1)
-        np.testing.assert_array_equal(clf.predict(size * X), clf.classes_[likely])
 
 
 def test_labels_that_mean_the_opposite_are_told_of(crowd):
@@ -531,20 +425,6 @@ REFUSED = {
         "class_prior",
     ),
 }
-
-
-BAD_OPTIONS = [
-    (ConvexBlendClassifier, {"alpha": 1.5}),
-    (ConvexBlendClassifier, {"recipe": "right"}),
-    (ConvexBlendClassifier, {"recipe": "authors", "n_draws": 1}),
-    *((PosteriorBlendClassifier, {"strength": one}) for one in (-1.0, np.nan, "strong", None)),
-]
-
-
-@pytest.mark.parametrize(("kind", "options"), BAD_OPTIONS)
-def test_options_that_are_none(make_target, kind, options):
-    with pytest.raises(ValueError, match="parameter"):
-        kind(**options).fit(*make_target())
 
 
 @pytest.mark.parametrize("case", REFUSED)

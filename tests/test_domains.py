@@ -8,7 +8,6 @@ from crossfade import (
     ConvexBlendClassifier,
     HierarchicalBlendClassifier,
     PosteriorBlendClassifier,
-    Task,
     TaskPrior,
 )
 
@@ -90,18 +89,6 @@ def test_minus_one_is_a_label_like_any_other_next_to_plus_one(world, blend, sour
     same(clf, blend().fit(X, y, sample_domain=domain))
 
 
-def test_weights_of_the_target(world, blend):
-    X, y, domain, _ = world
-    weight = np.where(domain < 0, np.arange(len(y)) % 3, 1)
-    clf = blend().fit(X, y, sample_domain=domain, sample_weight=weight)
-    again = blend().fit(
-        np.repeat(X, weight, axis=0),
-        np.repeat(y, weight),
-        sample_domain=np.repeat(domain, weight),
-    )
-    same(clf, again)
-
-
 def test_classes_map_the_labels_of_sources_too(world, make_tasks, blend):
     X, y, domain, _ = world
     prior = TaskPrior.from_tasks(make_tasks(5, labels=("rest", "task"))[3:])
@@ -123,16 +110,6 @@ def test_partial_fit_goes_on_with_the_prior_of_the_sources(world, blend):
     clf = blend().fit(X[first], y[first], sample_domain=domain[first])
     clf.partial_fit(X[~first], y[~first])
     same(clf, blend().fit(X, y, sample_domain=domain))
-
-
-def test_a_source_is_a_task(world):
-    X, y, domain, _ = world
-    task = Task(X[domain == 4], y[domain == 4])
-    alone = domain != 1
-    alone &= domain != 7
-    clf = PosteriorBlendClassifier().fit(X[alone], y[alone], sample_domain=domain[alone])
-    np.testing.assert_allclose(clf.prior_.scatter, np.eye(4) / 4)
-    assert clf.prior_ == TaskPrior.from_tasks([task])
 
 
 def test_feature_names_reach_the_prior_of_the_sources(make_target):

@@ -274,14 +274,6 @@ def test_labels_that_onnx_cannot_have(make_target, tmp_path, labels):
         export_model(rule, tmp_path / "model.onnx")
 
 
-def test_without_onnx_it_says_what_to_install(make_target, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    fitted = FisherDiscriminant().fit(*make_target())
-    with pytest.raises(ImportError, match=r"crossfade\[onnx\]"):
-        export_model(fitted, tmp_path / "model.onnx")
-    assert list(tmp_path.iterdir()) == []
-
-
 # -- the door ---------------------------------------------------------------------------------
 
 
@@ -372,21 +364,6 @@ def test_the_card_names_the_person_if_it_is_told_to(people, tmp_path):
     save_model(fitted, tmp_path / "c")
     assert b"Ada" not in (tmp_path / "c").read_bytes()
     assert "| one person, with 8 + 2 labelled windows" in load_model(tmp_path / "c").card()
-
-
-@pytest.mark.parametrize(
-    ("whose", "error"),
-    [
-        ({"person": " "}, "person"),
-        ({"person": "a\nb"}, "person"),
-        ({"date": "yesterday"}, "isoformat"),
-    ],
-)
-def test_whose_model_it_is_must_be_said_in_words(people, tmp_path, whose, error):
-    fitted = PosteriorBlendClassifier().fit(people[0].X[::10], people[0].y[::10])
-    with pytest.raises(ValueError, match=error):
-        save_model(fitted, tmp_path / "model.json", **whose)
-    assert not (tmp_path / "model.json").exists()
 
 
 def test_text_from_a_file_cannot_break_the_card(saved):

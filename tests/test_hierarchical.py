@@ -93,19 +93,6 @@ def test_labels_one_by_one_are_labels_at_once(prior, person, few, blend):
     assert_same(step, whole, person.X)
 
 
-def test_from_the_first_label_on_the_crowd_gives_way(prior, few):
-    X, y = few
-    blend = HierarchicalBlendClassifier(prior).start()
-    alphas = [blend.alpha_]
-    for place in range(len(y)):
-        alphas.append(blend.partial_fit(X[place : place + 1], y[place : place + 1]).alpha_)
-    assert alphas[0] == 0.0
-    assert all(0.0 < alpha < 1.0 for alpha in alphas[1:])
-    more = HierarchicalBlendClassifier(prior).fit(np.tile(X, (20, 1)), np.tile(y, 20))
-    assert more.alpha_ > alphas[-1]
-    assert HierarchicalBlendClassifier(prior, consecutive=False).fit(X, y).alpha_ > 0.0
-
-
 @pytest.mark.parametrize("blend", BLENDS)
 def test_labels_and_windows_without_one_in_any_order(prior, person, few, blend):
     """Mixed in one call with None or NaN, or in calls of their own: the result is the same."""
@@ -120,6 +107,8 @@ def test_labels_and_windows_without_one_in_any_order(prior, person, few, blend):
     assert_same(blend(prior).partial_fit(np.concatenate([X, hidden]), as_floats), apart, person.X)
     series = pd.Series([*y.tolist(), *[None] * 5], dtype=object)
     assert_same(blend(prior).partial_fit(np.concatenate([X, hidden]), series), apart, person.X)
+    nullable = pd.Series([*y.tolist(), *[pd.NA] * 5], dtype="Int64")
+    assert_same(blend(prior).partial_fit(np.concatenate([X, hidden]), nullable), apart, person.X)
     later = blend(prior).partial_fit(X, y).partial_fit(hidden[:2], None)
     later.partial_fit(hidden[2:], [None] * 3)
     assert_same(later, apart, person.X)
@@ -217,23 +206,6 @@ def test_unlabelled_windows_of_any_mix_do_no_harm(mix):
 
 
 # -- names, classes and proportions ----------------------------------------------------------------
-
-
-def test_column_names_are_the_priors():
-    columns = ["theta", "alpha", "beta"]
-    tasks = [Task(pd.DataFrame(one.X, columns=columns), one.y) for one in draw(9)]
-    prior = TaskPrior.from_tasks(tasks[1:])
-    table = pd.DataFrame(np.asarray(tasks[0].X), columns=columns)
-    blend = HierarchicalBlendClassifier(prior).start().partial_fit(table.iloc[:4], None)
-    assert blend.feature_names_in_.tolist() == columns
-    blend.partial_fit(table.iloc[[0, 12]], [0, 1])
-    with pytest.raises(ValueError, match="feature names should match"):
-        blend.predict(table[["alpha", "theta", "beta"]])
-    wrong = table.rename(columns={"beta": "gamma"})
-    with pytest.raises(PriorMismatchError, match="gamma"):
-        HierarchicalBlendClassifier(prior).partial_fit(wrong, None)
-    with pytest.raises(PriorMismatchError, match="Reorder"):
-        HierarchicalBlendClassifier(prior).fit(wrong.iloc[[0, 12]], [0, 1])
 
 
 def test_proportions_move_the_threshold_before_the_first_label(prior, person):
@@ -469,12 +441,3 @@ def test_other_names_of_many_classes(many, of_many):
     assert other.classes_.tolist() == ["rest", "sit", "walk"]
     assert other.predict(X).tolist() == [names[one] for one in plain.predict(X)]
     np.testing.assert_allclose(other.predict_proba(X), plain.predict_proba(X)[:, [1, 2, 0]])
-
-
-def test_what_pandas_has_for_a_missing_label(prior, few):
-    X, y = few
-    labels = pd.Series([*y[:3], pd.NA], dtype="Int64")
-    with_gap = PosteriorBlendClassifier(prior).start().partial_fit(X[:4], labels)
-    plain = PosteriorBlendClassifier(prior).start().partial_fit(X[:3], y[:3])
-    plain.partial_fit(X[3:4], None)
-    np.testing.assert_allclose(with_gap.coef_, plain.coef_)

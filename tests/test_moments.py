@@ -66,15 +66,6 @@ def test_moments_are_those_of_numpy(n_features, n_classes, batch, weighted):
     np.testing.assert_allclose(moments.spectrum(deviation).dense(), in_units, atol=1e-10)
 
 
-def test_fewer_samples_than_features_are_kept_as_a_root():
-    X, label, _ = draw(1, 6, 50)
-    moments = ClassMoments.of(X, label)
-    assert moments.rooted
-    assert moments.scatter.shape == (6, 50)
-    assert (moments + moments).scatter.shape[0] <= 12
-    assert not ClassMoments.of(X[:, :6], label).rooted
-
-
 def test_a_class_without_samples_has_no_say():
     X, label, _ = draw(2, 9, 3)
     two, three = ClassMoments.of(X, label), ClassMoments.of(X, label, n_classes=3)

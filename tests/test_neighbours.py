@@ -78,21 +78,6 @@ def test_likeness_is_cut_off_at_the_first_that_may_be_chance():
     assert cut_off(np.array([-0.1, 0.5])).size == 0
 
 
-def test_what_is_known_of_neighbours_is_added_and_kept_in_files(tasks, tmp_path):
-    prior = TaskPrior.from_tasks(tasks, rehearse=False)
-    scale = prior.feature_scale
-    one, other = (
-        TaskPrior.from_tasks(some, feature_scale=scale, rehearse=False)
-        for some in (tasks[:4], tasks[4:])
-    )
-    both = one + other
-    for name in ("autocorrelation", "noise"):
-        np.testing.assert_allclose(both.directions.average(name), prior.directions.average(name))
-    prior.save(tmp_path / "prior.npz")
-    assert TaskPrior.load(tmp_path / "prior.npz") == prior
-    assert prior.update(np.eye(4)[:1]).law.neighbour_correlation is None
-
-
 def test_tasks_too_short_for_halves_have_no_noise(make_tasks):
     assert TaskPrior.from_tasks(make_tasks(4, 3, (3, 3)), rehearse=False).directions.noise is None
     assert TaskPrior.from_tasks(make_tasks(4, 3, (4, 4)), rehearse=False).directions.noise > 0.0

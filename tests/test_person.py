@@ -223,12 +223,6 @@ def test_a_returning_person_is_better_off():
     assert (mean > 2.0 * error).all()
 
 
-def test_only_the_hierarchical_blend_knows_the_person(tasks, prior):
-    person = prior.for_person(tasks[0])
-    np.testing.assert_array_equal(person.mean_direction, prior.mean_direction)
-    assert person.n_tasks == prior.n_tasks
-
-
 # -- files, cards and refusals --------------------------------------------------------------------
 
 

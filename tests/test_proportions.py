@@ -77,21 +77,6 @@ def test_risk_is_the_same_with_the_classes_exchanged():
     np.testing.assert_allclose(first.risk[np.vecdot(mean, nu) < 0.0], 0.1)
 
 
-def test_choose_alpha_takes_batches(make_prior):
-    rng = np.random.default_rng(1)
-    nu = rng.normal(size=(5, 4)) + 2.0 * np.eye(4)[0]
-    options = {"covariance": np.eye(4), "n_samples": 10, "class_prior": (0.2, 0.8)}
-    batch = choose_alpha(make_prior(), half_gap=nu, **options)
-    for place in range(5):
-        alone = choose_alpha(make_prior(), half_gap=nu[place], **options)
-        assert batch.alpha[place] == pytest.approx(alone.alpha, abs=1e-6)
-        np.testing.assert_allclose(batch.risks[place], alone.risks, atol=1e-12)
-    drawn = choose_alpha(
-        make_prior(), half_gap=nu, method="monte_carlo", n_draws=5000, random_state=0, **options
-    )
-    np.testing.assert_allclose(drawn.risks, batch.risks[:, ::2], atol=0.02)
-
-
 # -- blends ---------------------------------------------------------------------------------
 
 

@@ -36,15 +36,6 @@ def test_conditional_risk_is_the_textbook_formula():
     assert conditional_risk(-omega, nu=nu, sigma=sigma) == pytest.approx(1.0 - expected)
 
 
-def test_conditional_risk_broadcasts():
-    nu, sigma = draw_model(3, batch=(5, 1))
-    omega = np.random.default_rng(0).standard_normal((2, 3))
-    risks = conditional_risk(omega, nu=nu, sigma=sigma)
-    assert risks.shape == (5, 2)
-    one = conditional_risk(omega[1], nu=nu[3, 0], sigma=sigma[3, 0])
-    assert risks[3, 1] == pytest.approx(one)
-
-
 def test_conditional_risk_without_variance():
     flat = np.zeros((2, 2))
     risks = conditional_risk([[1, 0], [0, 1], [-1, 0]], nu=[1.0, 0.0], sigma=flat)
@@ -78,13 +69,6 @@ def test_expected_risk_with_singular_matrices():
     exact = expected_risk([1.0, 0.0, 0.0], covariance, nu=nu, sigma=sigma)
     # The second feature adds a normal number of deviation 0.5 sqrt(0.4), the first one of one.
     assert exact.risk == pytest.approx(norm.cdf(-1.0 / np.sqrt(1.0 + 0.1)), abs=1e-8)
-
-
-def test_expected_risk_without_any_spread_is_certain():
-    flat = np.zeros((2, 2))
-    for sign, risk in ((1.0, 0.0), (-1.0, 1.0), (0.0, 0.5)):
-        answer = expected_risk([sign, 0.0], flat, nu=[1.0, 0.0], sigma=flat)
-        assert answer.risk == risk
 
 
 # -- the curve ------------------------------------------------------------------------------
@@ -253,20 +237,6 @@ def test_blend_of_directions():
     many = blend_directions(own, crowd, [0.0, 0.5, 1.0])
     assert many.shape == (3, 2)
     np.testing.assert_allclose(np.linalg.norm(many, axis=1), 1.0)
-
-
-def test_weights_beside_the_sum_go_both_ways():
-    weights = np.array([0.0, 1e-9, 0.2, 0.5, 1.0 - 1e-9, 1.0])
-    for n_tasks, length in ((1, 1.0), (35, 0.28), (10**6, 1e-3), (3, 1e-300)):
-        there = alpha_of_sum(weights, n_tasks, length)
-        back = alpha_of_sum(there, n_tasks, length, inverse=True)
-        np.testing.assert_allclose(there[[0, -1]], [0.0, 1.0])
-        if length > 1e-9:
-            np.testing.assert_allclose(back, weights)
-    # One source: its sum is its mean.
-    np.testing.assert_allclose(alpha_of_sum(weights, 1, 1.0), weights)
-    # A batch of crowds.
-    assert alpha_of_sum(0.5, 4, [0.25, 0.5]).tolist() == [0.5, 1 / 3]
 
 
 # -- refusals -------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -108,16 +108,6 @@ def test_global_random_state_is_left_alone(make_target, make_prior):
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     ConvexBlendClassifier.paper(make_prior()).fit(*make_target())
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-
-
-def test_refit_forgets(make_target, estimator):
-    first, second = make_target(seed=1, gap=3.0), make_target(seed=2)
-    used = clone(estimator).fit(*first).fit(*second)
-    fresh = clone(estimator).fit(*second)
-    assert vars(used).keys() == vars(fresh).keys()
-    X = first[0]
-    np.testing.assert_array_equal(used.decision_function(X), fresh.decision_function(X))
-    np.testing.assert_array_equal(used.predict_proba(X), fresh.predict_proba(X))
 
 
 # -- what a fitted rule gives away ----------------------------------------------------------
@@ -271,16 +261,6 @@ def test_cross_validation(make_target, estimator):
     assert scores.shape == (4,)
     assert scores.mean() > 0.6
     assert cross_val_predict(estimator, X, y, cv=4, method="predict_proba").shape == (40, 2)
-
-
-def test_grid_search_over_the_strength(make_target, make_prior):
-    X, y = make_target(n_each=(20, 20))
-    prior = make_prior()
-    grid = {"strength": [0.0, 1.0, "auto"]}
-    search = GridSearchCV(PosteriorBlendClassifier(prior), grid, cv=3).fit(X, y)
-    assert search.best_estimator_.prior is prior
-    assert search.best_score_ > 0.6
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
 @pytest.fixture

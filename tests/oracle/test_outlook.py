@@ -298,17 +298,6 @@ def test_before_both_classes_have_a_label_no_forecast_is_below_chance(blend, see
             assert accuracy >= 0.5 - 1e-9 or said
 
 
-def test_contradiction_is_said_in_words():
-    """Labels that mean the opposite of the prior's."""
-    rng = np.random.default_rng(47)
-    prior = TaskPrior.from_projections(draw_directions(100, 3, 500.0, random_state=rng))
-    y = np.repeat([0, 1], 2)
-    X = 0.3 * rng.normal(size=(4, 3)) - np.where(y, 1.0, -1.0)[:, None] * prior.mean_direction
-    with pytest.warns(ContradictionWarning, match="labels"):
-        rule = PosteriorBlendClassifier(prior, strength=0.1).fit(X, y)
-    assert rule.expected_accuracy_interval()[0] < rule.expected_accuracy_ < 0.5
-
-
 @pytest.mark.filterwarnings("ignore::crossfade.exceptions.UncountedReleaseWarning")
 @pytest.mark.parametrize("blend", BLENDS)
 def test_a_released_prior_promises_chance_at_least_before_labels(blend):
