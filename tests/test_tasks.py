@@ -86,6 +86,8 @@ ONE = Task([[1.0], [2.0]], [0, 1], name="one", feature_names=["u"])
         (lambda: Task([[1.0]], [0], feature_names="u"), ValueError, "feature_names"),
         (lambda: Task([[1.0], [2.0]], [0, 1], start=[0.0]), ValueError, "start"),
         (lambda: Task([[1e200]], [0]), ValueError, "large"),
+        (lambda: Task([[1.0], [2.0]], [0.0, np.nan]), ValueError, "missing"),
+        (lambda: Task([[1.0], [2.0]], ["a", None]), ValueError, "missing"),
         (lambda: TaskSet([ONE, ([[1.0]], [0])]), TypeError, "tuple"),
         (lambda: TaskSet([ONE, Task([[1.0, 2.0]], [0], "two")]), ValueError, "features"),
         (lambda: TaskSet([ONE, replace(ONE, feature_names=["v"])]), ValueError, "features"),
@@ -353,7 +355,7 @@ def test_columns_of_arrays_can_be_left_out_or_kept():
 @pytest.mark.parametrize(
     ("X", "y", "groups", "word"),
     [
-        (np.zeros(4), [0, 1, 0, 1], [1, 1, 2, 2], "[Ss]hape"),
+        (np.zeros(4), [0, 1, 0, 1], [1, 1, 2, 2], "shape"),
         (np.zeros((4, 1)), [0, 1], [1, 1, 2, 2], "y must have one entry"),
         (np.zeros((4, 1)), [0, 1, 0, 1], [1], "groups must have one entry"),
         (np.zeros((4, 1)), [0, 1, 0, 1], None, "groups must have one entry"),

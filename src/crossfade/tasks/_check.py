@@ -401,7 +401,7 @@ def _shared_windows(
     # A recording that is dead has one window over and over.
     n_inside = int(((one == other) & (next_at - at > 1)).sum())
     if n_inside >= max(3.0, 0.05 * n_rows):
-        text = f"{n_inside} of {n_rows} windows are twice in their task."
+        text = f"{n_inside} of {n_rows} windows are duplicated within their task."
         yield Finding(f"{text} Remove the rows that are repeated.", False)
     pairs, counts = np.unique(np.stack([one, other])[:, one != other], axis=1, return_counts=True)
     sizes = np.bincount(rows.task)

@@ -107,11 +107,6 @@ class Recipe:
                 raise ValueError(f"A recipe of {self.kind} with this filter {needs} {name}.")
 
     @property
-    def log(self) -> bool:
-        """Whether features are logarithms of powers."""
-        return self.kind in ("log-powers", "clr")
-
-    @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features: ``Fz_theta``, or ``Fz_Cz`` of tangent vectors, or of the beats."""
         own = self.channels
@@ -198,14 +193,12 @@ def common_recipe(recipes: Sequence[Recipe | None]) -> Recipe | None:
     return first if all(one == first for one in recipes) else None
 
 
-def recipe_misfits(
-    mine: Recipe | None, theirs: Recipe | None, whose: str = "the prior"
-) -> list[str]:
+def recipe_misfits(mine: Recipe | None, theirs: Recipe | None) -> list[str]:
     """Reason why windows do not fit a prior or a model, if both say how they were made."""
     if mine is None or theirs is None or mine == theirs:
         return []
-    wrong = mine.difference(theirs, theirs=f"{whose}'s")
-    return [f"Features were made in another way: {wrong}. Make them again by {whose}'s recipe."]
+    wrong = mine.difference(theirs)
+    return [f"Features were made in another way: {wrong}. Make them again by the prior's recipe."]
 
 
 def _said(value: Any) -> str:

@@ -90,6 +90,8 @@ def frame_of_arrays(
 
     names = getattr(X, "columns", None) if feature_names is None else feature_names
     values = np.ma.asarray(X) if np.ma.isMaskedArray(X) else np.asarray(X)
+    if values.ndim != 2:
+        raise ValueError(f"X must have shape (n_samples, n_features); got {values.shape}.")
     if np.ma.isMaskedArray(values):
         values = np.ma.filled(values.astype(np.float64), np.nan)
     columns = [f"x{place}" for place in range(values.shape[-1])] if names is None else names

@@ -17,6 +17,7 @@ from crossfade._validate import (
     check_finite,
     check_names,
     classes_of,
+    is_missing,
     refuse_masked,
     refuse_size,
 )
@@ -75,6 +76,8 @@ class Task:
                 f"{called} must have X of shape (n_samples, n_features) and one label per row; "
                 f"got X of shape {rows.shape} and y of shape {labels.shape}."
             )
+        if labels.dtype.kind in "fO" and any(map(is_missing, labels.tolist())):
+            raise ValueError(f"y of {called} has missing labels. Leave these rows out.")
         refuse_size(np.abs(rows).max(0, initial=0.0), called)
         if self.start is not None:
             start = check_finite(f"start of {called}", self.start, 1)
