@@ -105,7 +105,7 @@ def plain_risks(nu, sigma, inverse, n, W, n_draws, rng):
 @pytest.mark.parametrize("n_each", [2, 4, 9])
 def test_the_papers_rules_are_those_of_a_plain_loop(n_each, monkeypatch):
     n_draws = 4000
-    monkeypatch.setattr("crossfade.study._paper_methods._N_DRAWS", n_draws)
+    monkeypatch.setattr("crossfade.study._blend_methods._N_DRAWS", n_draws)
     # Of classes of one size there is one balanced run: all windows.
     tasks = shares(n_each=(19, 19))
     found = rows_of(tasks, ["target", "average-source", "paper", "oracle"], n_each)

@@ -25,13 +25,13 @@ worth on windows that it did not choose by; forecasts are judged one calibration
 beside the mean accuracy of the other people.
 """
 
-from crossfade.study._budgets import budget_of as budget_of
-from crossfade.study._budgets import budget_text as budget_text
-from crossfade.study._calibration_split import CalibrationSplit
 from crossfade.study._methods import METHODS as METHODS
 from crossfade.study._needed import NEEDED as NEEDED
 from crossfade.study._needed import windows_needed as windows_needed
 from crossfade.study._result import StudyResult
+from crossfade.study._splits import CalibrationSplit
+from crossfade.study._splits import budget_of as budget_of
+from crossfade.study._splits import budget_text as budget_text
 from crossfade.study._study import CalibrationStudy
 from crossfade.study._verdict import rivals as rivals
 from crossfade.study._verdict import sentences as sentences

@@ -16,8 +16,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from crossfade.study._batch import Array, Batch
-from crossfade.study._scores import INTERVALS, Columns, measured
+from crossfade.study._batch import INTERVALS, Array, Batch, Columns, measured
 from crossfade.study._sources import Sources
 
 

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from crossfade.study._batch import Batch
-from crossfade.study._budgets import (
+from crossfade.study._batch import INTERVALS, Batch, Columns
+from crossfade.study._estimators import FitEach
+from crossfade.study._sources import Participant, Sources
+from crossfade.study._splits import (
+    NEXT_SESSION,
     Budget,
+    draw_splits,
+    generator_for,
     leaves_test_windows,
     number_of,
     windows_of_each_class,
 )
-from crossfade.study._estimators import FitEach
-from crossfade.study._participants import Participant
-from crossfade.study._scores import INTERVALS, Columns
-from crossfade.study._sources import Sources
-from crossfade.study._splits import NEXT_SESSION, draw_splits, generator_for
 
 if TYPE_CHECKING:
     from crossfade.study._methods import Method

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from crossfade.study._resampling import KEYS, ROUNDING, cells, check_rows
 
 if TYPE_CHECKING:
     from crossfade.study._result import StudyResult
 
-Array = NDArray[np.float64]
 
 #: Ends of the bins of forecasts.
 _EDGES = np.array([0.0, *np.linspace(0.5, 1.0, 11)])

@@ -13,15 +13,11 @@ import numpy as np
 
 from crossfade.blend import KINDS
 from crossfade.study import _blend_methods as blends
-from crossfade.study import _paper_methods as paper
 from crossfade.study import _rivals as rivals
-from crossfade.study._batch import Batch
-from crossfade.study._budgets import Budget, check_budget
+from crossfade.study._batch import Batch, Columns
 from crossfade.study._estimators import FitEach, asks_for
-from crossfade.study._scores import Columns
 from crossfade.study._sources import Sources
-
-Rng = np.random.Generator
+from crossfade.study._splits import Budget, Rng, check_budget
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ _RECORDS = (
     Method(
         "paper",
         "Paper's blend",
-        paper.run_paper,
+        blends.run_paper,
         "Algorithm 1 of the paper: alpha times the person's direction plus 1 − alpha times the "
         "crowd's. Of the alphas 0, 0.1, ..., 1 it takes that of least expected risk, over 100 "
         "draws of both directions.",
@@ -149,7 +145,7 @@ _RECORDS = (
     Method(
         "target",
         "Person alone",
-        paper.run_target,
+        blends.run_target,
         "The person alone, as in the paper: Fisher's discriminant of the labelled windows, with a "
         "pseudo-inverse.",
         "rival",
@@ -182,7 +178,7 @@ _RECORDS = (
     Method(
         "average-source",
         "Crowd alone",
-        paper.run_average_source,
+        blends.run_average_source,
         "The crowd alone, as in the paper: the mean direction of the sources, at the midpoint of "
         "the labelled windows.",
         "rival",
@@ -215,7 +211,7 @@ _RECORDS = (
     Method(
         "oracle",
         "Oracle alpha",
-        paper.run_oracle,
+        blends.run_oracle,
         "The paper's blend with the alpha that is best on the test windows. Nobody can know it: it "
         "is a bound.",
         "bound",
@@ -226,7 +222,7 @@ _RECORDS = (
     Method(
         "oracle-honest",
         "Honest oracle",
-        paper.run_oracle_honest,
+        blends.run_oracle_honest,
         "The paper's blend with the alpha that is best on every second test window, for the "
         "others, and the reverse: what the oracle is worth without its luck.",
         "bound",

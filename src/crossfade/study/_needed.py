@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from crossfade._typing import Array
 from crossfade._validate import check_number
-from crossfade.study._budgets import is_unequal
 from crossfade.study._resampling import (
     LARGEST,
     N_RESAMPLES,
@@ -26,8 +25,7 @@ from crossfade.study._resampling import (
     limits,
     log_needed,
 )
-
-Array = NDArray[np.float64]
+from crossfade.study._splits import is_unequal
 
 #: Columns of the table.
 NEEDED = [
@@ -183,5 +181,4 @@ def _reached_by(accuracies: Array, share: float) -> Array:
     """Accuracies (n_draws, n_budgets) that a share of people (n_draws, n_people, ...) reach."""
     n_people = accuracies.shape[1]
     place = n_people - max(1, math.ceil(share * n_people - 1e-9))
-    best: Array = np.partition(accuracies, place, axis=1)[:, place]
-    return best
+    return np.partition(accuracies, place, axis=1)[:, place]

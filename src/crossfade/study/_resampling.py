@@ -10,12 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 
-from crossfade.study._scores import INTERVALS
+from crossfade._typing import Array
+from crossfade.study._batch import INTERVALS
 
 if TYPE_CHECKING:
     from crossfade.study._result import StudyResult
 
-Array = NDArray[np.float64]
 
 #: What a row is about, and what is averaged over its splits.
 KEYS = ["task", "group", "method", "budget"]
@@ -162,5 +162,4 @@ def _isotonic(curves: Array) -> Array:
     total = np.pad(curves.cumsum(1), ((0, 0), (1, 0)))
     mean = (total[:, None, 1:] - total[:, :-1, None]) / np.where(length > 0, length, 1)
     lowest = np.minimum.accumulate(mean[..., ::-1], axis=-1)[..., ::-1]
-    nearest: Array = np.where(length > 0, lowest, -np.inf).max(1)
-    return nearest
+    return np.where(length > 0, lowest, -np.inf).max(1)

@@ -11,12 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from crossfade.study._budgets import budget_of
 from crossfade.study._evaluate import Note, Shard, joined
 from crossfade.study._needed import windows_needed
-from crossfade.study._record import Record
 from crossfade.study._resampling import by_task
-from crossfade.study._store import Store
+from crossfade.study._splits import budget_of
+from crossfade.study._store import Record, Store
 
 #: What tells one row of a study from all others.
 _CELL = ["task", "method", "budget", "split"]

@@ -15,12 +15,11 @@ from scipy.special import expit, log_softmax
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 
+from crossfade._typing import Array
 from crossfade.fisher import ClassMoments
-from crossfade.study._batch import Array, Batch
-from crossfade.study._scores import Columns, of_odds
+from crossfade.study._batch import Batch, Columns, of_odds
 from crossfade.study._sources import Sources
-
-Rng = np.random.Generator
+from crossfade.study._splits import Rng
 
 
 class Centred(NamedTuple):
@@ -80,8 +79,7 @@ def lda_odds(batch: Batch) -> Array:
     for place in np.flatnonzero(~able).tolist():
         rule = lda(n_classes).fit(X[place], batch.splits.label)
         odds[place] = _per_class(rule.decision_function(batch.X[batch.splits.test[place]]))
-    found: Array = odds
-    return found
+    return odds
 
 
 def _per_class(odds: Array) -> Array:

@@ -1,25 +1,169 @@
 """A study in a folder: finished parts are kept there, and read again.
 
-The folder has ``study.json``, the plan, and ``shards``, with one Parquet file for each task and
-method. Files are written whole or not at all, so that a study can be stopped at any moment and
-resumed. The name of a shard is a digest of all that its rows depend on; a shard whose seal does not
-hold, or is of another place, is computed again.
+The folder has ``study.json``, a record of all that the rows depend on, and ``shards``, with one
+Parquet file for each task and method. Files are written whole or not at all, so that a study can be
+stopped at any moment and resumed. The name of a shard is a digest of all that its rows depend on; a
+shard whose seal does not hold, or that is of another place, is computed again.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
+from types import MethodType
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from crossfade._files import digest_of, is_intact, json_of, read_whole, write_whole
 from crossfade._validate import check_extra
-from crossfade.study._evaluate import Note, Outcome, Shard, joined
-from crossfade.study._record import Record
+from crossfade._version import __version__
+from crossfade.study._estimators import FitEach
+from crossfade.study._evaluate import Note, Outcome, Plan, Shard, joined
+from crossfade.study._methods import Method
+from crossfade.study._sources import Participant
 from crossfade.tasks import sealed, unsealed
+
+#: What no row depends on, or what may be added to a study that is there.
+_FREE = ("window_seconds", "methods")
+
+
+@dataclass(frozen=True)
+class Record:
+    """A study's plan, its tasks and its methods as JSON."""
+
+    content: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        participants: Sequence[Participant],
+        targets: Sequence[Participant],
+        classes: NDArray[Any],
+        feature_names: Sequence[str] | None,
+    ) -> Record:
+        """Record of a study; methods are told apart by their names alone."""
+        aimed_at = {one.name for one in targets}
+        content = {
+            "crossfade": __version__,
+            "budgets": list(plan.budgets),
+            "n_splits": plan.n_splits,
+            "splits": plan.kind,
+            "random_state": plan.seed,
+            "forecasts": plan.forecasts,
+            "classes": classes.tolist(),
+            "feature_names": feature_names,
+            "tasks": {
+                one.name: {
+                    "group": one.group,
+                    "windows": _digest([_bytes_of(one.X), _bytes_of(one.label.astype(np.int8))]),
+                    "target": one.name in aimed_at,
+                }
+                for one in participants
+            },
+            "methods": {name: name for name in plan.methods},
+            "window_seconds": {one.name: one.step for one in participants if one.step is not None},
+        }
+        # As it will be when it is read again: no tuples, no numbers of numpy.
+        return cls(json.loads(json.dumps(content)))
+
+    def identified(self, methods: Mapping[str, Method]) -> Record:
+        """The same with what tells each estimator from another one of its name."""
+        described = {
+            name: identity(one.run.estimator, name) if isinstance(one.run, FitEach) else name
+            for name, one in methods.items()
+        }
+        return Record({**self.content, "methods": json.loads(json.dumps(described))})
+
+    def shards(self) -> list[Shard]:
+        """All shards, in the order of the rows."""
+        tasks: Mapping[str, Any] = self.content["tasks"]
+        targets = [name for name, task in tasks.items() if task["target"]]
+        return [Shard(name, method) for name in targets for method in self.content["methods"]]
+
+    def place(self, shard: Shard) -> str:
+        """Name of the file of a shard: a digest of all that its rows depend on."""
+        return _digest([self._common, *shard, self.content["methods"][shard.method]])
+
+    @cached_property
+    def _common(self) -> str:
+        """Digest of what all rows depend on."""
+        return _digest({name: part for name, part in self.content.items() if name not in _FREE})
+
+    def drawn_from(self) -> dict[str, str]:
+        """For each task a digest of what its splits are drawn from."""
+        how = [self.content["splits"], self.content["random_state"]]
+        # Whether a task is a target depends on the budgets, and its splits do not.
+        return {
+            name: _digest([how, task["group"], task["windows"]])
+            for name, task in self.content["tasks"].items()
+        }
+
+    def differences(self, other: Record) -> list[str]:
+        """How another study differs from this one, but for methods that only one of them has."""
+        there, here = self.content, other.content
+        found = [
+            f"{name} is {there.get(name)!r} there and {here.get(name)!r} here"
+            for name in {**there, **here}
+            if name not in (*_FREE, "tasks") and _digest(there.get(name)) != _digest(here.get(name))
+        ]
+        if _digest(there["tasks"]) != _digest(here["tasks"]):
+            old, new = there["tasks"], here["tasks"]
+            names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+            found.append(f"tasks differ: {', '.join(names[:5]) or 'in their order'}")
+        old, new = there["methods"], here["methods"]
+        for name in new.keys() & old.keys():
+            # To Python 1 is 1.0, but to an estimator it may not be.
+            if _digest(old[name]) != _digest(new[name]):
+                found.append(f"method {name!r} is {old[name]} there and {new[name]} here")
+        return found
+
+
+def identity(value: object, where: str) -> Any:
+    """What tells an estimator or a parameter from another one, as JSON holds it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        # JSON has no word for NaN and infinity.
+        return value if np.isfinite(value) else repr(value)
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return _digest([value.dtype.str, list(value.shape), _bytes_of(value)])
+    if isinstance(value, (list, tuple)):
+        return [identity(one, where) for one in value]
+    if isinstance(value, Mapping):
+        return {str(name): identity(one, f"{where}, {name}") for name, one in value.items()}
+    name = str(getattr(value, "__qualname__", getattr(value, "__name__", "<nameless>")))
+    if callable(value) and "<" not in name and not isinstance(value, MethodType):
+        return f"{value.__module__}.{name}"
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        inside = value.get_params(deep=False)
+    elif is_dataclass(value) and not isinstance(value, type):
+        inside = {one.name: getattr(value, one.name) for one in fields(value) if one.compare}
+    else:
+        raise ValueError(
+            f"{where} is {value!r}, which cannot be recognised when the study resumes. Use plain "
+            "values and named functions, or run the study without a folder."
+        )
+    return {f"{type(value).__module__}.{type(value).__qualname__}": identity(inside, where)}
+
+
+def _digest(content: object) -> str:
+    return digest_of(content, in_order=True)[:32]
+
+
+def _bytes_of(array: NDArray[Any]) -> str:
+    return sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+
 
 #: Where a Parquet file keeps what went wrong.
 _NOTES = b"crossfade_notes"
@@ -53,12 +197,11 @@ class Store:
         return cls(Path(folder), Record(content))
 
     @classmethod
-    def seed_of(cls, folder: str | os.PathLike[str]) -> int | None:
-        """Seed of the study that is in a folder, if there is one."""
+    def seed_of(cls, folder: str | os.PathLike[str], drawn: int) -> int:
+        """Seed of the study that is in a folder, or else the one that was drawn."""
         if not (Path(folder) / "study.json").exists():
-            return None
-        seed: int = cls.read(folder).record.content["random_state"]
-        return seed
+            return drawn
+        return cls.read(folder).record.content["random_state"]
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], record: Record) -> Store:

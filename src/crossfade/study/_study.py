@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossfade._validate import check_choice, check_integer
-from crossfade.study._budgets import Budget, budget_of
 from crossfade.study._evaluate import Note, Outcome, Plan, Shard
 from crossfade.study._methods import check_able, check_budgets, check_methods
-from crossfade.study._participants import check_sizes, check_tasks, later_sessions
-from crossfade.study._processes import in_processes
-from crossfade.study._record import Record
 from crossfade.study._result import StudyResult
-from crossfade.study._sources import Sources
-from crossfade.study._splits import KINDS, MOST_SPLITS, NEXT_SESSION
+from crossfade.study._sources import Sources, check_sizes, check_tasks, later_sessions
+from crossfade.study._splits import KINDS, MOST_SPLITS, NEXT_SESSION, Budget, budget_of
+from crossfade.study._store import Record, Store
+from crossfade.study._workers import in_processes, on_workers
 from crossfade.tasks import Task, TaskSet
 
 if TYPE_CHECKING:
@@ -177,11 +175,8 @@ class CalibrationStudy:
         """
         n_jobs = check_integer("n_jobs", n_jobs, 1)
         plan, store = self._plan, None
-        if folder is not None:
-            from crossfade.study._store import Store
-
-            if self._seed_is_drawn and (begun := Store.seed_of(folder)) is not None:
-                plan = plan._replace(seed=begun)
+        if folder is not None and self._seed_is_drawn:
+            plan = plan._replace(seed=Store.seed_of(folder, plan.seed))
         record = Record.of(
             plan, self._participants, self._targets, self._classes, self._feature_names
         )
@@ -236,8 +231,6 @@ class CalibrationStudy:
         if dask is None:
             yield from in_processes(work, sources, plan, n_jobs)
         else:
-            from crossfade.study._cluster import on_workers
-
             yield from on_workers(work, sources, plan, dask)
 
 

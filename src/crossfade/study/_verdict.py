@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from crossfade.study._budgets import budget_text, is_unequal
 from crossfade.study._methods import METHODS
 from crossfade.study._needed import reached, windows_needed
 from crossfade.study._resampling import by_task
+from crossfade.study._splits import budget_text, is_unequal
 from crossfade.study.statistics import compare, labels_saved, p_text, summarise
 
 if TYPE_CHECKING:

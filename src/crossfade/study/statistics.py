@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import wilcoxon
 
-from crossfade.study._budgets import is_unequal
+from crossfade._typing import Array
 from crossfade.study._forecasts import forecast_errors, reliability
 from crossfade.study._resampling import (
     ROUNDING,
@@ -21,6 +21,7 @@ from crossfade.study._resampling import (
     mean_limits,
     resampled_means,
 )
+from crossfade.study._splits import is_unequal
 
 if TYPE_CHECKING:
     from crossfade.study._result import StudyResult
@@ -33,7 +34,6 @@ __all__ = [
     "summarise",
 ]
 
-Array = NDArray[np.float64]
 
 #: Columns of :func:`labels_saved`.
 SAVED = [
