@@ -1,8 +1,4 @@
-"""Files are written whole or not at all, and read only if they are files of a sensible size.
-
-What a killed run leaves behind is removed by the next. Digests belong to the formats: a prior's to
-its archive, a model's and a plan's to their JSON, a table's to Parquet's metadata.
-"""
+"""Files are written whole or not at all, and read only if they have a sensible size."""
 
 from __future__ import annotations
 
@@ -43,10 +39,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, unless_same: bool = False) -> Iterator[Path]:
-    """Name of a new file, which takes the place of `path` if all goes well; links are followed.
-
-    With `unless_same` a file of the same content stays as it is.
-    """
+    """Name of a new file, which replaces `path` if all goes well, or if its content differs."""
     target = _target_of(path)
     sweep(target.parent)
     try:
@@ -96,7 +89,7 @@ def _target_of(path: str | os.PathLike[str]) -> Path:
 
 
 def kind_of(path: str | os.PathLike[str]) -> str | None:
-    """What a name belongs to if that is not a regular file."""
+    """Kind of a file that is not a regular one; else None."""
     mode = os.stat(path).st_mode
     return None if stat.S_ISREG(mode) else _OTHER_KINDS.get(stat.S_IFMT(mode), "not a file")
 
@@ -120,10 +113,7 @@ def temporary(folder: Path) -> Iterator[Path]:
 
 @cache
 def sweep(folder: Path) -> None:
-    """Remove temporary files of runs that were killed; a process does it once for each folder.
-
-    The system releases the lock of a process that ends: an unlocked file belongs to nobody.
-    """
+    """Remove temporary files of killed runs, which are unlocked; once for each folder."""
     for path in folder.glob(f"{_TEMPORARY}*"):
         with suppress(OSError):
             if path.is_symlink() or not path.is_file():
@@ -143,7 +133,7 @@ def read_whole(path: str | os.PathLike[str], most: int, *, pipes: bool = False) 
     """Read a regular file of at most `most` bytes; with `pipes` a pipe will do, too."""
     kind = kind_of(path)
     if kind is not None and not (pipes and kind in ("a pipe", "a socket")):
-        raise ValueError(f"{path} is {kind}, and no file to read. Give the name of a file.")
+        raise ValueError(f"{path} is {kind}, not a file to read. Give the name of a file.")
     content = bytearray()
     with open(path, "rb") as stream:
         if kind is None and os.fstat(stream.fileno()).st_size <= most:
@@ -156,7 +146,7 @@ def read_whole(path: str | os.PathLike[str], most: int, *, pipes: bool = False) 
 
 
 def json_of(content: bytes) -> Any:
-    """What JSON says; refuses what is not valid, a key twice, and brackets nested without end."""
+    """Content of JSON; refuses a key that comes twice, and brackets nested too deep."""
     try:
         return json.loads(content.decode(), object_pairs_hook=_object)
     except RecursionError as reason:
@@ -181,5 +171,5 @@ def is_intact(fields: object, checksum: object, *, in_order: bool = False) -> bo
     try:
         return checksum == digest_of(fields, in_order=in_order)
     except ValueError:
-        # A number that JSON has no word for, and that was never written.
+        # NaN and infinity were never written.
         return False

@@ -1,20 +1,13 @@
-"""Person and crowd in, a rule out: `fit_rule`, one file for each kind of blend, and `Rule`.
-
-A person's direction omega (room `fisher`) is right on average and noisy; the crowd's mu (room
-`prior`) is nearly free of noise and wrong for this person. Blends lie between them:
+"""Person and crowd in, a rule out: `fit_rule`, with one file for each kind of blend.
 
 ============ =======================================================================================
-fisher       omega alone, without a crowd
+fisher       the person's own direction omega, without a crowd
 convex       alpha omega + (1 - alpha) mu, with the alpha of least expected risk: the paper's class
-posterior    m + T (T + Sigma_omega)^-1 (omega - m): a matrix instead of alpha, since the crowd
-             agrees on some directions and differs on others
-hierarchical the posterior of the class means, from no label on, with a crowd that knows them
+posterior    m + T (T + Sigma_omega)^-1 (omega - m): a matrix instead of alpha
+hierarchical the posterior of the class means, for any number of labels and classes
 ============ =======================================================================================
 
-`fit_rule` takes the moments of one person's windows, or of a batch of people, and a `Law`, and
-looks the kind up in the table `KINDS`. Estimators, studies, rehearsals and live sessions call it
-and nothing else. A new blend is one function from a `Newcomer` and a `Law` to a `Rule`, and one
-line in that table.
+A new kind is one function from a `Newcomer` and a `Law` to a `Rule`, and one line in `KINDS`.
 """
 
 from crossfade.blend._about import About

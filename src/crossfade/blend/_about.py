@@ -21,7 +21,7 @@ _LEVEL, _LISTED = 0.9, 50
 
 @dataclass(frozen=True)
 class About:
-    """What is said about a rule.
+    """Description of a rule.
 
     Attributes
     ----------

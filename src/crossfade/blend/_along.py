@@ -36,11 +36,7 @@ def rule_along(
     dof: Array | float,
     **details: Array,
 ) -> Rule:
-    """Rule along a blend `omega` (..., d) of a person's direction and the crowd's.
-
-    `alpha` is the weight of the person, `dof` the trace of the matrix by which `omega` follows the
-    person's own direction, and `details` are what only this kind of blend knows.
-    """
+    """Rule along `omega` (..., d), which follows the person's own direction with trace `dof`."""
     means = person.means
     if law is not None:
         lost = person.length == 0.0
@@ -68,10 +64,7 @@ def rule_along(
 
 
 def rule_of_crowd(newcomer: Newcomer, law: Law) -> Rule:
-    """Rule along the crowd's direction, where not every class has a labelled window.
-
-    Its threshold lies in the middle of the posterior class means.
-    """
+    """Rule along the crowd's direction, with the threshold between the posterior class means."""
     omega = crowd_of(law).mean_direction
     found = posterior_means(newcomer, law)
     assert law.class_means is not None
@@ -81,7 +74,7 @@ def rule_of_crowd(newcomer: Newcomer, law: Law) -> Rule:
     within = np.vecdot(whitened, whitened)
     weights = found.weights()
     _, variance, doubt = found.along((weights[..., 1, :] - weights[..., 0, :]) / 2.0)
-    # Where the means themselves have no direction, any accuracy is as likely as any other.
+    # If the means agree on no direction, any accuracy is as likely as any other.
     share = np.divide(doubt, variance, out=np.ones(np.shape(variance)), where=variance > 0.0)
     means = found.means * law.feature_scale
     return rule_of_two(

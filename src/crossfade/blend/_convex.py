@@ -1,10 +1,4 @@
-"""The paper's blend: a convex combination of the person's direction and the crowd's (13, 19).
-
-.. math:: \\omega_\\alpha = \\alpha\\omega + (1 - \\alpha)\\mu
-
-with the alpha of least expected risk. A crowd whose directions cancel has no direction to offer:
-alpha is then one.
-"""
+"""The paper's blend alpha omega + (1 - alpha) mu, with the alpha of least expected risk (19)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Model files: a rule as checksummed JSON, and back.
-
-``docs/device.md`` and the JSON Schema of `crossfade.export` say how a device reads one.
-"""
+"""Model files: a rule as checksummed JSON, and back (``docs/live.md``)."""
 
 from __future__ import annotations
 
@@ -136,7 +133,7 @@ def _rule_of(fields: dict[str, Any]) -> Rule:
 
 
 def _about_of(fields: dict[str, Any], n_classes: int, n_features: int) -> About:
-    """What is said about the rule of a file."""
+    """Description of the rule of a file, checked."""
     names, prior, recipe = fields.get("class_names"), fields["prior"], fields["recipe"]
     if names is not None and (np.shape(names) != (n_classes,) or not all(map(str.strip, names))):
         raise ValueError(f"class_names must be {n_classes} names; got {names!r}.")

@@ -1,9 +1,6 @@
 """Hierarchical blend: the posterior of the class means gives a linear rule (equations 54 to 57).
 
 .. math:: w = (\\Sigma + \\bar P)^{-1} h^*, \\quad \\text{threshold } w^T c^*
-
-with c* the posterior middle of the classes, h* half of their gap, and P the covariance of what is
-still unknown of the means.
 """
 
 from __future__ import annotations
@@ -56,16 +53,11 @@ def hierarchical(newcomer: Newcomer, law: Law) -> Rule:
 
 
 def _optimism(newcomer: Newcomer, law: Law, found: PosteriorMeans) -> Array:
-    """What noise adds to the gap of class means of a released prior (equation 69).
-
-    Its law over class means is as wide as the noise, so that the posterior believes whatever few
-    samples say: with h* = h + noise of covariance C, w'h* is too large by tr(M^-1 C), and what is
-    left of it is that of James and Stein, (p - 2) / p times as much.
-    """
+    """Gap (...) that the noise of a released prior adds: tr(M^-1 C) (p - 2) / p (equation 69)."""
     assert law.class_means is not None
     population, alpha = law.class_means, found.alpha
     counts = newcomer.moments.counts
-    # Of half the gap; what has no label adds nothing, since alpha is then that of the crowd.
+    # A class without a label adds nothing to half the gap: the crowd has it alone.
     own = population.mean_noise(np.where(counts > 0.0, counts, np.inf)).sum(-1) / 4.0
     # In whitened features, where it is much the same in all directions.
     crowd = law.means_noise**2 / 2.0 * (population.whiten**2).sum() / population.whiten.shape[-1]

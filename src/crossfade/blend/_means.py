@@ -1,10 +1,7 @@
 """Posterior of a person's class means: what their windows and the crowd say (equations 54 to 56).
 
-The class means of labelled windows are noisy observations of the person's own, and the crowd is a
-normal law over these (`Population`). Classes without a labelled window are not observed, so that no
-label, one class and all are one formula. A person may be a stranger to the crowd, and unlabelled
-windows come in unknown proportions: each possibility is a law of its own, and the posterior mixes
-them by their evidence.
+A person may be a stranger to the crowd, and unlabelled windows come in unknown proportions: each
+possibility is a law of its own, and the posterior mixes them by their evidence.
 """
 
 from __future__ import annotations
@@ -53,10 +50,7 @@ class PosteriorMeans(NamedTuple):
         return np.asarray(np.linalg.solve(whole, self.centres[..., None])[..., 0])
 
     def along(self, omega: Array) -> tuple[Array, Array, Array]:
-        """Half the gap of two classes, the variance within and the doubt of the gap, (...) each.
-
-        `omega` (..., p) are directions in whitened features.
-        """
+        """Half the gap, variance within and doubt of the gap along whitened `omega` (..., p)."""
         half_gap = (self.centres[..., 1, :] - self.centres[..., 0, :]) / 2.0
         within = np.vecdot(omega, np.matvec(self.sigma, omega))
         whole = np.vecdot(omega, np.matvec(self.scatter.mean(-3), omega))
@@ -91,7 +85,7 @@ def posterior_means(newcomer: Newcomer, law: Law) -> PosteriorMeans:
 
 
 class Observed(NamedTuple):
-    """What windows say of the class means, in whitened features."""
+    """Observed class means of the windows, in whitened features."""
 
     means: Array  # (..., k, p): of the classes seen
     seen: Any  # (k,): which these are
@@ -119,11 +113,7 @@ def _refuse_far(population: Population, observed: Observed) -> None:
 
 
 def _posterior(population: Population, observed: Observed) -> PosteriorMeans:
-    """Posterior of theta under each law, and all of them mixed.
-
-    The laws, of members and strangers and with unlabelled windows of every proportion, stand on an
-    axis of their own after those of the batch.
-    """
+    """Posterior of theta under each law, on an axis after those of the batch, and their mixture."""
     n_classes, p = population.mean.shape[-2], observed.sigma.shape[-1]
     if "design" not in population.kept:
         population.kept["design"] = np.concatenate(
@@ -158,7 +148,7 @@ def _posterior(population: Population, observed: Observed) -> PosteriorMeans:
 
 
 class Posteriors(NamedTuple):
-    """What is known of theta under each law."""
+    """Posterior of theta under each law."""
 
     theta: Array  # (..., n_laws, K p): its mean
     left: Array  # (..., n_laws, K p, K p): its covariance
@@ -168,10 +158,7 @@ class Posteriors(NamedTuple):
 
 
 def _posteriors(observed: Observed, laws: Laws) -> Posteriors:
-    """Posteriors after the labelled windows.
-
-    With y = H theta + noise: G = B H'(H B H' + N)^-1, theta* = t + G (y - H t), Q = B - G H B.
-    """
+    """Posteriors after the labelled windows: theta* = t + G (y - H t), Q = B - G H B."""
     n_classes, p = laws.mean.shape[-2:]
     rows, n_seen = laws.rows, len(laws.rows)
     means, noise, sigma = observed.means, np.asarray(observed.noise), observed.sigma
@@ -208,11 +195,7 @@ def _posteriors(observed: Observed, laws: Laws) -> Posteriors:
 
 
 def _with_unlabelled(observed: Observed, laws: Laws, found: Posteriors) -> Posteriors:
-    """Posteriors after the unlabelled windows too, for every proportion pi (equations 28 and 45).
-
-    Their mean u = c + (2 pi - 1) h + noise is one more observation, taken after the labelled ones:
-    its matrices have p rows, and those of all observations at once 3 p.
-    """
+    """Posteriors after the unlabelled windows too, for every proportion (equations 28 and 45)."""
     windows: Any = observed.unlabelled
     p, n_windows = windows.shape[-1], windows.shape[-2]
     lean = (2.0 * _PROPORTIONS - 1.0)[:, None, None]
@@ -270,10 +253,7 @@ def _with_outside(
 
 
 def _log_likelihood(theta: Array, observed: Observed) -> Array:
-    """Log likelihood of the unlabelled windows under laws (..., n_proportions) (equation 45).
-
-    Up to a constant. They come from (1 - pi) N(m_0, Sigma) + pi N(m_1, Sigma).
-    """
+    """Log likelihood (..., n_proportions) of the unlabelled windows but for a constant (45)."""
     p = observed.sigma.shape[-1]
     windows: Any = observed.unlabelled
     centre, half = theta[..., :p], theta[..., p:]
@@ -288,11 +268,7 @@ def _log_likelihood(theta: Array, observed: Observed) -> Array:
 
 
 def _covariance(moments: ClassMoments, population: Population, scale: Array) -> tuple[Array, Array]:
-    """Covariance (..., p, p) within the classes: the crowd's, and the person's own (equation 55).
-
-    Sigma = (1 - g) I + g S with g = f / (f + nu), f the degrees of freedom of S and nu what the
-    crowd's covariance is worth. Earlier sessions of the person count as this one does.
-    """
+    """Covariance (1 - g) I + g S (..., p, p) within the classes (equation 55), and 1 - g (...)."""
     p = population.whiten.shape[-1]
     counts = moments.counts
     dof = np.maximum(counts.sum(-1) - (counts > 0.0).sum(-1), 0.0) + population.own_dof
@@ -331,11 +307,7 @@ def _known_laws(population: Population, observed: Observed, design: Array) -> La
 
 
 def _laws(population: Population, observed: Observed, design: Array) -> Laws:
-    """Laws of members and strangers.
-
-    The centre of a person may be further from the crowd's than its law says; the contrasts may be
-    those of a stranger, of the size of the crowd's and in any direction.
-    """
+    """Laws of members of the crowd, and of strangers to its centre, its contrasts or both."""
     mean, spread = population.mean, population.covariance
     n_classes, p = mean.shape[-2:]
     anything = len(observed.seen) > 0

@@ -1,4 +1,4 @@
-"""What is seen of a new person before a rule is made."""
+"""The windows of a new person, before a rule is made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crossfade.prior import ForecastRecord, Law
 
 
 class Newcomer(NamedTuple):
-    """What is seen of one person, or of a batch of people, and what is said of their windows.
+    """Windows of one person, or of a batch of people, and what is known about them.
 
     Attributes
     ----------

@@ -12,11 +12,7 @@ from crossfade.prior import Law
 
 
 def posterior(newcomer: Newcomer, law: Law, *, strength: str | float = "auto") -> Rule:
-    """Rule of the posterior blend.
-
-    The `strength` widens the crowd's scatter: by a number; "auto" is 1, or the strength of most
-    evidence where the person contradicts the crowd; "risk" has the least mean risk.
-    """
+    """Rule of the posterior blend; `strength` as in :class:`crossfade.PosteriorBlendClassifier`."""
     if not newcomer.shows_all:
         return rule_of_crowd(newcomer, law)
     person, crowd = newcomer.direction(law), crowd_of(law)

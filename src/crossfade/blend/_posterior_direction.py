@@ -3,10 +3,8 @@
 .. math:: \\omega = m + T (T + \\Sigma_\\omega)^{-1} (\\hat\\omega - m), \\quad
     \\Sigma_\\omega = a S^{-1}
 
-Directions on which the crowd agrees come from the crowd, directions on which people differ come
-from the person. The strength l widens the crowd's scatter T to l T. With T = L L', whitened by L,
-noise and scatter share their eigenvectors with G = L' S L, so that one decomposition gives the
-blend for every strength; S is never inverted, and may be singular.
+With T = L L', whitened by L, noise and scatter share their eigenvectors with G = L' S L: one
+decomposition gives the blend for every strength, and S, which may be singular, is never inverted.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ def posterior_direction(
     if strength == np.inf:
         return person.omega, person.rank, np.full(person.length.shape, np.inf)
     if not isinstance(strength, str):
-        # Beyond these it is none, or all there can be, and products with it would be no numbers.
+        # Stronger or weaker makes no difference, and products with it would overflow.
         strength = float(min(strength, _STRONGEST)) if strength > 1.0 / _STRONGEST else 0.0
     given = 1.0 if isinstance(strength, str) else strength
     if strength == "risk" or crowd.isotropic or given > _DIRECT or 0.0 < given < 1.0 / _DIRECT:
@@ -113,11 +111,7 @@ def path_of(person: Direction, crowd: Crowd) -> Path:
 def _direct(
     person: Direction, crowd: Crowd, strength: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Blend of one strength (equation 21), and whether the evidence wants a larger one.
-
-    G is ``diag(level) + crossed' diag(above) crossed``: with fewer rows than columns in `crossed`
-    its inverse is that of Woodbury, at the cost of the smaller side.
-    """
+    """Blend of one strength (equation 21), its trace, and whether the evidence wants more."""
     sigma, mean, root = person.sigma, crowd.mean, crowd.root
     n_features = mean.shape[-1]
     if strength == 0.0:

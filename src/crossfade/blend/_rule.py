@@ -99,10 +99,7 @@ class Rule:
 
     @property
     def label_count(self) -> Array:
-        """Labelled windows of each class by which a rehearsal judges the rule, of shape (...).
-
-        Windows without a label are worth less than one label of each class, and more than none.
-        """
+        """Labelled windows of each class (...); unlabelled ones are worth less than one label."""
         count = label_count_of(self.n_labelled)
         return np.maximum(count, np.sqrt(0.5)) if self.has_unlabelled else count
 

@@ -1,9 +1,7 @@
-"""What theory alone says of a rule: its accuracy on new windows, and how sure a score is.
+"""Theory of a rule: its accuracy on new windows, and the slope of its log odds.
 
-A rule's own windows flatter it. Theory frees the gap between the classes of that optimism (equation
-25), and calls the accuracy that follows the raw forecast. Where earlier people have rehearsed the
-same kind of rule, their record says what a raw forecast is worth (equation 60); elsewhere theory
-stands alone. With the law of the accuracy comes the slope of the log odds (equation 61).
+The accuracy without the optimism of the rule's own windows is the raw forecast (equation 25). Where
+people have rehearsed such rules, their record says what that is worth (60).
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ class Slope(NamedTuple):
 
 
 class Theory(Protocol):
-    """What theory says of a rule, worked out when it is asked for."""
+    """Theory of a rule, worked out when it is asked for."""
 
     @property
     def raw(self) -> Array:
@@ -52,12 +50,7 @@ class Theory(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DirectionTheory:
-    """Theory of a direction (..., d) that was blended with a person's own.
-
-    `dof` is the trace of the matrix by which it follows the person's own direction, `within` the
-    average covariance of the people, and `contradicts` says whether the labelled windows lie the
-    other way round along it.
-    """
+    """Theory of a direction (..., d) that follows the person's own with trace `dof`."""
 
     person: Direction
     omega: Array
@@ -83,11 +76,7 @@ class DirectionTheory:
         return Outlook.of_theory(score, known.spread, self.person.dof, self.contradicts, own)
 
     def slope(self, outlook: Outlook) -> Slope:
-        """Slope of the log odds under a law of the accuracy.
-
-        The variance along the direction is the people's and the person's own, the latter by its
-        degrees of freedom: that of few windows alone would make probabilities too sure.
-        """
+        """Slope for the variance of the people and the person's own, by degrees of freedom."""
         variance, omega = self._forecast.variance, self.omega
         if self.within is not None:
             share = self.person.dof / (self.person.dof + CROWD_DOF)
@@ -99,12 +88,7 @@ class DirectionTheory:
 
 @dataclass(frozen=True, eq=False)
 class MeansTheory:
-    """Theory of a direction between two class means of which a law is known.
-
-    Along `omega` (..., d) half the gap is `gap`, the variance within the classes `within`, and the
-    variance of the gap itself `doubt`, all of shape (...). `given` is the raw forecast, if it is
-    not that of the law.
-    """
+    """Theory of a direction `omega` (..., d) between two class means; the others are (...)."""
 
     omega: Array
     gap: Array
@@ -133,10 +117,7 @@ class MeansTheory:
 
 @dataclass(frozen=True, eq=False)
 class ManyTheory:
-    """Theory of the scores of more than two classes, of whose means a law is known.
-
-    `weights` (..., K, p) and `offset` (..., K) give the scores in whitened features.
-    """
+    """Theory of scores by `weights` (..., K, p) and `offset` (..., K) in whitened features."""
 
     means: PosteriorMeans
     weights: Array
@@ -159,11 +140,7 @@ class ManyTheory:
         return law.not_below_chance(np.asarray(False), self.weights.shape[-2])
 
     def slope(self, outlook: Outlook) -> Slope:
-        """Slope of the log odds under a law of the accuracy.
-
-        Means that are r times as far apart have the accuracy of the forecast, and r times the log
-        odds; what is not known of the accuracy flattens them (equation 61).
-        """
+        """Slope with the class means as far apart as the forecast says, flattened by doubt (61)."""
         # Draws make it waver; further apart is more accurate.
         reached = np.maximum.accumulate(self._accuracies(_STRETCHES), -1)
         wanted = outlook.accuracy()[..., None]
@@ -178,10 +155,7 @@ class ManyTheory:
         return Slope(slope, np.zeros_like(slope))
 
     def _accuracies(self, stretches: Array) -> Array:
-        """Accuracy (..., n) if class means were so many times (n,) as far apart.
-
-        The same draws for every class and every call make it a smooth function of its arguments.
-        """
+        """Accuracies (..., n) with class means so many times (n,) as far apart, by fixed draws."""
         weights, centres = self.weights, self.means.centres
         n_classes = centres.shape[-2]
         spread = weights[..., None, :, :] @ self.means.scatter @ weights[..., None, :, :].mT
@@ -202,7 +176,7 @@ class ManyTheory:
 
 @dataclass(frozen=True, eq=False)
 class Stated:
-    """What a file states of a rule."""
+    """Forecast and slope as a file states them."""
 
     outlook: Outlook | None
     stated: Slope

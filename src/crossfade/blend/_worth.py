@@ -1,14 +1,7 @@
 """Is it worth labelling more windows of this person, and of which class?
 
-With A(n) the accuracy with n labelled windows of each class, given all that is known of the person
-now, k more windows are worth the expected gain
-
-.. math:: g_k = E[A(n + k) - A(n)]
-
-by the forecast record (equation 62). The advice is to stop where no choice of the next k windows is
-expected to gain enough, or where this person's accuracy is at least the wanted one with enough
-certainty, by the law behind the interval of the forecast (equation 60). Else it names the class
-whose windows gain most.
+By the forecast record, k more windows gain E[A(n + k) - A(n)] (equation 62). The advice is to stop
+where no next windows gain enough, or the wanted accuracy is certain enough (60).
 """
 
 from __future__ import annotations
@@ -48,10 +41,7 @@ class Advice(NamedTuple):
 
 
 def gains_of(rule: Rule) -> Array:
-    """Gain of accuracy (..., K + 1) by the next windows, all of one class, or as many of each.
-
-    NaN if the prior holds no record of forecasts.
-    """
+    """Gains (..., K + 1) of the next windows, all of one class or some of each; NaN if unknown."""
     counts, n_classes = rule.n_labelled, rule.n_labelled.shape[-1]
     if rule.record is None:
         return np.full((*counts.shape[:-1], n_classes + 1), np.nan)

@@ -1,7 +1,4 @@
-"""The estimators: scikit-learn's interface to `fit_rule`, and nothing of its mathematics.
-
-A blend checks its input, asks the room `blend` for a `Rule`, and shows what it found. Source data
-may come in the same call of `fit`, by the conventions of skada, scikit-learn and MOABB.
+"""The estimators: scikit-learn's interface to `fit_rule`.
 
 ============================== ===================================================================
 `HierarchicalBlendClassifier`  a crowd that knows class means: from no label on, for K >= 2 classes

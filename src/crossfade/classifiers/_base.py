@@ -1,4 +1,4 @@
-"""What the three estimators share: they check input, ask `fit_rule`, and show what it found."""
+"""Base of the three estimators: they check input and ask `fit_rule` for a rule."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_UNLABELLED = 500
 
 
 class Seen(NamedTuple):
-    """What an estimator has seen of its target."""
+    """Samples of the target that an estimator has seen."""
 
     names: NDArray[Any]  # (K,): labels in the order of the prior's classes
     moments: ClassMoments
@@ -234,7 +234,7 @@ class BlendClassifier(FittedBlend):
         rule = self._rule_of(seen, law) if answers else None
         self._seen, self.prior_ = seen._replace(moments=seen.moments.rotated()), prior
         if rule is None:
-            # The crowd's earlier answer is no rule of this person.
+            # The crowd's earlier rule is not this person's.
             for name in ("rule_", "coef_", "intercept_"):
                 self.__dict__.pop(name, None)
             self.classes_ = np.sort(seen.names)
@@ -291,7 +291,7 @@ class BlendClassifier(FittedBlend):
     def _names(
         self, seen: Seen | None, labels: NDArray[Any], prior: Any, named: ArrayLike | None
     ) -> NDArray[Any]:
-        """Labels of all classes in the order of the prior's, as far as anybody knows them."""
+        """Labels of the known classes, in the order of the prior's."""
         if self.classes is not None:
             names = np.asarray(self.classes)
             return names if self.prior is not None else np.sort(names)
@@ -324,7 +324,7 @@ class BlendClassifier(FittedBlend):
             warn_of_units(self.prior_, reasons, stacklevel=5)
 
     def _remarks(self) -> Iterator[tuple[str, type[Warning]]]:
-        """What to warn of once the rule is known."""
+        """Warnings about the rule."""
         if self.rule_.contradicts and self.rule_.expected_accuracy < 0.5:
             yield (
                 "The labelled samples contradict the crowd: their classes lie the other way round, "
@@ -347,7 +347,7 @@ def _moments_of(rows: Rows, names: NDArray[Any], n_classes: int) -> ClassMoments
 
 
 def _missing_labels(y: Any) -> NDArray[np.bool_] | None:
-    """Which labels are None, NaN or masked; None if there is none of these, or no label at all."""
+    """Which labels are None, NaN or masked; None if all are present, or `y` is None."""
     if y is None:
         return None
     labels = y if type(y) is np.ndarray else as_labels(y)
@@ -404,7 +404,7 @@ def _second_of(class_prior: ArrayLike | None, names: NDArray[Any]) -> float:
 
 
 def _refuse_missing_class(names: NDArray[Any], counts: Any, *, may_wait: bool) -> NoReturn:
-    """Refuse samples that lack a class for which nobody else stands in."""
+    """Refuse samples that lack a class, if the crowd does not stand in."""
     known = names.tolist()
     seen = [name for name, count in zip(known, counts, strict=False) if count]
     missing = [repr(name) for name in known if name not in seen] or ["the other class"]

@@ -1,7 +1,4 @@
-"""What a fitted blend shows: its rule, its forecast, and predictions.
-
-Methods that predict take what skada and MOABB pass beside the samples, which a rule does not need.
-"""
+"""Properties and predictions of a fitted blend; skada and MOABB pass more than the samples."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ _OF_SKADA = ("sample_domain", "allow_source")
 
 
 class FittedBlend(LinearRule):
-    """What a fitted blend shows."""
+    """A blend with a rule."""
 
     rule_: Rule
     prior_: Any
@@ -77,7 +74,7 @@ class FittedBlend(LinearRule):
         return float(self.rule_.expected_accuracy_error)
 
     def expected_accuracy_interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Interval that holds this person's accuracy on new samples as often as it says.
+        """Interval that contains this person's accuracy with probability `level`.
 
         Parameters
         ----------
@@ -100,7 +97,7 @@ class FittedBlend(LinearRule):
         return list(super()._get_param_names())
 
     def _detail(self, name: str) -> Any:
-        """What only this kind of blend knows, where its rule was blended at all."""
+        """Detail of this kind of blend; refuses a rule that was not blended."""
         if name not in self.rule_.details:
             raise AttributeError(f"This rule was not blended: it has no {name}.")
         return self.rule_.details[name]
@@ -112,7 +109,7 @@ class FittedBlend(LinearRule):
     def decision_function(
         self, X: ArrayLike, sample_domain: ArrayLike | None = None, allow_source: bool = False
     ) -> Array:
-        """Signed distance from the threshold, positive for the second class; of more, scores each.
+        """Signed distance from the threshold (positive: second class), or one score per class.
 
         Parameters
         ----------

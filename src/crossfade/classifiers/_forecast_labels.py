@@ -1,4 +1,4 @@
-"""What more labelled samples of the same person would bring (equation 60)."""
+"""Accuracy to expect with more labelled samples of the same person (equation 60)."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class LabelForecast(NamedTuple):
 def forecast_labels(
     blend: BlendClassifier, n_per_class: ArrayLike | Sequence[Any], *, level: float = 0.9
 ) -> LabelForecast:
-    """What other numbers of labelled samples of the same target would bring (equation 60).
+    """Accuracy to expect with other numbers of labelled samples of the same target (equation 60).
 
-    The rehearsals of earlier people tell: how accurate the rules of those became who looked like
-    this person with as many samples.
+    Forecasts come from rehearsals: how accurate rules became for earlier people who resembled this
+    one, given the same number of samples.
 
     Parameters
     ----------

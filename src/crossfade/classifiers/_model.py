@@ -87,7 +87,7 @@ def about_of(
     made_by: str,
     feature_names: tuple[str, ...] | None = None,
 ) -> About:
-    """What is said about a rule that was made with a prior, for sorted labels."""
+    """Description of a rule that was made with a prior, for sorted labels."""
     if prior is None:
         return About(made_by=made_by, feature_names=feature_names)
     called = getattr(prior, "class_names", None)
@@ -102,7 +102,7 @@ def about_of(
 
 
 def _said_of(prior: Any) -> dict[str, Any]:
-    """What a model file says of a prior."""
+    """Description of a prior in a model file."""
     said = prior.card_data()
     people = {"n_people": said["n_people"]} if "n_people" in said else {}
     return {

@@ -1,8 +1,4 @@
-"""Source data in the same call of fit, by the conventions of three packages.
-
-skada marks rows by `sample_domain`; scikit-learn passes `groups`, and the group of the last row is
-the target; MOABB has the sources in X, with `subjects`, and the target's windows beside it.
-"""
+"""Source data in the same call of fit, by the conventions of skada, scikit-learn and MOABB."""
 
 from __future__ import annotations
 
@@ -39,11 +35,7 @@ def with_sources(
     people: dict[str, Any],
     beside: tuple[Any, Any, Any],
 ) -> tuple[Rows, Array | None, Any]:
-    """Labelled and unlabelled samples of the target, and the prior with the sources.
-
-    `people` has the arrays that say whose the rows are, and `beside` the target's labelled samples,
-    their labels and its unlabelled samples, where these come beside X.
-    """
+    """The target's labelled and unlabelled samples, and the prior with the sources."""
     named = [name for name, value in people.items() if value is not None]
     if len(named) != 1:
         raise ValueError(
@@ -109,7 +101,7 @@ def _with_people(estimator: Any, rows: Rows, names: NDArray[Any], prior: Any, ca
     estimator._refuse_other_rows(rows.X[:0], prior)
     labels = rows.y
     if prior is not None and prior.classes is not None:
-        # What is no label of the target stays, and adding the priors refuses it.
+        # Other labels stay, and adding the priors refuses them.
         theirs = dict(zip(_known(estimator, prior) or (), prior.classes, strict=False))
         labels = np.array([theirs.get(one, one) for one in labels.tolist()])
     word = {"sample_domain": "domain", "groups": "group", "subjects": "subject"}[called]

@@ -1,8 +1,4 @@
-"""Commands: ``crossfade ...``. Each is options, one call, and what it prints.
-
-Modules of commands import click and little else; what computes is imported when a command is
-called, so that ``--help`` is quick.
-"""
+"""Commands: ``crossfade ...``. They import what computes when they are called."""
 
 from __future__ import annotations
 

@@ -304,7 +304,7 @@ def _grouped(said: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _summary(found: Any, out: Path) -> str:
-    """What was written, and how many windows lack a feature."""
+    """Text about the table that was written."""
     frame, called = found.frame, dict(found.frame.attrs.get("class_names", ()))
     names = [name for name in frame.columns if name not in ("task", "label", "group", "start")]
     counts = ", ".join(

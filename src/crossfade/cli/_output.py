@@ -1,4 +1,4 @@
-"""What commands print: tables, progress, and messages instead of tracebacks."""
+"""Output of commands: tables, progress, and messages instead of tracebacks."""
 
 from __future__ import annotations
 
@@ -64,10 +64,7 @@ def plain_messages() -> Iterator[list[str]]:
 
 @contextmanager
 def progress(text: str, every: float = 10.0) -> Iterator[Progress]:
-    """Show progress on standard error: a bar in a terminal, a line every few seconds in a log.
-
-    Yields what to call with the pieces of work finished and their total.
-    """
+    """Show progress on standard error: a bar in a terminal, else lines; yields what to call."""
     from rich.console import Console
 
     console = Console(stderr=True)

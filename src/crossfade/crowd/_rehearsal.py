@@ -1,8 +1,7 @@
 """Leave each source out in turn, as a newcomer to the others, with ever more labels (equation 58).
 
-The crowd that a newcomer meets is that of all others: the sums less the newcomer's own, in the same
-units. There are two runs of windows for each, nested: for each label count a run starts where
-chance says, `floor(u (N - n + 1))` with one u for each class.
+Each newcomer has two nested runs of windows: with n of N labelled they start at
+`floor(u (N - n + 1))`, with one random u for each class.
 """
 
 from __future__ import annotations
@@ -58,10 +57,7 @@ def _record(parts: list[tuple[Array, Array]]) -> ForecastRecord:
 
 
 def _rehearse(newcomers: LeftOut, draws: Array, kind: str) -> tuple[Array, Array]:
-    """Raw forecasts and accuracies (n, N_RUNS, n_counts); NaN where there are too few windows.
-
-    Runs start where `draws` (n, N_RUNS, K) say.
-    """
+    """Raw forecasts and accuracies (n, N_RUNS, n_counts), NaN where there are too few windows."""
     sizes = [part.shape[1] for part in newcomers.rows]
     n, n_classes = len(draws), len(sizes)
     windows = np.concatenate(newcomers.rows, 1)

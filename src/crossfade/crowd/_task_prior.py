@@ -32,7 +32,7 @@ from crossfade.tasks import Task
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TaskPrior(PriorSums):
-    """What many earlier tasks say about a new one: sums over people, and nothing else.
+    """Prior knowledge about a new task from many earlier ones: sums over people, nothing else.
 
     Build one with :meth:`from_tasks`, :meth:`from_projections` or :meth:`from_summary`; merge two
     sites with ``+``. A prior never changes.
@@ -266,7 +266,7 @@ class TaskPrior(PriorSums):
         return cls(space, {"directions": directions}, Origin(summarised=True))
 
     def update(self, projections: ArrayLike, *, normalize: bool = False) -> Self:
-        """New prior with more directions, which bring nothing else: other sums are given up.
+        """Prior with extra directions; all other sums are dropped.
 
         Parameters
         ----------

@@ -8,13 +8,9 @@ WESAD          a person at baseline and under stress   ECG, 3 of the heart, 15 s
 MATB-II        a session at low and at high load       EEG, 24 shares of bands, 10 s
 =============  ======================================  ================================
 
-:func:`~crossfade.load_mental_math` needs no recordings: its features ship with the package, as
-shares and as log powers.
-:func:`read_eegmat`, :func:`read_wesad` and :func:`read_matb`
-compute features from a folder of recordings with :mod:`crossfade.signals`; each says what it
-assumes where the paper is silent. :func:`make_matb_like` simulates the third, whose recordings
-are not public. `_live_demo` has one person's filtered signal, and a prior of the others. Pickles of
-WESAD are read by `_safe_pickle`, which runs nothing that they hold.
+The features of Mental Math ship with the package (:func:`~crossfade.load_mental_math`); the others
+are computed from a folder of recordings. :func:`make_matb_like` simulates MATB-II, which is not
+public.
 """
 
 from crossfade.datasets._eegmat import collect_eegmat, load_mental_math, read_eegmat

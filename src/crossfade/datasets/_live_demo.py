@@ -1,7 +1,6 @@
 """One person of Mental Math, filtered with the past alone, and a prior of the 35 others.
 
-``crossfade live --demo`` plays them. Samples are stored as second differences of whole numbers,
-which compress five times as well as the samples.
+Samples are stored as second differences of whole numbers, which compress five times as well.
 """
 
 from __future__ import annotations
@@ -26,12 +25,7 @@ _LARGEST = 1 << 20
 
 
 class LiveDemo(NamedTuple):
-    """A person to play, and a prior of other people.
-
-    `segments` has the samples (n_channels, n_samples) of each label, in microvolts, of the channels
-    of ``prior.recipe``. They are referenced and filtered already, so that whole windows may follow
-    each other in any order: ``OnlineFeatures(prior.recipe, filtered=True)``.
-    """
+    """A prior, and another person's filtered samples (n_channels, n) of each label, in uV."""
 
     name: str
     segments: dict[int, NDArray[np.float64]]

@@ -53,7 +53,7 @@ class _Unpickler(pickle.Unpickler):
     """Unpickler that finds nothing but the names above."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """What a name stands for."""
+        """Function or class of a name."""
         if (module, name) not in _ADMITTED:
             raise ValueError(f"it asks for '{module}.{name}'; nothing in it was run")
         return _ADMITTED[module, name]

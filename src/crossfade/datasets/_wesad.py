@@ -138,11 +138,7 @@ def _read_participant(path: Path, recipe: str) -> pd.DataFrame:
 
 
 def _as_printed(ecg: Array, kept: NDArray[np.intp], samples: NDArray[np.intp]) -> Array:
-    """Features (n_windows, 3) from the beats of the whole recording.
-
-    `kept` are the samples of baseline and stress, `samples` (n_windows, n_samples) those of each
-    window.
-    """
+    """Features (n_windows, 3) of windows of `samples`, from the beats of the whole recording."""
     found = find_beats(ecg, SFREQ)
     if not found.stand_out:
         raise ValueError("Its ECG holds no heartbeat, only noise.")

@@ -30,7 +30,7 @@ def onnx_of(rule: Rule) -> bytes:
         place = graph("Squeeze", place, np.array([1]))
     else:
         place = graph("ArgMax", scores, axis=1, keepdims=0)
-    # What is no number, less itself, is none.
+    # NaN or infinity less itself is NaN.
     finite = graph("ReduceSum", graph("Sub", scores, scores), np.array([1]), keepdims=0)
     place = graph("Where", graph("IsNaN", finite), np.int64(len(labels)), place)
     graph("Gather", np.append(labels, _no_label(labels)), place, name="label")
@@ -66,7 +66,7 @@ class _Graph:
         self._helper, self._arrays, self._number = helper, arrays, count()
 
     def __call__(self, operator: str, *inputs: Any, name: str = "", **attributes: Any) -> str:
-        """Add a node; what is no name of a value becomes a constant."""
+        """Add a node; inputs other than names become constants."""
         name = name or f"v{next(self._number)}"
         names = [one if isinstance(one, str) else self._constant(one) for one in inputs]
         self.nodes.append(self._helper.make_node(operator, names, [name], **attributes))
@@ -96,7 +96,7 @@ def _outputs(graph: _Graph, rule: Rule) -> tuple[str, str]:
 
 
 def _no_label(labels: np.ndarray[Any, Any]) -> Any:
-    """Label of a window that has none: empty text, or the first of -1, -2, ... that is no class."""
+    """Label for scores that are NaN: empty text, or the first of -1, -2, ... that is unused."""
     if labels.dtype.kind == "O":
         return ""
     return next(one for one in count(-1, -1) if one not in labels)

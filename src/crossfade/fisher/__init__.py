@@ -1,24 +1,16 @@
 """One task in, one unit vector out: Fisher's discriminant, and how noisy it is.
 
-With the class means m_0 and m_1, nu = (m_1 - m_0) / 2 and the covariance S within the classes, the
-discriminant is omega = S^-1 nu, and a window x is of the second class where omega'(x - midpoint) is
-positive. Only the direction of omega matters, so that a person becomes a point on the sphere.
-
 ====================== =============================================================================
-`_moments`             counts, means and scatter of the classes: all that is needed of a task; two
-                       sets of windows add up
+`_moments`             counts, means and scatter of the classes; two sets of windows add up
 `_spectrum`            covariances by their eigenvectors, and their shrinkage
-`_direction`           moments to a `Direction`: the unit vector, its noise, and what the forecast
-                       needs of it (equations 2 to 5 and 48)
+`_direction`           moments to a `Direction`: the unit vector and its noise (2 to 5, 48)
 `_task_moments`        the same for many tasks at once, for priors
 `_linear`              rules along a direction: scores, labels, probabilities
 `_discriminant`        `FisherDiscriminant`, the estimator
 ====================== =============================================================================
 
-Where we depart from the paper: S is shrunk towards a multiple of the identity, since its
-pseudo-inverse loses to scikit-learn with few windows; the covariance of the direction is derived
-through the shrinkage, has the right sign, and belongs to a unit vector; neighbouring windows count
-for less than independent ones.
+Unlike the paper's, the covariance is shrunk towards a multiple of the identity, that of the
+direction has the right sign and belongs to a unit vector, and neighbouring windows count for less.
 """
 
 from crossfade.fisher._direction import Direction, direction_of, learn_direction, worth_of_runs

@@ -1,15 +1,12 @@
-"""One person's direction and how noisy it is.
+"""One person's direction and how noisy it is (equations 2 to 5).
 
 .. math:: \\omega = S_s^{-1}\\nu, \\quad
     \\Sigma_\\omega = c S_s^{-1} + \\frac{(1 - r)^2}{f}
     \\left[(\\nu^T\\omega) S_s^{-1} + \\omega\\omega^T\\right], \\quad
     c = \\frac14\\left(\\frac1{n_0} + \\frac1{n_1}\\right)
 
-with nu half the gap between the class means, S_s the covariance within the classes, shrunk by r,
-and f its degrees of freedom (equations 2 to 5). For a unit vector divide by the squared length of
-omega and project off omega. Windows in a row are worth fewer independent ones: with correlations
-rho_1, rho_2, ... of windows 1, 2, ... apart, n of them say as much about their mean as n / c, where
-c = 1 + 2 sum_k (1 - k / n) rho_k (equation 48).
+with nu half the gap between the class means and S_s the covariance within the classes, shrunk by r
+and of f degrees of freedom. Windows in a row are worth fewer independent ones (48).
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ _SIGNS = np.array([[-1.0], [1.0]])
 
 
 class Direction(NamedTuple):
-    r"""What a person's labelled windows say, in scaled units but for the means.
+    r"""A person's direction and its noise, in scaled units except for the means.
 
     The unit direction w has the covariance
 
@@ -69,11 +66,7 @@ class Direction(NamedTuple):
 
     @property
     def mean_noise(self) -> Array:
-        """Variance of the half gap in units of the covariance, c of equation 5, of shape (...).
-
-        Over a deviation learnt from the same samples the gap is Student's, not normal: its
-        variance is larger (equation 25).
-        """
+        """Variance (...) of the half gap in covariances: Student's if the scale is its own (25)."""
         dof = np.maximum(self.dof, 3.0)
         noise = mean_noise(self.counts)
         return noise * (dof / (dof - 2.0)) if self.own_scale else noise
@@ -99,11 +92,7 @@ def direction_of(
     dof: Array | float | None = None,
     **more: Any,
 ) -> Direction:
-    """Direction for a half gap (..., d) and a covariance that was shrunk, or that is known.
-
-    `counts` are the samples of each class, `dof` the degrees of freedom of the covariance; None if
-    it comes from these samples alone. The paper's forms are for data scaled to a half gap of one.
-    """
+    """Direction for a half gap (..., d) and a covariance that was shrunk, or that is known."""
     of_means = mean_noise(counts)
     # In the eigenvectors of the covariance: S^-1 nu, its length, and nu'S^-1 nu.
     inverse = sigma.inverse()
@@ -159,11 +148,8 @@ def learn_direction(
 ) -> Direction:
     """Direction from the moments of labelled samples (equations 2 to 5).
 
-    Of more than two classes all count for the covariance. Features are divided by `scale`, or by
-    their own deviation within the classes; `fallback` is the covariance where the samples allow no
-    estimate, or else the identity; `form` is that of the covariance of the direction, and
-    `correlation` that of samples 1, 2, ... apart, if those of a class follow each other. A
-    `shrinkage` of None takes the pseudo-inverse of the plain covariance.
+    A `scale` of None is the deviation within the classes, a `shrinkage` of None the pseudo-inverse;
+    `fallback` is the covariance where samples allow no estimate, `correlation` that of neighbours.
     """
     deviation = moments.deviation()
     varies = deviation > 0.0
@@ -202,7 +188,7 @@ def learn_direction(
 
 
 class Worth(NamedTuple):
-    """What runs of neighbouring samples are worth beside independent ones (equation 48)."""
+    """Worth of runs of neighbouring samples beside independent ones (equation 48)."""
 
     crowding: Array  # (n_classes,): how many neighbours say as much of a mean as one sample
     shown: float  # proportion of the variance that shows in deviations from the means of the runs
@@ -224,11 +210,7 @@ def worth_of_runs(correlation: Array, sizes: Places) -> Worth:
 
 @lru_cache(maxsize=4096)
 def _run(correlation: bytes, size: int) -> tuple[float, float]:
-    """Sum of all entries of the correlation matrix R of a run, and tr((C R)^2), C centring.
-
-    tr((C R)^2) = tr R^2 - 2 |R 1|^2 / n + (1' R 1)^2 / n^2. Rows far from both ends have the same
-    sum, so that the cost does not grow with the run.
-    """
+    """Sum of the correlation matrix R of a run, and tr((C R)^2) with C centring, in O(n_lags)."""
     rho = np.frombuffer(correlation)
     # Sum of the correlations up to each distance.
     summed = np.concatenate([[0.0], np.cumsum(rho)])

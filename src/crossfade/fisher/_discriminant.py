@@ -175,7 +175,7 @@ class FisherDiscriminant(LinearRule):
 
 
 def resolve_scale(feature_scale: ArrayLike | str | None, n_features: int) -> Array | None:
-    """What features are divided by, checked; None for the samples' own deviation."""
+    """Scale of the features, checked; None for the samples' own deviation."""
     if isinstance(feature_scale, str):
         if feature_scale != "auto":
             raise ValueError(

@@ -1,4 +1,4 @@
-"""What all classifiers have in common: samples are checked, and scores are linear."""
+"""Base of all classifiers: samples are checked, and scores are linear."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class LinearRule(ClassifierMixin, BaseEstimator):
         return rows, labels, check_weight(sample_weight, rows)
 
     def _validated(self, X: ArrayLike, *y: ArrayLike, **how: Any) -> Any:
-        """What scikit-learn makes of samples, which would pass over masks."""
+        """Samples as scikit-learn checks them; masked values are refused."""
         for name, values in zip("Xy", (X, *y), strict=False):
             refuse_masked(name, values)
         try:
@@ -123,7 +123,7 @@ class LinearRule(ClassifierMixin, BaseEstimator):
         return tags
 
     def decision_function(self, X: ArrayLike) -> Array:
-        """Signed distance from the threshold, positive for the second class; of more, scores each.
+        """Signed distance from the threshold (positive: second class), or one score per class.
 
         Parameters
         ----------
@@ -210,11 +210,7 @@ def _refuse_other_names(names: list[str], known: tuple[str, ...]) -> None:
 
 
 def refuse_units(largest: Array, scale: Array, called: Callable[[int], str] | None = None) -> None:
-    """Refuse features that are far too large or too small for their scale.
-
-    `largest` has the largest absolute value of each feature, for one task or for many, which are
-    then `called` by their place.
-    """
+    """Refuse features (..., d) far too large or small for their scale; `called` names a task."""
     ratio = np.atleast_1d((largest / scale).max(-1, initial=0.0))
     far = (ratio > _MOST_UNITS) | ((ratio > 0.0) & (ratio < 1.0 / _MOST_UNITS))
     if far.any():

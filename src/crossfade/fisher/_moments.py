@@ -1,13 +1,11 @@
-"""Moments of the classes: all that anybody needs to know of a task.
+"""Moments of the classes: counts, means and the centred scatter within.
 
-For each class its count n and mean m, and over all classes the centred scatter
-S = sum (x - m)(x - m)'. Moments of two sets of windows add up by the formula of Chan, Golub and
-LeVeque (1983), for each class with
+Moments of two sets of windows add up by the formula of Chan, Golub and LeVeque (1983),
 
 .. math:: S = S_a + S_b + \\frac{n_a n_b}{n_a + n_b} \\delta\\delta^T, \\quad \\delta = m_b - m_a
 
-which, unlike raw sums, loses no digits to large means. With fewer windows than features a scatter
-is kept as a root: rows whose outer products add up to it.
+which loses no digits to large means. With fewer windows than features the scatter is kept as a
+root: rows whose outer products add up to it.
 """
 
 from __future__ import annotations
@@ -47,10 +45,7 @@ class ClassMoments:
         *,
         n_classes: int = 2,
     ) -> ClassMoments:
-        """Moments of samples (..., n, d), by the places of their classes and how often they count.
-
-        Classes may be empty.
-        """
+        """Moments of samples (..., n, d), by places of classes and weights."""
         n_samples, n_features = X.shape[-2:]
         member = (label == np.arange(n_classes)[:, None]).astype(np.float64)
         if weight is not None:
@@ -165,10 +160,7 @@ class ClassMoments:
         return replace(self, counts=counts, means=means)
 
     def rotated(self) -> ClassMoments:
-        """The same moments without a row of anybody's: a root keeps no sample as it was.
-
-        With rows = Q R and Q orthogonal, R is a root too, and without Q the rows are lost.
-        """
+        """The same with the R of rows = Q R as a root, which keeps no sample as it was."""
         if self.scatter.ndim > 2:
             return self
         scatter: Any = np.linalg.qr(self.scatter, mode="r") if self.rooted else self.scatter
@@ -192,12 +184,7 @@ class ClassMoments:
 
 
 def noise_of_runs(run_variances: Array, counts: Array) -> Array:
-    """Variance v_n of the mean of so many windows in a row (...) (equation 53), in covariances.
-
-    `run_variances` (..., 9) are those of runs of `RUNS` windows, NaN where nobody had such runs.
-    The logarithm of v_n is linear in that of n between the runs that were seen; beyond, windows
-    count as independent.
-    """
+    """Variance (...) of the mean of so many windows in a row (53), log-linear between `RUNS`."""
     n = np.maximum(np.asarray(counts, np.float64), 1e-300)
     positive = np.isfinite(run_variances) & (run_variances > 0.0)
     known = positive.reshape(-1, RUNS.size).all(0)

@@ -1,15 +1,10 @@
-"""Covariances by their eigenvectors, plain or shrunk: everything at the cost of the rank.
+"""Covariances by their eigenvectors, plain or shrunk (equation 2), at the cost of the rank.
 
-.. math:: S = V \\operatorname{diag}(\\lambda) V^T + \\lambda_0 (I - V V^T)
+.. math:: S = V \\operatorname{diag}(\\lambda) V^T + \\lambda_0 (I - V V^T), \\quad
+    S_s = (1 - r) S + r (\\operatorname{tr} S / d) I
 
-With fewer samples than features a shrunk covariance has this form with as many columns in V as
-there are samples, so that nothing of size (n_features, n_features) is ever needed. It is shrunk
-towards a multiple of the identity (equation 2),
-
-.. math:: S_s = (1 - r) S + r (\\operatorname{tr} S / d) I
-
-with the weight r of oracle approximating shrinkage (Chen, Wiesel, Eldar and Hero 2010), or a given
-one.
+with the weight r of oracle approximating shrinkage (Chen, Wiesel, Eldar and Hero 2010) or a given
+one. With fewer samples than features V has as many columns as there are samples.
 """
 
 from __future__ import annotations
@@ -109,11 +104,7 @@ def from_dense(matrix: Array) -> Spectrum:
 
 
 def from_rows(rows: Array) -> Spectrum:
-    """Spectrum of ``rows' rows`` for rows of shape (..., n_rows, n_features).
-
-    With fewer rows than features the eigenvectors come from the small matrix of inner products,
-    at a cost of O(n_rows^2 n_features).
-    """
+    """Spectrum of ``rows' rows`` (..., n_rows, n_features), by the smaller of the two products."""
     n_rows, n_features = rows.shape[-2:]
     if n_rows >= n_features:
         return from_dense(rows.mT @ rows)
@@ -140,11 +131,7 @@ def outside(basis: Array, vector: Array) -> Array:
 
 
 def joint_basis(sigma: Spectrum, *vectors: Array) -> tuple[Array, Array]:
-    """Basis and eigenvalues of `sigma`, extended by what lies outside along each vector.
-
-    In this basis everything about `sigma` and the vectors can be said; outside of it `sigma` has
-    its floor, and the vectors have nothing.
-    """
+    """Basis and eigenvalues of `sigma`, extended by what lies outside along each vector."""
     basis, values = sigma.basis, sigma.values
     if not sigma.n_outside:
         return basis, values
@@ -180,11 +167,7 @@ def shrinkage_weight(
     size: int | Places,
     dof: float | Array,
 ) -> Array:
-    """Weight r of the identity, of shape (...): OAS or as given.
-
-    `trace` and `square` are the traces of the covariance and of its square, and `size` is the
-    dimension in which features vary.
-    """
+    """Weight r (...) of the identity for traces of S and S S: OAS in `size` dimensions, given."""
     if isinstance(shrinkage, str):
         return oas(trace, square, size, dof)
     # A weight below rounding adds nothing that could be inverted.
@@ -207,12 +190,7 @@ def shrink(
     fallback: Spectrum | None = None,
     shown: Array | float = 1.0,
 ) -> tuple[Spectrum, Array, Places]:
-    """Covariance shrunk towards a multiple of the identity (equation 2), its weight and its rank.
-
-    `plain` shows a proportion `shown` of the variance. Half the gap between the classes, `nu`
-    (..., d), tells with the plain covariance and the crowd's (`fallback`) in how many dimensions
-    features vary.
-    """
+    """Covariance shrunk (2), its weight and its rank; `plain` shows `shown` of the variance."""
     shown = np.asarray(shown)
     sigma = plain.map(plain.values / shown[..., None], plain.floor / shown)
     size = varying_dimension(sigma, nu, dof, fallback)
@@ -227,11 +205,7 @@ def shrink(
 def varying_dimension(
     sigma: Spectrum, nu: Array, dof: Array | float, fallback: Spectrum | None = None
 ) -> Places:
-    """Dimension d of the space in which features vary: less than their number if some are tied.
-
-    Shares that sum to one vary in fewer directions than there are. A covariance shows it if it has
-    more degrees of freedom than directions, and the gap of the classes lies within these.
-    """
+    """Dimension in which features vary (...): less than d if they are tied, as shares are."""
     whole = np.full(nu.shape[:-1], sigma.n_features)
     if not sigma.n_outside and sigma.values.all() and (fallback is None or fallback.values.all()):
         return whole

@@ -1,8 +1,7 @@
-"""Moments of many tasks of two classes at once: all that a prior needs of them.
+"""Moments of many tasks at once: all that a prior needs of them.
 
-Tasks with as many windows of each class make a block, which is computed in chunks of tasks: class
-moments of the earlier and the later windows of each class, whose sum is that of all (equation 49),
-and how far neighbouring windows are alike (equation 47).
+Tasks with as many windows of each class make a block: moments of the earlier and later windows of
+each class (equation 49), and how far neighbours are alike (47).
 """
 
 from __future__ import annotations
@@ -75,10 +74,7 @@ class TaskMoments:
 
     @classmethod
     def of(cls, tasks: Sequence[tuple[Array, Places]]) -> TaskMoments:
-        """Moments of tasks of two classes.
-
-        Each is given by its windows (n, d), in the order of time, and their classes, 0 or 1.
-        """
+        """Moments of tasks of two classes: windows (n, d) in the order of time, and 0 or 1 each."""
         blocks = [
             _block(chunk, classes[0], classes[1])
             for chunk, classes in _in_chunks(tasks, 2)
@@ -109,7 +105,7 @@ class TaskMoments:
         return TaskMoments(int(kept.sum()), tuple(blocks))
 
     def gather(self, part: Callable[[Block], Array]) -> Array:
-        """What `part` gives for the tasks of each block, in the order of all tasks."""
+        """Results of `part` for each block, in the order of all tasks."""
         found = [(block.places, part(block)) for block in self.blocks]
         whole: Array = np.empty((self.n_tasks, *found[0][1].shape[1:]))
         for places, values in found:
@@ -191,12 +187,7 @@ def _of_able(n_tasks: int, blocks: list[Block]) -> TaskMoments:
 
 
 def mean_run_noise(rows: Sequence[Array]) -> Array:
-    """How far means of runs of windows are off, of shape (n_tasks, n_runs, d, d).
-
-    For runs of 1, 2, 3, ... windows: the mean, over all runs of a class and over the classes, of
-    the outer product of (mean of the run - mean of the rest of the class). `rows` has the windows
-    (n_tasks, n, d) of each class. Zero for runs that no class is long enough for.
-    """
+    """Mean outer products (n_tasks, n_runs, d, d) of the mean of a run less that of the rest."""
     n_tasks, _, d = rows[0].shape
     found = np.zeros((n_tasks, RUNS.size, d, d))
     n_able = (np.array([part.shape[1] for part in rows])[:, None] > RUNS).sum(0)
@@ -276,10 +267,7 @@ def unit_directions(
 
 
 def _neighbours(moments: ClassMoments, runs: tuple[Array, Array]) -> Array:
-    """How far neighbouring windows are alike (n_tasks, n_lags), in units of their covariance.
-
-    `runs` are the windows (n_tasks, n, d) of each class.
-    """
+    """How far neighbours in `runs` (n_tasks, n, d) of each class are alike, (n_tasks, n_lags)."""
     deviation = moments.deviation()
     scale = np.where(deviation > 0.0, deviation, 1.0)
     sizes = [run.shape[1] for run in runs]
@@ -301,12 +289,7 @@ def _neighbours(moments: ClassMoments, runs: tuple[Array, Array]) -> Array:
 
 
 def autocorrelation(runs: list[tuple[Array, Array]]) -> Array:
-    """Correlation of samples of one class, 1, 2, ... apart, of shape (..., n_lags) (equation 47).
-
-    `runs` has for each class the centred samples of shape (..., n, d), in the order of time, and
-    the same times the inverse of their covariance: so every direction counts alike. Zero where
-    there are too few samples to tell.
-    """
+    """Correlation (..., n_lags) of centred rows (..., n, d) with those over the covariance (47)."""
     batch = runs[0][0].shape[:-2]
     alike, pairs = np.zeros((*batch, N_LAGS + 1)), np.zeros(N_LAGS + 1)
     for rows, in_units in runs:

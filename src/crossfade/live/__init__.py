@@ -1,18 +1,11 @@
 """A session with a new person: windows come one by one, and the rule is always ready.
 
 ============== =====================================================================================
-module         what it is about
-============== =====================================================================================
-`_calibration` the session: windows, labels, state, rule, and the session's folder
-`_records`     a window, a state, a prediction
-`_evidence`    what the windows say, and whether a window fits the crowd
-`_folder`      what a session begins with; `_journal`, its actions, on disk before they count
-`_streams`     events of a stream, and recordings played again; `_lines`, lines of features from
-               another program; `_lsl`, the Lab Streaming Layer
+`_calibration` the session: windows, labels, state, rule; `_records`, `_evidence` are its parts
+`_folder`      the session on disk; `_journal`, its actions before they count
+`_streams`     events of a stream, and recordings played again; `_lines` and `_lsl` read others
 `_session`     calibrates from a stream; `_cues`, cues and the times at which labels hold
-`_view`        what the page shows: notes, the state and its course, the signal
-`_server`      the page's address, socket and token; `_page` is the page, and the report
-`_publish`     predictions: on standard output, and by LSL
+`_view`        what the page shows; `_server` and `_page` are the page, `_publish` predictions
 `_run`         ``crossfade live``: prior, stream and folder, and the model at the end
 ============== =====================================================================================
 """

@@ -1,8 +1,4 @@
-"""Calibration of one person, window by window, without a page or a stream.
-
-The rule follows from the prior and the moments of the labelled windows, so a new window costs the
-same however many came before.
-"""
+"""Calibration of one person, window by window, without a page or a stream."""
 
 from __future__ import annotations
 
@@ -192,7 +188,7 @@ class LiveCalibration:
     # -- what is known ----------------------------------------------------------------------
 
     def state(self) -> LiveState:
-        """What is known about the person, and whether to label more.
+        """Forecast for the person, and advice whether to label more.
 
         Returns
         -------
@@ -219,7 +215,7 @@ class LiveCalibration:
         )
 
     def _remarks(self, rule: Rule) -> Iterator[str]:
-        """What the person at the screen should know."""
+        """Remarks for the person at the screen."""
         if self._journal is not None and self._journal.torn:
             yield _TORN
         if rule.contradicts and rule.expected_accuracy < 0.5:

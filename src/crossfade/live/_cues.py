@@ -61,7 +61,7 @@ class StreamClock:
 
 
 class Cue:
-    """What the person is asked to do, and how much of it is left."""
+    """The current cue, and how much of it is left."""
 
     def __init__(self, per_cue: int, rate: float, recipe: Recipe | None) -> None:
         self.word, self.until = "", 0.0
@@ -87,7 +87,7 @@ class Cue:
         return self._taken >= self._per_cue
 
     def left(self, phase: str, seen: int) -> tuple[float, float]:
-        """What is left of the cue or its announcement, and its whole length; seconds or windows."""
+        """Rest and whole length of the cue or its announcement, in seconds or windows."""
         if phase == "ready":
             return (self.until - seen) / self._rate, READY
         if phase != "cue":

@@ -1,4 +1,4 @@
-"""What the windows of a session say about the person, and whether a window fits the crowd."""
+"""Evidence from the windows of a session, and whether a window fits the crowd."""
 
 from __future__ import annotations
 
@@ -66,11 +66,7 @@ class Evidence:
 
 
 def misfit_of(features: Array, prior: TaskPrior) -> str:
-    """Why features (d,) cannot be in the units of the crowd; empty if they can.
-
-    A feature follows Student's t about the crowd's mean, with the variance between and within
-    people, and degrees of freedom by how alike people are (`Units`).
-    """
+    """Why features (d,) cannot be in the units of the crowd, by Student's t; empty if they can."""
     units = prior.units
     if units is None or units.place is None:
         return ""

@@ -1,4 +1,4 @@
-"""What a session begins with: its prior, recipe and goal, and the folder that keeps them."""
+"""The folder of a session: the prior, recipe and goal that it begins with."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The journal of a session: one line for each action, on disk before the action counts.
+"""The journal of a session: one line of JSON for each action, on disk before the action counts.
 
-A line is JSON. Its `check` is a digest of this line and all lines before it. An incomplete last
-line was never acknowledged and is dropped; any other line with a wrong digest is damaged.
+Its `check` is a digest of all lines so far. An incomplete last line was never acknowledged.
 """
 
 from __future__ import annotations

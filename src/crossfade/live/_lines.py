@@ -19,11 +19,7 @@ _HELD, _LONGEST = 64, 1 << 20
 
 
 class FeatureLines(Stream):
-    """Windows as lines of text: CSV with a header, or one JSON object a line.
-
-    `read` returns the next bytes, and none at the end. A thread waits for them, and for the
-    session if lines come faster than the session takes them.
-    """
+    """Windows as lines of text, CSV with a header or JSON objects, which a thread reads ahead."""
 
     def __init__(
         self, name: str, read: Callable[[int], bytes | None], feature_names: Sequence[str] | None

@@ -67,11 +67,7 @@ def _lsl() -> Any:
 
 
 class _Feed:
-    """Inlet of the stream of a name, and the search for it when it is lost.
-
-    `accept` gets the description of the stream before it is used, and raises if it does not fit.
-    The library finds only streams with a source id again; here the name is enough.
-    """
+    """Inlet of the stream of a name that `accept` does not refuse, searched for again when lost."""
 
     def __init__(self, library: Any, name: str, accept: Callable[[Any], None]) -> None:
         self.name = name
@@ -253,7 +249,7 @@ class LslStream(Stream):
         else:
             return
         for note in feed.once(why, " The session continues when it is back."):
-            # Later notes about the same loss are no new loss.
+            # Later notes are about the same loss.
             yield note if self._lost else Lost(note.text)
             self._lost = True
         if said := feed.look():

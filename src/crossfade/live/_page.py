@@ -1,8 +1,4 @@
-"""The page of a session, and its report: the same page with its data.
-
-HTML, style and script are three files here, and one file when they are sent, so that the page loads
-nothing else.
-"""
+"""The page of a session, and its report: the same page with its data, each in one file."""
 
 from __future__ import annotations
 

@@ -50,12 +50,7 @@ class Lines:
 
 
 class Publisher:
-    """Publishes predictions as JSON lines, and as an LSL stream if it has a name.
-
-    The stream exists from :meth:`begin` on; anyone who reaches this machine can read it. With
-    `lsl_time`, windows come from an LSL stream, and a prediction has the time stamp of the last
-    sample of its window. Otherwise it has the time at which it is sent.
-    """
+    """Publishes predictions as JSON lines and, from `begin` on, as an LSL stream if it is named."""
 
     def __init__(
         self, name: str | None, classes: Sequence[str], lines: Lines, *, lsl_time: bool = False

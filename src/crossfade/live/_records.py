@@ -1,4 +1,4 @@
-"""What a session holds and reports: its windows, its state, a prediction; a window as JSON."""
+"""Records of a session: its windows, its state, a prediction; a window as JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LiveWindow:
 
 @dataclass(frozen=True)
 class LiveState:
-    """What is known about a person so far.
+    """State of a session: forecast, gains and advice.
 
     Attributes
     ----------

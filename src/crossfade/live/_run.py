@@ -219,7 +219,7 @@ def _prior_for(prior: TaskPrior, earlier: Sequence[Path]) -> TaskPrior:
 def about_session(
     live: LiveCalibration, stream: Stream, windows: OnlineFeatures | None, *, returns: bool = False
 ) -> dict[str, Any]:
-    """What the page shows and never changes; `returns` says that the person was here before."""
+    """Fixed facts for the page; `returns` says that the person was here before."""
     channels, n_people = () if windows is None else windows.channels, live.prior.n_people
     return {
         "stream": stream.name,

@@ -1,8 +1,4 @@
-"""The page of a session: one address on this machine, one socket, and a token for both.
-
-The session runs in a thread of its own. A page gets the latest message of each kind, so a slow page
-misses pictures and holds up nothing.
-"""
+"""The page of a session: one address on this machine, one socket, and a token for both."""
 
 from __future__ import annotations
 
@@ -192,10 +188,7 @@ def _is_no_refusal(record: logging.LogRecord) -> bool:
 
 
 def run_server(session: Session, about: dict[str, Any], started: Callable[[str], None]) -> None:
-    """Serve the page until SIGINT or SIGTERM, with the session in a thread of its own.
-
-    `started` gets the address of the page.
-    """
+    """Serve the page until SIGINT or SIGTERM, with the session in a thread of its own."""
     listener, token = _open_port(), secrets.token_urlsafe(16)
     failed: list[BaseException] = []
     config = uvicorn.Config(

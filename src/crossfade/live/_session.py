@@ -42,11 +42,7 @@ _RUNNING = ("ready", "cue", "recording", "lost")
 
 
 class Session:
-    """Calibrates from a stream. Everything but `do` and `stop` runs in one thread.
-
-    `tell` gets messages for the page. `publish` gets each prediction, and returns a sentence if
-    publishing failed. `finish` writes the model, and returns a sentence that says where it is.
-    """
+    """Calibrates from a stream. Everything but `do` and `stop` runs in one thread."""
 
     def __init__(
         self,
@@ -439,7 +435,7 @@ class Session:
 
 
 def _problem(window: Any) -> str:
-    """What is wrong with a window; empty if nothing is."""
+    """Text about channels that are not good in a window; empty if all are."""
     bad = [f"{name} is {word}" for name, word in window.quality.items() if word != "good"]
     if bad:
         return f"{', '.join(bad)}."

@@ -1,9 +1,6 @@
-"""Events of a stream, and streams that play a recording; `_lsl` and `_lines` have the others.
+"""Events of a stream in the order of time, and streams that play a recording.
 
-A stream gives events in the order of time: chunks of samples, markers, rows of features, and notes
-for the page. If samples are missing before a chunk, ``Chunk.gap`` says so. Gaps below 0.1 s cannot
-be told from the jitter of time stamps. A stream that stops gives `Lost` once, and `Back` before the
-first samples that come again.
+Gaps below 0.1 s cannot be told from the jitter of time stamps.
 """
 
 from __future__ import annotations
@@ -19,10 +16,7 @@ WAIT = 0.02
 
 
 class Chunk(NamedTuple):
-    """Samples of shape (n_channels, n), the time stamp of the last one, and the gap before them.
-
-    `missing` is the length of the gap in seconds, as far as it is known.
-    """
+    """Samples (n_channels, n), the time stamp of the last, and the gap before with its seconds."""
 
     samples: Array
     stamp: float
@@ -108,10 +102,7 @@ class _Played(Stream):
         self._sent = 0
 
     def _due(self) -> int:
-        """Number of samples to send now, after a wait if there are few.
-
-        At most those of a second, so that the session handles commands in between.
-        """
+        """Number of samples to send now, at most those of a second; waits if there are few."""
         if self._late() < max(1, int(WAIT * self._speed * self._rate)):
             self._sleep(WAIT)
         return min(self._late(), max(1, int(self._rate)))
@@ -170,11 +161,7 @@ def _marks(annotations: Sequence[Any], end: float) -> Iterator[Marker]:
 
 
 class Rehearsal(_Played):
-    """A recorded person who does what the cue says: plays the recording of that class.
-
-    No sample is played twice for a cue. While nothing is asked, the first recording is played over
-    and over.
-    """
+    """A recorded person who does what the cue says: no sample is played twice for a cue."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What the page shows of a session: notes, the state and its course, and the signal."""
+"""View of a session for the page: notes, the state and its course, and the signal."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Signal:
         }
 
     def _quality(self) -> list[dict[str, str]]:
-        """What is wrong with each channel over the last second."""
+        """State of each channel over the last second: good, flat or missing."""
         recent = self._recent
         missing = np.array([not np.isfinite(row).all() for row in recent], dtype=bool)
         recent = np.where(missing[:, None], 0.0, recent)

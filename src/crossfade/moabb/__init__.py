@@ -1,8 +1,7 @@
 """Blends in the evaluations of MOABB: a data set, and pipelines that transform the calibration.
 
 MOABB's ``CrossSubjectEvaluation`` leaves one subject out and may pass their first windows, with or
-without labels (``cs_mode="train_and_target_labeled_20p"``, from MOABB 1.6.0 on). Blends request
-them. A Pipeline transforms only X by default; :func:`make_pipeline` makes it transform them, too.
+without labels (``cs_mode="train_and_target_labeled_20p"``, from MOABB 1.6.0 on).
 """
 
 from crossfade._validate import check_extra

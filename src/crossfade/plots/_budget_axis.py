@@ -1,8 +1,7 @@
-"""The axis of budgets: logarithmic, with a place for no label and one beside for unequal numbers.
+"""The axis of budgets: logarithmic, with a place for no label at the left.
 
-Windows of each class, if all budgets are such; shares of the smallest class, if all are shares;
-labelled windows of all classes, if both occur. A logarithm has no zero: it stands one step to the
-left of the smallest budget. Budgets such as 24+2 belong to no curve: they stand to its right.
+It shows windows of each class, shares of the smallest class, or labelled windows of all classes if
+both occur. Unequal budgets such as 24+2 stand to the right of the curves.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _STEP, _GAP = 1.7, 2.0
 
 
 def short_text(budget: float) -> str:
-    """What a budget is called on an axis: "0", "2", "24+2", "5 %"."""
+    """Text of a budget on an axis: "0", "2", "24+2", "5 %"."""
     return budget_text(budget).removesuffix(" of each class") if budget else "0"
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class MethodLook(NamedTuple):
-    """How a method is called and drawn, what it does, and what it knows that nobody can have."""
+    """How a method is called and drawn, what it does, and which test data it sees."""
 
     label: str
     colour: str

@@ -63,7 +63,7 @@ def needed(
     """
     result = StudyResult(rows, n_classes=n_classes)
     table = result.needed(accuracy, share).set_index("method")
-    # Who has an accuracy at no budget has no curve.
+    # People without any accuracy have no curve.
     table = table[table["n_people"] > 0]
     if table.empty:
         raise ValueError("There is nothing to draw: no person has an accuracy at all budgets.")

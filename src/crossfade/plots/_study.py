@@ -1,8 +1,4 @@
-"""Figures of a study: accuracies, and gains over another method.
-
-What belongs to a method has the id ``series:METHOD`` in an SVG file; single points and bars have an
-id with the text that the page shows for them.
-"""
+"""Figures of a study: accuracies, and gains over another method."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""One style for all figures: sizes, panels, legends, ticks, files, points that say what they are.
-
-A figure is as wide as one or two columns of a journal. Letters, lines and spines are those of
-``crossfade.mplstyle``, which other figures can use, too.
-"""
+"""One style for all figures, ``crossfade.mplstyle``: sizes, panels, legends, ticks, files, tips."""
 
 from __future__ import annotations
 
@@ -27,7 +23,7 @@ ONE_COLUMN, TWO_COLUMNS = 88.0 / 25.4, 180.0 / 25.4
 _FEW_LINES = 6
 #: Sizes of letters, in points: labels and titles; ticks and legends.
 LETTERS, SMALL_LETTERS = 8.0, 7.0
-#: What is no method: letters in it can be read on white.
+#: Grey for everything but methods; letters in it can be read on white.
 GREY = "#666666"
 #: Markers that are lines, and would vanish without an edge.
 LINE_MARKERS = "x+|1234"
@@ -42,7 +38,7 @@ _SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "crossfade",
     "pdf.fonttype": 42,
-    # Names of methods are no formulas.
+    # Names of methods are not formulas.
     "text.parse_math": False,
 }
 #: In the id of points: between their method and what they say, and between two of them.
@@ -146,10 +142,7 @@ def chance_line(ax: Axes, chance: float, *, upright: bool = False) -> None:
 
 
 def log_axis(ax: Axes, x: Sequence[float], labels: Sequence[str], width: float) -> None:
-    """Logarithmic axis, `width` inches wide, with a label at each x; where two would touch, one.
-
-    The first and the last always have theirs.
-    """
+    """Logarithmic axis, `width` inches wide, with labels at both ends and where there is room."""
     at, names = np.asarray(x, dtype=np.float64), list(labels)
     margin = max(1.35, (at[-1] / at[0]) ** 0.07) if at.size > 1 else 2.0
     ax.set_xscale("log")

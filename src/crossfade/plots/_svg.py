@@ -44,11 +44,7 @@ def marker(look: MethodLook) -> str:
 
 
 def inline(figure: Figure, prefix: str, text: str) -> str:
-    """Figure as an svg element of the page, with attributes for its script.
-
-    Ids begin with `prefix`, and `text` says what it shows. What belongs to a
-    method has ``data-series``, and what can say what it is has ``data-tip``.
-    """
+    """Figure as an svg element with ids that begin with `prefix`, data-series and data-tip."""
     content = render(figure, "svg").decode()
     root = ElementTree.fromstring(_FORBIDDEN.sub("", content))
     for parent in list(root.iter()):

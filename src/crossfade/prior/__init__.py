@@ -1,11 +1,5 @@
 """What sums over people say about a new person: the law of directions and of class means.
 
-The unit directions w_1, ..., w_J of J people follow a von Mises-Fisher law about a mean direction
-mu with concentration kappa (equation 1). Of them a prior keeps the sum and the sum of outer
-products. Their mean m has a length R that says how far people agree; mu = m / R is the crowd's
-classifier; Psi says how well mu is known (10), and the scatter T how people differ (12). Class
-means follow a normal law, of any number of classes (51).
-
 ====================== =============================================================================
 `_space`, `_origin`    what two priors must share to be added; where the sums of one come from
 `_sums`                how sums are declared, added, compared and checked
@@ -15,14 +9,12 @@ means follow a normal law, of any number of classes (51).
 `_law`                 `Law`: all that a blend asks; of everybody, or of all others
 `_learn`, `_summary`   the sums of tasks, and of a mean direction with its standard error
 `_prior_sums`, `_card` a space, its sums and their origin, and what they say; `_file` keeps them
-`_release`             differential privacy for people: `_gaussian` says how much noise it takes,
-                       `_bounded` what a person adds to class means, `_ledger` what was spent
+`_release`             differential privacy: `_gaussian`, `_bounded` and `_ledger` are its parts
 `_units`, `_vmf`       can windows be in the units of a prior?; concentrations
 ====================== =============================================================================
 
-Where we depart from the paper: directions are averaged in common units; Psi is tangent to the
-sphere; the crowd is a distribution and not a point; what people share can be released, and knows
-its noise.
+Unlike the paper's, directions are averaged in common units, Psi is tangent to the sphere, and the
+crowd is a distribution and not a point.
 """
 
 from crossfade.prior._class_means import CROWD_DOF, Population, contrasts

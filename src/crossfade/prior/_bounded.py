@@ -1,15 +1,9 @@
 """Class means with a bound on what one person adds, and their sums repaired after noise.
 
-With ``mean_norm_bound=r`` a person adds, in units of the feature scale,
-
-- theta = (m_0, ..., m_(K-1)), shortened to the length r, and its outer product;
-- their covariance within the classes, scaled down to the Frobenius norm d;
-- their run matrices, scaled down together until the nine traces have the norm 2d.
-
-In units of r, r^2, d and 2d nothing is longer than 1. Replacing a person moves the first two by no
-more than two unit directions do, 4.5 in the square (equation 29). Covariances are positive
-semidefinite and traces positive, so that no two of them are more than the root of two apart. All
-together move by the root of 4.5 + 2 + 2 (equation 63).
+In units of the feature scale a person adds class means shortened to the bound r with their outer
+product, a covariance of a Frobenius norm of at most d, and run matrices whose traces have a norm of
+at most 2d. In units of r, r^2, d and 2d one person moves all sums together by at most the root of
+4.5 + 2 + 2 (equation 63).
 """
 
 from __future__ import annotations
@@ -32,11 +26,7 @@ _TINY = 1e-300
 
 
 def norms_of(n_features: int) -> tuple[float, float]:
-    """Largest Frobenius norm of a covariance, and largest norm of the traces of run matrices.
-
-    In units of the feature scale a covariance has a trace of about d, and so has that of a run of
-    one window.
-    """
+    """Largest Frobenius norm of a covariance, and largest norm of the traces of run matrices."""
     return float(n_features), 2.0 * n_features
 
 
@@ -53,16 +43,12 @@ def bounded(means: Array, within: Array, runs: Array, bound: float) -> tuple[Arr
 
 
 def _down(size: Array, most: float) -> Array:
-    """What to multiply by, so that nothing is larger than `most`."""
+    """Factor that makes nothing larger than `most`."""
     return np.asarray(most / np.maximum(size, most))
 
 
 def filled(runs: Array, longest: int) -> Array:
-    """Run matrices (n, 9, d, d) of those who have runs shorter than `longest` only.
-
-    Further windows count as independent; without any run a person counts as the identity.
-    Everybody then adds as many matrices, and no number tells who had how many windows.
-    """
+    """Run matrices (n, 9, d, d), with those of `longest` windows or more as of independent ones."""
     able = longest > RUNS
     n_able = int(able.sum())
     last = runs[:, n_able - 1] * RUNS[n_able - 1] if n_able else np.eye(runs.shape[-1])
@@ -86,10 +72,7 @@ def in_units(sums: ClassMeans, bound: float) -> list[Array]:
 def repaired_means(
     sums: ClassMeans, noisy: list[Array], noise: float, bound: float, dof: float
 ) -> ClassMeans:
-    """Class means from the noisy sums of :func:`in_units`, as people can have them (equation 64).
-
-    Of `sums` only what is public is used: how many people there are.
-    """
+    """Class means from the noisy sums of `in_units`, as people can have them (equation 64)."""
     n_people, d = sums.n_people, sums.n_features
     most, longest = norms_of(d)
     spread = noise / n_people
@@ -127,11 +110,7 @@ def repaired_means(
 
 
 def steady(matrix: Array, spread: float, mean: Array | float = 0.0) -> Array:
-    """Noisy covariance (n, n) with what its noise cannot have made, and no variance below it.
-
-    Eigenvalues of noise of this deviation lie within the root of 2 n of it (Wigner's semicircle).
-    Those of the covariance stand out from their median by that, or count as the median.
-    """
+    """Noisy covariance (n, n) without what its noise can have made, by Wigner's semicircle."""
     n = len(matrix)
     values, basis = np.linalg.eigh(matrix)
     level = max(float(np.median(values)), spread / np.sqrt(n))

@@ -16,7 +16,7 @@ _LISTED = 50
 
 
 def data_of(prior: PriorSums) -> dict[str, Any]:
-    """What the card says, in values that JSON can hold; numbers to four digits."""
+    """Content of the card as JSON can hold it; numbers have four digits."""
     space, about = prior.space, prior.about
     names = space.feature_names or [f"feature {place}" for place in range(prior.n_features)]
     data: dict[str, Any] = {
@@ -132,7 +132,7 @@ def _origin_of_scale(prior: PriorSums) -> str:
 
 
 def _short(number: float) -> float | None:
-    """Four digits, the same on every machine; None for what is no number."""
+    """Four digits, the same on every machine; None for NaN and infinity."""
     return float(f"{number:.4g}") if np.isfinite(number) else None
 
 

@@ -1,12 +1,8 @@
 """Class means of many people: sums of them, and the law of those of a new person (51 to 53).
 
-A person has class means m_0, ..., m_(K-1); their centre c and contrasts h are theta = (c, h), with
-
 .. math:: m_k = c + \\sum_l C_{kl} h_l, \\quad C^T C = K I, \\quad 1^T C = 0
 
-which for two classes is m_0 = c - h, m_1 = c + h. In units in which the average covariance within
-the classes is the identity, theta has the mean t and the covariance B over people; the mean of n
-windows in a row is off by v_n times the covariance. All of it follows from sums over people.
+with the centre c and the contrasts h, together theta; of two classes m_0 = c - h and m_1 = c + h.
 """
 
 from __future__ import annotations
@@ -47,11 +43,7 @@ _SHARED = ("centred", "core", "n_outside", "dof", "own_scatter", "own_dof")
 
 @dataclass(frozen=True, eq=False)
 class ClassMeans(Sums, name="class_means"):
-    """Sums over people of their class means, in scaled units; leading axes are a batch.
-
-    A log Wishart dof is the logarithm of the degrees of freedom that the average covariance is
-    worth beside a person's own: many where all people have the same (equation 55).
-    """
+    """Sums over people of their class means, in scaled units; leading axes are a batch."""
 
     n_people: float = summed(of="people")
     mean_sum: Array = summed("Kd", of="class means, one class after the other")
@@ -73,7 +65,7 @@ class ClassMeans(Sums, name="class_means"):
         log_dof: float,
         bound: float | None = None,
     ) -> ClassMeans:
-        """What each of some tasks gives to the sums, with a batch axis for the tasks."""
+        """Contribution of each of some tasks to the sums, with a batch axis for the tasks."""
         means = (whole.means / scale).reshape(len(whole.means), -1)
         units, able = scale[:, None] * scale, float(np.all(whole.left > 0.0))
         within = whole.known().dense_scatter() / (units * np.asarray(whole.dof)[..., None, None])
@@ -166,7 +158,7 @@ class ClassMeans(Sums, name="class_means"):
         counts = (self.n_people, self.n_within, float(self.run_counts.min()))
         most = 1.001 * np.log(_DOF[1]) * self.n_people
         if self.n_people < 1.0 or min(counts) < 0.0 or not 0.0 <= self.log_wishart_dof <= most:
-            raise ValueError("class_means are no sums over people.")
+            raise ValueError("class_means are not sums over people.")
 
 
 #: Sums that have an axis for each of a batch of people.
@@ -174,13 +166,7 @@ _BATCHED = ("mean_sum", "outer_sum", "within_sum", "run_sums")
 
 
 def _crowd_dof(blocks: Sequence[Block], scale: Array, sums: ClassMeans) -> float:
-    """Degrees of freedom that the crowd's covariance is worth beside a person's own (equation 55).
-
-    Own covariances S_j that scatter about I, in whitened features, as those of a Wishart law of nu
-    degrees of freedom do are E |S_j - I|^2 = (p^2 + p) / nu apart, and more by their own noise
-    (tr(S_j)^2 + |S_j|^2) / f_j. The median over people is robust; its standard error is added,
-    since a covariance that is wrongly taken for everybody's does more harm than one's own noise.
-    """
+    """Degrees of freedom of the crowd's covariance beside a person's own, by a median (55)."""
     if sums.n_within < 2.0:
         return CROWD_DOF
     whiten, _, varying = whitening(sums.within_sum, sums.n_within)
@@ -233,8 +219,7 @@ def contrasts(n_classes: int) -> Array:
 class Population:
     """Normal law of theta = (c, h) of a new person, in whitened features (equations 51 to 53).
 
-    Beyond `core` coordinates the mean is zero, and the covariance a multiple of the identity for
-    the centre, and one for the contrasts; `n_outside` of such coordinates are not listed.
+    Beyond `core` coordinates, of which `n_outside` are not listed, the covariance is isotropic.
     """
 
     whiten: Array  # (..., n_features, rank): takes scaled features to whitened ones, x'whiten
@@ -293,16 +278,13 @@ class Population:
         return cls(whiten, unwhiten, size, mean, covariance, runs, centred, core, dof=dof)
 
     def of_person(self, mean: Array, covariance: Array, scatter: Array, dof: float) -> Population:
-        """Law of the next session of one person, by its class means in scaled units.
-
-        `scatter` is the sum of squares of the earlier windows, of `dof` degrees of freedom.
-        """
+        """Law of the next session of a person, by the means and squares of earlier ones."""
         whiten = self.whiten
         return replace(
             self,
             mean=_in_theta(mean, whiten),
             covariance=outer_in_theta(covariance, whiten),
-            # What is known of one person is no multiple of the identity anywhere.
+            # The covariance for one person is nowhere isotropic.
             core=whiten.shape[-1],
             own_scatter=whiten.T @ scatter @ whiten,
             own_dof=dof,
@@ -315,7 +297,7 @@ class Population:
 
     @cached_property
     def kept(self) -> dict[Any, Any]:
-        """What a blend has worked out for every person."""
+        """Results that a blend keeps for all people."""
         return {}
 
     def of(self, which: Any) -> Population:
@@ -331,10 +313,7 @@ class Population:
         return np.asarray(np.diagonal(last, axis1=-2, axis2=-1))
 
     def within_reach(self, rows: Array) -> Population:
-        """The same law in the core and in what rows (..., k, rank) span beyond it.
-
-        In all other directions nothing was seen, so that none need be listed.
-        """
+        """The same law in the core and in what rows (..., k, rank) span beyond it."""
         core, rank = self.core, self.whiten.shape[-1]
         if not rows.shape[-2]:
             # One at least: what is the same beyond the core is read off the last coordinate.
@@ -366,10 +345,7 @@ class Population:
         )
 
     def mean_noise(self, counts: Array, *, consecutive: bool = True) -> Array:
-        """Variance v_n of the mean of so many windows (...) (equation 53), in covariances.
-
-        Windows that do not follow each other count as independent.
-        """
+        """Variance (...) of the mean of so many windows, in covariances (equation 53)."""
         return noise_of_runs(
             self.run_variances if consecutive else np.full(RUNS.size, np.nan), counts
         )
@@ -410,11 +386,7 @@ def _core(mean: Array, covariance: Array) -> tuple[Array, int]:
 
 
 def shrunk_blocks(covariance: Array, n_people: float, varying: Any) -> Array:
-    """Covariance B (..., K, p, K, p) of theta (equation 52): blocks of c and of h shrunk.
-
-    OAS shrinks the blocks on the diagonal. The block X between centre and contrasts is multiplied
-    by rho = max(0, 1 - (tr T_c tr T_h + |X|^2) / ((J - 1) |X|^2)): what chance alone makes of it.
-    """
+    """Covariance (..., K, p, K, p) of theta (52): the blocks of centre and contrasts shrunk."""
     *batch, n_classes, p, _, _ = covariance.shape
     n_contrasts = n_classes - 1
     size = varying.sum(-1)

@@ -1,11 +1,10 @@
-"""Directions of many people: sums of them, and the law of those of new people.
-
-With J unit directions, m their mean of length R, and mu = m / R (equations 7 to 12):
+"""Directions of many people: sums of them, and the law of those of new people (7 to 12).
 
 .. math:: \\Psi = \\frac{1 - \\overline{(\\mu^T w)^2}}{(d - 1) J R^2} (I - \\mu\\mu^T), \\quad
     T = \\frac{J}{J - 1}\\left(\\overline{w w^T} - m m^T\\right) \\text{ shrunk by OAS}
 
-Psi says how well the mean direction is known, T how people differ.
+with J unit directions w of mean m, length R and mu = m / R. Psi says how well mu is known, T how
+people differ.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Psi(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """What a blend asks of the directions of many people; leading axes are a batch."""
+    """Law of the directions of new people; leading axes are a batch."""
 
     n_tasks: float | Array  # (...): number of people J
     mean: Array  # (..., n_features): mean of the directions, shorter where a release is unsure
@@ -60,10 +59,7 @@ class Crowd:
         release_noise: float = 0.0,
         direction_noise: float | None = None,
     ) -> Crowd:
-        """Crowd from the sums of its directions and of their outer products.
-
-        `release_noise` is what a release added to each feature of the mean.
-        """
+        """Crowd from sums of directions and of their outer products, perhaps of a release."""
         mean = direction_sum / n_tasks
         moment = None if outer_sum is None else outer_sum / n_tasks
         d = mean.shape[-1]
@@ -217,11 +213,8 @@ class Crowd:
 class Directions(Sums, name="directions"):
     """Sums over tasks of their unit directions, in scaled units.
 
-    A release protects a person with all their sessions. For it every session of a group of n counts
-    1/n: a person adds the mean a of n unit vectors w and the mean A of their outer products ww'.
-    These lie in the convex hull of the pairs (w, ww'), and no two points of a hull are further
-    apart than two points that span it: replacing a person moves the sums by no more than replacing
-    a session does (equation 29).
+    For a release every session of a group of n counts 1/n, so that no person moves the sums by more
+    than one session does (equation 29).
     """
 
     n_tasks: float = summed(of="tasks")
@@ -278,7 +271,7 @@ class Directions(Sums, name="directions"):
             or any(np.linalg.norm(one) > count + slack for one, count in lengths)
             or any(one is not None and abs(np.trace(one) - n) > slack for one, n in traces)
         ):
-            raise ValueError("directions are no sums of unit vectors.")
+            raise ValueError("directions are not sums of unit vectors.")
 
     def average(self, name: str) -> Array | None:
         """One of the sums, divided by the number of tasks."""
@@ -311,11 +304,7 @@ def least_scatter(n_tasks: float, n_features: int) -> float:
 
 
 def trusted_square(square: Array, noise: float, n_features: int) -> Array:
-    """Squared length of a released mean, less its own standard error (equation 31).
-
-    `square` is freed of the noise that was added, of deviation `noise` in each feature. Zero where
-    noise alone could have made it.
-    """
+    """Squared length (...) of a released mean less its own standard error (31), at least zero."""
     added = n_features * noise**2
     error = np.sqrt((2.0 * added + 4.0 * square) * added / n_features)
     return np.maximum(square - error, 0.0)

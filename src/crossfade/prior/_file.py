@@ -71,7 +71,7 @@ def _kind_of(name: str) -> type[Arrays]:
 
 
 def _checked(path: str | os.PathLike[str], content: bytes) -> tuple[Any, dict[str, Array]]:
-    """Header and arrays of a file; refuses what is no prior, or was altered."""
+    """Header and arrays of a file; refuses a file that is not a prior, or was altered."""
     try:
         arrays = _members(content)
         text = arrays.pop("header").tobytes().decode()

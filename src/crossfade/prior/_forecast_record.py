@@ -1,9 +1,7 @@
 """How accurate past forecasts were: the record that makes one person's forecast true.
 
-In a rehearsal each source is left out in turn: with n labelled windows of each class, for n on a
-list of label counts, theory makes a raw forecast with probit z, and the person's other windows
-have an accuracy with probit a. A regression of a on z, from sums over people, then says what a raw
-forecast is worth (equations 58 to 60).
+A regression of the probit a of the accuracy found in a rehearsal on the probit z of the raw
+forecast, from sums over people, says what a raw forecast is worth (equations 58 to 60).
 """
 
 from __future__ import annotations
@@ -31,11 +29,7 @@ _MOST_TIMES = 3.0
 
 @dataclass(frozen=True, eq=False)
 class ForecastRecord(Sums, name="forecast_records"):
-    """Sums over people of raw forecasts and of the accuracies found, for one kind of blend.
-
-    `sums` has those of 1, z, a, z^2, z a and a^2, for each pair of a label count of forecasts and
-    one of the accuracy.
-    """
+    """Sums over people of 1, z, a, z^2, z a and a^2, for one kind of blend."""
 
     sums: Array = summed(
         LABEL_COUNTS.size, LABEL_COUNTS.size, 6, of="products of forecast and accuracy"
@@ -49,14 +43,11 @@ class ForecastRecord(Sums, name="forecast_records"):
             or (zz * count < z**2 - 1e-6 * (1.0 + z**2)).any()
             or (aa * count < a**2 - 1e-6 * (1.0 + a**2)).any()
         ):
-            raise ValueError("forecast_records are no sums of forecasts and accuracies.")
+            raise ValueError("forecast_records are not sums of forecasts and accuracies.")
 
     @classmethod
     def of(cls, forecast: Array, outcome: Array) -> ForecastRecord:
-        """Record of runs (n_people, n_runs, n_counts) of forecasts and accuracies; NaN is untried.
-
-        A person counts once, however many runs there are.
-        """
+        """Record of forecasts and accuracies (n_people, n_runs, n_counts); NaN is untried."""
         z = ndtri(np.clip(forecast, *CLIP))
         a = ndtri(np.clip(outcome, *CLIP))
         tried = np.isfinite(a) & np.isfinite(z)
@@ -101,12 +92,7 @@ class ForecastRecord(Sums, name="forecast_records"):
     def calibrate(
         self, accuracy: Array, n: Array, later: Array | None = None
     ) -> tuple[Array, Array, Array]:
-        """Mean m and deviation S of the probit of the accuracy, and the degrees of freedom (60).
-
-        `accuracy` (...) is the raw forecast with n windows of each class, `later` the windows that
-        the accuracy is asked for, if these are others. Between label counts all is linear in
-        log n, where 0 counts as 1/2.
-        """
+        """Mean and deviation of the probit of the accuracy, and its degrees of freedom (60)."""
         probit = ndtri(np.clip(accuracy, *CLIP))
         steps = np.log(np.maximum(LABEL_COUNTS[self.able], 0.5))
         here = _between(steps, n)
@@ -117,14 +103,7 @@ class ForecastRecord(Sums, name="forecast_records"):
         return mean, np.sqrt(variance), np.maximum(count - 2.0, 1.0)
 
     def gain(self, accuracy: Array, n: Array, later: Array) -> Array:
-        """Accuracy (...) that `later` instead of n windows of each class are expected to add (62).
-
-        All probits follow the crowd's curve abar. How far a person has still to go depends on the
-        raw forecast, by the difference of the slopes at the last label count and here. The error of
-        that difference is taken for that of independent slopes, an upper bound, so that people are
-        told apart only where the record is sure of it. Beyond the last label count the curve goes
-        on as it ended.
-        """
+        """Accuracy (...) that `later` windows of each class add to that with n (equation 62)."""
         probit = ndtri(np.clip(accuracy, *CLIP))
         steps = np.log(np.maximum(LABEL_COUNTS[self.able], 0.5))
         n, later = (np.broadcast_to(one, probit.shape) for one in (n, later))
@@ -159,10 +138,7 @@ class ForecastRecord(Sums, name="forecast_records"):
 
 
 def label_count_of(counts: Array) -> Array:
-    """Windows of each class (...) that counts (..., K) are worth: their harmonic mean.
-
-    Where some classes have none, it lies between no label and one of each.
-    """
+    """Windows of each class (...) that counts (..., K) are worth: their harmonic mean."""
     seen = (counts > 0.0).sum(-1)
     n_classes = counts.shape[-1]
     harmonic = n_classes / (1.0 / np.where(counts > 0.0, counts, 1.0)).sum(-1)

@@ -1,12 +1,9 @@
 """The Gaussian mechanism, accounted for exactly (equation 30; Balle and Wang 2018).
 
-Noise of deviation s on sums that one person can move by D is a test between two normals that lie
-mu = D / s apart, and is (epsilon, delta)-differentially private if, and only if,
-
 .. math:: \\Phi(\\mu/2 - \\epsilon/\\mu) - e^\\epsilon \\Phi(-\\mu/2 - \\epsilon/\\mu) \\le \\delta
 
-Several such releases of the same people are together as good as one with the root of the sum of
-their mu^2 (Dong, Roth and Su 2022), which is no bound but exact.
+with mu the distance that one person can move the sums over the deviation of the noise. Releases
+compose by the root of the sum of their mu^2, exactly (Dong, Roth and Su 2022).
 """
 
 from __future__ import annotations

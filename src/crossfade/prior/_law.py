@@ -21,7 +21,7 @@ from crossfade.prior._sums import Sums
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """What is known of a new person before they label a window; leading axes are a batch."""
+    """Law of a new person before they label a window; leading axes are a batch."""
 
     n_classes: int
     feature_scale: Array  # (n_features,): what features are divided by
@@ -62,11 +62,7 @@ class Law:
 
 
 def within_spectrum(sums: Directions) -> Spectrum | None:
-    """Eigenvectors of the average covariance within the classes, if it was kept.
-
-    If it lacks full rank, and so few tasks do not show that features are tied, it is shrunk
-    (equation 2) as if every task had given one degree of freedom.
-    """
+    """Average covariance within the classes, shrunk (2) if it lacks rank for want of tasks."""
     covariance = sums.average("within")
     if covariance is None:
         return None
@@ -99,10 +95,7 @@ def left_out(
     fewest: int,
     at_once: int,
 ) -> Iterator[LeftOut]:
-    """Leave out, in turn, each chosen (n_tasks,) person with `fewest` windows of each class.
-
-    With a bound on class means, tasks of one of the `groups` are parts of one person.
-    """
+    """Leave out, in turn, each chosen (n_tasks,) person with `fewest` windows of each class."""
     shares = np.ones(moments.n_tasks)
     if groups is not None and space.mean_norm_bound is not None:
         shares = shares_of(groups)

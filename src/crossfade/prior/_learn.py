@@ -1,11 +1,7 @@
 """Sums of a prior from the moments of many tasks, in common units.
 
 Features are divided by the median over tasks of their deviation within the classes, unless a scale
-is given; a direction is that of Fisher's discriminant in these units (room `fisher`). Beside the
-sums of the directions and of their outer products a prior of two classes keeps averages over its
-tasks: the covariance within the classes, how far neighbouring windows are alike (equation 47), and
-how noisy the directions are, from those of the halves of each task (49). A prior of any number of
-classes keeps sums of class means.
+is given.
 """
 
 from __future__ import annotations
@@ -68,10 +64,7 @@ def learn(
     recipe: Recipe | None = None,
     called: Callable[[int], str] = "Task {}".format,
 ) -> tuple[Space, dict[str, Sums], Origin]:
-    """Space, sums and origin of the prior of these tasks; `called` names a task by its place.
-
-    Tasks of one of the `groups` are sessions of one person; None is a person for every task.
-    """
+    """Space, sums and origin of the prior of these tasks; tasks of a group are one person's."""
     bound = mean_norm_bound
     if bound is not None:
         bound = check_number("mean_norm_bound", bound, 1e-100, 1e100)
@@ -90,7 +83,7 @@ def learn(
 def _scale_of(
     moments: TaskMoments, feature_scale: ArrayLike | str | None, called: Callable[[int], str]
 ) -> Array:
-    """What features are divided by: as given, or the typical deviation within the classes."""
+    """Scale of the features: as given, or the typical deviation within the classes."""
     scale = resolve_scale(feature_scale, moments.blocks[0].whole.n_features)
     if scale is None:
         scale = _typical_deviation(
@@ -178,10 +171,7 @@ def _refuse_twins(tasks: Sequence[Task]) -> None:
 
 
 def _typical_deviation(variance: Array, largest: Array, left: Array) -> Array:
-    """Median over tasks (J, d) of the deviation within the classes; one where there is none.
-
-    `left` is how many windows more than classes a task has; without any it has no deviation.
-    """
+    """Median over tasks (J, d) of the deviation within the classes; one where there is none."""
     able = left > 0.0
     used = able if able.any() else np.ones_like(able)
     scale = np.median(np.sqrt(variance[used]), axis=0)
@@ -245,7 +235,7 @@ def _average_covariance(moments: TaskMoments, scale: Array) -> Array | None:
     for block in moments.blocks:
         # Tasks of one sample a class have no covariance to give.
         if np.all(block.whole.left > 0.0):
-            # Deviations that rounding alone can have made are none.
+            # Deviations may come from rounding alone.
             varies = block.whole.deviation() > 0.0
             part = block.whole.scaled(scale if varies.all() else np.where(varies, scale, np.inf))
             if block.whole.rooted:

@@ -1,12 +1,7 @@
 """Ledgers: every release of one population, what they spent together, and what may be spent.
 
-A ledger is a JSON file and stands for one population. Every release that names it is charged to
-everybody in it, and nothing is kept about tasks or people. Releases compose exactly (`_gaussian`):
-those with mu_1, mu_2, ... are as good as one with the root of the sum of squares. Whoever has new
-people starts a new ledger.
-
-The checksum finds damage and careless editing. It is no signature: a ledger
-that was deleted, or replaced by an older copy, goes unnoticed.
+The checksum finds damage, not fraud: a ledger that was deleted, or replaced by an older copy, goes
+unnoticed.
 """
 
 from __future__ import annotations
@@ -61,7 +56,7 @@ class Ledger:
 
     @property
     def releases(self) -> list[dict[str, Any]]:
-        """What was released: date, people, parts, epsilon, delta, noise, and what is spent then."""
+        """Releases so far: date, people, parts, epsilon, delta, noise, and what is spent then."""
         return list(self._read()["releases"])
 
     def spent(self, delta: float) -> float:
@@ -153,7 +148,7 @@ class Ledger:
         )
 
     def _read(self) -> dict[str, Any]:
-        """What the file says, checked; no release where there is no file."""
+        """Content of the file, checked; without a file there is no release."""
         try:
             content = read_whole(self.path, _LARGEST)
         except FileNotFoundError:
@@ -164,7 +159,7 @@ class Ledger:
         except (ValueError, KeyError, AttributeError, TypeError):
             fields, checksum = {}, ""
         if not is_intact(fields, checksum) or fields.get("format") != _FORMAT:
-            raise ValueError(f"{self.path} is damaged, or no ledger. Restore it from a backup.")
+            raise ValueError(f"{self.path} is damaged, or not a ledger. Restore it from a backup.")
         if fields.get("version") != _VERSION:
             raise ValueError(
                 f"{self.path} is not a ledger of this version. Go on with the Crossfade that wrote "
@@ -183,7 +178,7 @@ def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
                 raise ValueError("what was spent must be finite.")
         known = None if budget is None else list(check_budget(*budget))
     except (KeyError, TypeError, ValueError) as reason:
-        raise ValueError(f"This is no valid ledger: {reason} Restore a backup.") from reason
+        raise ValueError(f"This is not a valid ledger: {reason} Restore a backup.") from reason
     return {"budget": known, "releases": fields["releases"]}
 
 

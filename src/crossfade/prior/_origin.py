@@ -21,9 +21,9 @@ class Origin:
 
     #: Random identifiers of the builds that went into it; no number of the prior.
     builds: frozenset[str] = field(default_factory=new_build, compare=False)
-    about: tuple[tuple[str, str], ...] = ()  # what no number says, by key: made_by, units, date
+    about: tuple[tuple[str, str], ...] = ()  # text by key: made_by, units, date
     scale_learnt: bool = False  # whether the feature scale was learnt from these tasks
-    summarised: bool = False  # whether a part is no sum of unit directions, but from_summary's
+    summarised: bool = False  # whether a part comes from from_summary
     release: Release | None = None  # budget and noise of a released prior
 
     def joined(self, other: Origin) -> Origin:
@@ -69,7 +69,7 @@ class Origin:
         return {"kind": "summary" if self.summarised else "exact sums"}
 
     def header(self) -> dict[str, Any]:
-        """What the header of a file holds of the origin."""
+        """Fields of the origin for the header of a file."""
         release = None if self.release is None else asdict(self.release)
         known = {"scale_learnt": self.scale_learnt, "summarised": self.summarised}
         said = {"builds": sorted(self.builds), "about": dict(self.about)}
@@ -91,7 +91,7 @@ class Origin:
 
 
 def check_about(about: Mapping[str, Any]) -> dict[str, str]:
-    """What is said about a prior: printable text by key."""
+    """Text about a prior by key; refuses text that is not printable."""
     for key, text in about.items():
         if not isinstance(text, str) or not f"{key}{text}".isprintable():
             raise ValueError(f"about must be printable text on one line; {key!r} is {text!r}.")

@@ -1,4 +1,4 @@
-"""What the sums of a prior say."""
+"""Space, sums and origin of a prior, and what follows from them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PriorSums:
 
     @cached_property
     def law(self) -> Law:
-        """What the prior says about a new person."""
+        """Law of a new person."""
         noise = 0.0 if self.release is None else self.release.noise
         law = Law.from_sums(self.space, self.sums, noise)
         known = self.person
@@ -62,7 +62,7 @@ class PriorSums:
 
     @cached_property
     def units(self) -> Units | None:
-        """What the prior knows of the units of its features, if anything."""
+        """Units of the features, if anything is known of them."""
         directions, means = self.sums.get("directions"), self.class_means
         within = None
         if isinstance(directions, Directions):
@@ -143,7 +143,7 @@ class PriorSums:
 
     @property
     def feature_scale(self) -> Array:
-        """What features are divided by before anything else."""
+        """Scale by which features are divided first."""
         return self.space.feature_scale
 
     @property
@@ -158,7 +158,7 @@ class PriorSums:
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
-        """What people read instead of the labels."""
+        """Names of the classes for people."""
         return self.space.class_names
 
     @property
@@ -173,7 +173,7 @@ class PriorSums:
 
     @property
     def about(self) -> dict[str, str]:
-        """What no number says: who made it, units, date; see :meth:`annotated`."""
+        """Text about the prior: who made it, units, date; see :meth:`annotated`."""
         return dict(self.origin.about)
 
     @property
@@ -198,10 +198,7 @@ class PriorSums:
 
     @property
     def mean(self) -> Array:
-        """Mean of the unit directions (equation 7); its length says how far they agree.
-
-        That of a released prior is shorter than R, by as much as its noise makes it unsure.
-        """
+        """Mean of the unit directions (equation 7); of a released prior, shorter by its noise."""
         return frozen(self.crowd.mean)
 
     @property
@@ -335,7 +332,7 @@ class PriorSums:
         return replace(self, origin=self.origin.saying(about))
 
     def card_data(self) -> dict[str, Any]:
-        """What the card says, in values that JSON can hold; numbers to four digits."""
+        """Content of the card as JSON can hold it; numbers have four digits."""
         return data_of(self)
 
     def card(self) -> str:

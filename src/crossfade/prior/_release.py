@@ -1,8 +1,4 @@
-"""Differential privacy for the people of a prior (equations 29 to 31).
-
-OpenDP draws the noise, exactly and from a secure source; how much of it a budget needs is
-`_gaussian`'s to say.
-"""
+"""Differential privacy for the people of a prior, with noise from OpenDP (equations 29 to 31)."""
 
 from __future__ import annotations
 
@@ -102,11 +98,7 @@ def noise_scale(distance: float, epsilon: float, delta: float) -> float:
 
 
 def noisy(sums: list[Array], noise: float) -> list[Array]:
-    """Vectors and symmetric matrices with normal noise of OpenDP's secure source, drawn at once.
-
-    Of a matrix the upper triangle is released, what lies off the diagonal times the root of two, so
-    that Euclidean and Frobenius norm are the same.
-    """
+    """Vectors and symmetric matrices with normal noise of OpenDP's secure source, drawn at once."""
     upper = [np.triu_indices(len(one)) for one in sums]
     weights = [np.where(rows == columns, 1.0, math.sqrt(2.0)) for rows, columns in upper]
     flat = [

@@ -1,12 +1,8 @@
 """Sessions of one person: how far apart they are, and what earlier ones say of the next (65).
 
-Class means theta of a session are those of the person plus an effect of the session, with
-covariances that add up to the crowd's:
-
 .. math:: \\theta_s = \\theta + e_s, \\quad \\theta \\sim N(t, B - B_w), \\quad e_s \\sim N(0, B_w)
 
-An earlier session observes theta with the noise B_w and that of its means; the next session has
-the posterior of theta, widened by B_w again.
+The next session has the posterior of theta after the earlier ones, widened by B_w.
 """
 
 from __future__ import annotations
@@ -53,11 +49,7 @@ class Sessions(Sums, name="sessions"):
 
 @dataclass(frozen=True, eq=False)
 class Person(Arrays):
-    """What earlier sessions of one person say of the next, in scaled units.
-
-    `mean` and `covariance` are those of the class means of the next session; `is_guess` is one if
-    no person of the crowd had two sessions, so that what a session changes is a guess.
-    """
+    """Law of the class means of a person's next session, in scaled units."""
 
     mean: Array = summed("Kd", of="class means")
     covariance: Array = summed("Kd", "Kd", of="covariance of these", semidefinite=True)
@@ -74,7 +66,7 @@ class Person(Arrays):
         earlier: Sequence[ClassMoments],
         scale: Array,
     ) -> Person:
-        """What earlier sessions, by their moments, say of the next one of the same person."""
+        """Law of the next session by the moments of the person's earlier ones."""
         n_classes, p = population.mean.shape
         size = n_classes * p
         design = np.concatenate([np.ones((n_classes, 1)), contrasts(n_classes)], 1)

@@ -20,11 +20,7 @@ _OF_MEANS = ("centred_per_person", "mean_norm_bound")
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Features, their units and the classes of a prior.
-
-    With `centred_per_person` every person's features were centred on all their windows, so that the
-    middle of the classes says nothing.
-    """
+    """Features, their units and classes; `centred_per_person` is by each person's own mean."""
 
     feature_scale: Array  # (n_features,): what features are divided by before anything else
     feature_names: tuple[str, ...] | None = None
@@ -51,11 +47,7 @@ class Space:
     __hash__ = None  # type: ignore[assignment]
 
     def difference(self, other: Space, *, means: bool = True, unknown: bool = False) -> str | None:
-        """Name of the first field in which another space differs.
-
-        What one of them does not know is no difference unless `unknown` is true; `means` says
-        whether both hold class means.
-        """
+        """First field that differs; what one does not know differs if `unknown` is true."""
         for one in fields(self):
             mine, theirs = getattr(self, one.name), getattr(other, one.name)
             if one.name in _OF_MEANS:
@@ -85,7 +77,7 @@ class Space:
         )
 
     def header(self) -> dict[str, Any]:
-        """What the header of a file holds of the space."""
+        """Fields of the space for the header of a file."""
         recipe = None if self.recipe is None else self.recipe.to_dict()
         known = {one.name: getattr(self, one.name) for one in fields(self)}
         return {**known, "feature_scale": self.feature_scale.tolist(), "recipe": recipe}

@@ -1,7 +1,4 @@
-"""A mean direction and its standard error, which the paper shares, as the sum of directions.
-
-Under the von Mises-Fisher law Psi and the number of tasks give the length of the mean (11).
-"""
+"""A mean direction and its standard error, which the paper shares, as the sum of directions."""
 
 from __future__ import annotations
 

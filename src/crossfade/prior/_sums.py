@@ -1,12 +1,10 @@
-"""Sums over people: each is declared once, and all that is done with it follows from that.
+"""Sums over people: each array is declared once, and is then added, compared, saved and loaded.
 
-A kind of sums is a class with one field for each array::
+::
 
     class Blinks(Sums, name="blinks"):
         n_people: float = summed(of="people")
         count: Array = summed("d", of="blinks of a person, by feature")
-
-The declaration is enough: priors that hold it are added, compared, saved and loaded with it.
 """
 
 from __future__ import annotations
@@ -26,12 +24,7 @@ _MISSING = object()
 
 
 def summed(*shape: str | int, of: str, default: Any = _MISSING, semidefinite: bool = False) -> Any:
-    """Declare an array of sums over people.
-
-    `shape` counts features "d", classes "K" or both "Kd"; without one it is a number. `of` is what
-    is summed. With the default None the array may be missing; a `semidefinite` one ends in the axes
-    of a covariance or of outer products.
-    """
+    """Declare sums over people of a `shape` in features "d", classes "K" or both "Kd"."""
     about = {"shape": shape, "of": of, "semidefinite": semidefinite}
     return field(metadata=about) if default is _MISSING else field(default=default, metadata=about)
 
@@ -103,7 +96,7 @@ class Sums(Arrays):
         return self._with(other, -1.0)
 
     def __mul__(self, share: float) -> Self:
-        """What a part of each person adds."""
+        """Sums in which each person counts as a share."""
         return type(self)(**{name: share * array for name, array in self._values().items()})
 
     def _with(self, other: Self, sign: float) -> Self:

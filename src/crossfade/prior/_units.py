@@ -1,16 +1,10 @@
 """Can windows be in the units of a prior? Their spread and place beside the crowd's.
 
-Of a feature, let s^2 be the variance of a person's windows within the classes, of f degrees of
-freedom, and r^2 that of the crowd. People differ as if the variance of each were known from eta
-degrees of freedom, so that in the same units
-
 .. math:: s^2 / r^2 \\sim F(f, \\eta) \\text{ if large}, \\quad
     \\chi^2_g / g \\text{ if small, with } 1 / g = 1 / f + 1 / \\eta
 
-and a class mean lies about the crowd's as Student's t with eta degrees of freedom does. The median
-over all features is more certain than any of them: it has as many degrees of freedom as features
-that are not correlated. Windows that follow each other may be all but the same, so that a small
-spread of few of them proves little, while a large one does.
+for a feature with the variance s^2 within a person's classes, of f degrees of freedom, and r^2 of
+the crowd's; eta says how alike people are. Class means follow Student's t about the crowd's.
 """
 
 from __future__ import annotations
@@ -46,7 +40,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """What a prior knows of the units of its features."""
+    """Units of the features of a prior, as far as they are known."""
 
     precision: Array | None  # (d,): one over the variance within classes, in the user's units
     alike: Array  # (d,): degrees of freedom eta by which the variances of people are alike
@@ -65,7 +59,7 @@ class Units:
         n_tasks: int,
         centred: bool,
     ) -> Units | None:
-        """What follows from the parts of a prior; None if it knows nothing of units."""
+        """Units from the parts of a prior; None if it knows nothing of them."""
         diagonal = None if within is None else np.diagonal(within)
         raw = bool((scale == 1.0).all())
         if diagonal is None and means is None and raw:
@@ -246,7 +240,8 @@ def warn_of_units(prior: Any, reasons: Sequence[str], stacklevel: int) -> None:
     warnings.warn(
         "These windows are not in the units of the prior. Use the units of its tasks; a scaler "
         "must be fitted to those tasks, and applied to both. "
-        f"{' '.join(reasons[:_NAMED])}{more} The crowd says nothing about them, nor do forecasts.",
+        f"{' '.join(reasons[:_NAMED])}{more} Neither the prior nor its forecasts apply to these "
+        "windows.",
         UnitsWarning,
         stacklevel=stacklevel,
     )

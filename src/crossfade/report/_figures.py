@@ -82,7 +82,7 @@ def _drawings(findings: Findings) -> Iterator[Drawing]:
 
 
 def _needed_text(findings: Findings) -> str:
-    """What the figure of windows needed shows; without answers it has one panel."""
+    """Text for the figure of windows needed; without answers it has one panel."""
     share = f"{100.0 * findings.share:.3g} %"
     table = findings.tables["needed"]
     table = table[table["method"].isin(findings.compared)]

@@ -1,4 +1,4 @@
-"""What a study found: every table of its report, each made once, and the sentences to sum it up."""
+"""Findings of a study: the tables of its report, and the sentences to sum it up."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TWINS = {"lda-calibrated": "lda"}
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What a report says, before it is written anywhere.
+    """Content of a report, before it is written.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Findings:
 
     @property
     def nouns(self) -> str:
-        """What tasks are called: participants, if each has one of their own."""
+        """Word for the tasks: participants, if each has one of their own."""
         means = self.tables["participants"]
         return "participants" if means["group"].nunique() == means["task"].nunique() else "tasks"
 
@@ -158,7 +158,7 @@ class Findings:
 
 
 def class_text(names: Mapping[Any, str], label: object) -> str:
-    """What people read instead of a label: its name, the label if it is a word, "class 1"."""
+    """Text for a label: its name, the label if it is a word, or "class 1"."""
     return names.get(label) or (label if isinstance(label, str) else f"class {label}")
 
 
@@ -214,7 +214,7 @@ def _left_out(means: pd.DataFrame, tasks: dict[str, Task]) -> pd.DataFrame:
 
 
 def _reason(counts: list[int], budget: float) -> str:
-    """Why a task with so many windows of each class is no target at a budget."""
+    """Why a task with so many windows of each class is not a target at a budget."""
     if len(counts) < 2:
         return "windows of one class only"
     if not min(counts):

@@ -146,7 +146,7 @@ def _facts(findings: Findings) -> list[str]:
 
 
 def _run(findings: Findings, about: Mapping[str, object], rows_name: str) -> dict[str, str]:
-    """What was run, by name; `about` may add more."""
+    """Facts about the run, by name; `about` may add more."""
     means, tasks = findings.tables["participants"], findings.participants
     n_splits, n_groups = int(means["n_splits"].max()), means["group"].nunique()
     sizes = np.array([np.shape(task.X)[0] for task in tasks])
@@ -217,7 +217,7 @@ def _gains(findings: Findings, figures: Mapping[str, Any]) -> list[dict[str, Any
 
 
 def _one_forecast(findings: Findings) -> str:
-    """What one forecast is worth beside a constant, for the method that the report is about."""
+    """Error of one forecast beside that of a constant, for the method of the report."""
     table = findings.tables["forecast"]
     if table.empty:
         return ""

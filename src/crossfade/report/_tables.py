@@ -101,7 +101,7 @@ def _bounds_last(names: Sequence[str]) -> list[str]:
 
 
 def _marked(method: str) -> str:
-    """Name of a method, and below it what it sees that nobody has when a calibration ends."""
+    """Name of a method, and below it which test data it sees."""
     look = method_of(method)
     return "\n".join(filter(None, (look.label, look.given)))
 
@@ -163,10 +163,7 @@ def alphas(findings: Findings) -> Table | None:
 def _by_budget(
     findings: Findings, table: pd.DataFrame, column: str, text: Any, caption: str, *, sign: float
 ) -> Table:
-    """Table with a line for each method and a column for each budget; the best stand out.
-
-    Methods that see test windows do not compete, nor do means over fewer tasks.
-    """
+    """Lines are methods and columns budgets; the best of those that compete stand out."""
     rounded = sign * table[column].round(3)
     seeing = [name for name in findings.methods if method_of(name).given]
     fair = ~table["method"].isin(seeing) & (table["n_left_out"] == 0)
@@ -201,10 +198,7 @@ def forecast(findings: Findings) -> Table:
 
 
 def needed(findings: Findings) -> Table | None:
-    """Windows that a new person needs, by method; the fewest of those that may win stand out.
-
-    Columns that would say the same of all methods, since none gets there, are left out.
-    """
+    """Windows that a new person needs, by method; the fewest of those that may win stand out."""
     frame = findings.tables["needed"]
     if not frame["n_people"].any():
         return None
@@ -261,7 +255,7 @@ def _count(line: Mapping[Any, Any], value: float) -> str:
 
 
 def saved(findings: Findings) -> Table | None:
-    """What each side needs for one accuracy, and the difference."""
+    """Windows that each side needs for one accuracy, and the difference."""
     table = findings.tables["labels_saved"]
     # Where fewer windows would have to be tried, nothing is known.
     known = table["saved"].notna() & ((table["bound"] != "<=") | (table["saved"] >= 0.05))

@@ -34,7 +34,7 @@ _COARSE = np.linspace(0.0, 1.0, 21)
 _WELL_CONDITIONED = 1e-9
 #: Least variance whose inverse can be multiplied with others.
 _SMALLEST = 1e-50
-#: Deviations that half a gap may be long, and one over the fewest.
+#: Largest allowed half gap in standard deviations; its inverse is the smallest.
 _FURTHEST = 1e30
 #: Risks closer than this differ by rounding.
 _TIE = 1e-12
@@ -85,7 +85,7 @@ def least_risk(
 
 
 def dense_curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
-    """What `curve` gives, also where the classes differ without any variance."""
+    """Risks and errors as of `curve_of`, also where the classes differ without any variance."""
     law = within_span(law)
     person, mu = law.person, law.mu
     own, crowd = alphas[..., None], 1.0 - alphas[..., None]
@@ -112,10 +112,7 @@ def dense_curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
 
 
 def within_span(law: BlendLaw) -> BlendLaw:
-    """The same law in as few dimensions as Sigma, the gap and the crowd's direction take.
-
-    Outside of them Sigma is zero here, and nothing there matters.
-    """
+    """The same law in as few dimensions as Sigma, the gap and the crowd's direction take."""
     person, sigma = law.person, law.person.sigma
     if sigma.n_outside <= 2 or sigma.floor.any():
         return law
@@ -143,13 +140,7 @@ def _at(rows: Array, place: Places) -> Array:
 
 
 def _refined(coarse: AlphaChoice, evaluate: Callable[[Array], tuple[Array, Array]]) -> AlphaChoice:
-    """Continuous minimum: that of a polynomial through nodes about the coarse one.
-
-    The risk is an analytic function of alpha, and a polynomial of degree 10 through Chebyshev nodes
-    within a step of the coarse grid has its minimum; but next to 0 the curve can be steep. Where
-    the last coefficients say that the polynomial is not the curve, the best node counts, and the
-    bracket about it is cut to a quarter.
-    """
+    """Minimum of a polynomial through Chebyshev nodes about the coarse one, zoomed while rough."""
     step = _COARSE[1]
     alpha, risk, error = coarse.alpha, coarse.risk, coarse.error
     low, high = np.maximum(alpha - step, 0.0), np.minimum(alpha + step, 1.0)

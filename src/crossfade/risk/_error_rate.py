@@ -262,11 +262,7 @@ def log_odds(class_prior: Array | float) -> Array:
 
 
 def threshold(gap: Array, variance: Array | float, class_prior: Array | float) -> Array:
-    """What is added to the middle between the classes (equation 20), of shape (...).
-
-    `gap` is half the distance of the classes along a direction, `variance` that within them.
-    Infinite where there is no gap, so that all answers are the likelier class.
-    """
+    """Distance (...) of the threshold from the middle (equation 20); infinite without a gap."""
     odds = log_odds(class_prior)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         moved = np.where(gap > 0.0, odds * variance / (2.0 * gap), odds * np.inf)

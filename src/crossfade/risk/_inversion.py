@@ -1,7 +1,4 @@
-"""Probabilities of a negative value by inverting a characteristic function (Gil-Pelaez 1951).
-
-.. math:: P(z < 0) = \\frac12 - \\frac1\\pi \\int_0^\\infty \\frac{\\Im\\varphi(t)}{t} dt
-"""
+"""Probabilities of a negative value by inverting a characteristic function (Gil-Pelaez 1951)."""
 
 from __future__ import annotations
 
@@ -27,11 +24,7 @@ _FAR = 36.0
 
 @cache
 def _nodes(n_nodes: int) -> tuple[Array, Array, Array]:
-    """Trapezoidal rule in u with t = sinh(u): nodes, two columns of weights, and those at zero.
-
-    The first column is the rule, the second twice its difference from that with half the nodes.
-    The weights include the 1 / pi of the inversion.
-    """
+    """Nodes t = sinh(u), weights of the trapezoidal rule and of its error, and those at zero."""
     end = 4.0 + 2.0 * np.log2(n_nodes / _FEWEST)
     step = end / n_nodes
     u = step * np.arange(1, n_nodes + 1)
@@ -93,11 +86,7 @@ def negative_probability(
 
 
 def _sine(angle: Array) -> Array:
-    """Sines, as 2 T / (1 + T^2) with T = tan(angle / 2).
-
-    NumPy has vector instructions for the tangent, but for the sine of doubles it has none: four
-    times faster where processors know them, and a quarter slower elsewhere.
-    """
+    """Sines as 2 T / (1 + T^2) with T = tan(angle / 2), for which NumPy has vector instructions."""
     tangent = np.tan(0.5 * angle)
     whole = tangent * tangent
     whole += 1.0
@@ -114,11 +103,7 @@ def wrong_probability(
     class_prior: Array,
     n_nodes: int,
 ) -> tuple[Array, Array]:
-    """Expected risk of a random direction with a threshold that is given (equation 42).
-
-    `phi` is that of omega'x for samples of the second class, of such a mean and deviation; the
-    threshold lies `moved` from the middle.
-    """
+    """Expected risk of a random direction with a threshold `moved` from the middle (42)."""
     share = class_prior
     # So far out all answers are the likelier class.
     beyond = np.abs(moved) > np.abs(mean) + _FAR * deviation
@@ -194,11 +179,7 @@ def integrated_risk(
     moved: Array | float = 0.0,
     class_prior: Array | float = 0.5,
 ) -> tuple[Array, Array]:
-    """Expected risk (...) of a direction that is normal with mean (..., d) and covariance L L'.
-
-    `factor` is L of shape (..., d, d), `nu` half the gap between the class means, `sigma` the
-    covariance within them, and the threshold lies `moved` from the middle. The error is a bound.
-    """
+    """Expected risk (...) of a normal direction of mean (..., d) and covariance L L' (16)."""
     n_features = mean.shape[-1]
     sigma_mean = np.matvec(sigma, mean)
     spread, turn = np.linalg.eigh(factor.mT @ sigma @ factor)

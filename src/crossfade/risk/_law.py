@@ -3,9 +3,7 @@
 .. math:: \\omega_\\alpha \\sim N(\\alpha\\omega + (1-\\alpha)\\mu,
     \\; \\alpha^2\\Sigma_\\omega + (1-\\alpha)^2\\Psi)
 
-Every covariance of a direction that the paper or Crossfade uses is a multiple of the inverse of
-Sigma, or of the identity, plus a few rank-one terms (equations 5, 6 and 10). In the eigenvectors of
-Sigma the expected risk of all blends then costs a sum over eigenvalues for each alpha (18).
+In the eigenvectors of Sigma the risk of each blend costs a sum over eigenvalues (18).
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ _CHUNK = 6144
 
 
 class BlendLaw(NamedTuple):
-    """What the risk of ``alpha * omega + (1 - alpha) * mu`` depends on."""
+    """Parameters of the risk of ``alpha * omega + (1 - alpha) * mu``."""
 
     person: Direction
     mu: Array  # (..., d): mean direction of the crowd
@@ -47,10 +45,7 @@ class BlendLaw(NamedTuple):
         return BlendLaw(moved, mu, self.psi, self.class_prior)
 
     def within_reach(self) -> BlendLaw:
-        """Those of a batch in the directions in which something varies, and in that of the gap.
-
-        Draws in other directions change neither the gap nor the variance.
-        """
+        """The same law in the directions in which something varies, and in that of the gap."""
         sigma = self.person.sigma
         # Eigenvalues ascend, so that those that are zero in every row come first.
         n_outside = int((sigma.values == 0.0).all(0).sum())
@@ -65,11 +60,7 @@ class BlendLaw(NamedTuple):
 
 
 class _Terms(NamedTuple):
-    """What equation 18 is made of, in the eigenvectors of Sigma; a batch is one axis of rows.
-
-    The six `products` are h wv, h vm, h^2 vv, ww, wm and mm of the vectors S^(1/2) w, S^(-1/2) w
-    and S^(1/2) m, by eigenvalue.
-    """
+    """Terms of equation 18, in the eigenvectors of Sigma; a batch is one axis of rows."""
 
     kernel: Array  # (..., size, 3): coefficients of c^2, o^2 and 1 in the diagonal of K
     products: Array  # (..., 6, size)

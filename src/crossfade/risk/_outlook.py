@@ -1,13 +1,16 @@
 """How accurate one person's rule will be, as a law: forecast, interval and probabilities.
 
-The probit of the accuracy has the mean m and the deviation S, of Student's law. A record of people
-who played the newcomer gives both (equation 60); without one, theory does. From the same two come
-the probabilities: at x deviations from the threshold the log odds are 2 m x for a known m, and
+The probit of the accuracy follows Student's law with mean m and deviation S, by a record or by
+theory (equation 60). At x deviations from the threshold the log odds are
 
+<<<<<<< HEAD
 .. math:: \\frac{2 m x}{\\sqrt{1 + \\tfrac{\\pi}{2} S^2 x^2}}
 
 for one that is known up to S (equation 61; MacKay 1992): never surer than that the rule is better
 than chance at all. `forecast` is what theory says without a record (equations 25 and 26).
+=======
+.. math:: \\frac{2 m x}{\\sqrt{1 + \\tfrac{\\pi}{2} S^2 x^2}} \\quad \\text{(61; MacKay 1992)}
+>>>>>>> 2417304 (DOC Docstrings of private functions are one line, those of modules say less)
 """
 
 from __future__ import annotations
@@ -47,16 +50,10 @@ class Outlook(NamedTuple):
     def of_theory(
         cls, score: Array, spread: Array, dof: Array, contrary: Array, own: Array
     ) -> Outlook:
-        """Law for a score that theory knows up to `spread`, and nobody has tried.
-
-        A gap that is smaller than its own noise may come out with any sign: below chance is
-        believed only where samples are `contrary` to the crowd. A rule that is all the person's
-        `own`, and not the crowd's, has a score of law N(0, 1) before any sample is seen, so that
-        its mean is shrunk by 1 / (1 + S^2) (equation 60).
-        """
+        """Law for a score that theory knows up to `spread`; one that is `own` is shrunk (60)."""
         score = np.where(contrary, score, np.maximum(score, 0.0))
         weight = 1.0 / (1.0 + (own * np.asarray(spread)) ** 2)
-        # What is certain to two deviations is believed, whatever was to be expected before.
+        # Do not shrink below two standard errors under the estimate.
         believed = np.where(
             score > 0.0, np.maximum(weight * score, score - 2.0 * spread), weight * score
         )

@@ -1,11 +1,8 @@
 """From recordings to features: EEG and ECG of one person, cut into labelled windows.
 
-:func:`~crossfade.signals.recordings.open_recording` opens a file (XDF, MATLAB, and every format of
-MNE) and reads its channels in microvolts. `_labels` finds labelled segments: by the name of the
-file, its annotations or a table. `_extract` cuts them into windows and computes features by a
-:class:`~crossfade.Recipe`: band powers and tangent vectors (`eeg`), or heart-rate variability
-(`ecg`). `_online` computes the same features of a running stream, with the same code and the past
-alone (`_causal`). `_collect` makes the table of many files that :func:`crossfade.read_tasks` reads.
+`recordings` opens files, `_labels` finds labelled segments, `_extract` computes features by a
+:class:`~crossfade.Recipe` (`eeg`, `ecg`), `_online` those of a running stream with its past alone
+(`_causal`), and `_collect` makes the table of many files.
 """
 
 from crossfade.signals._collect import Collected, collect, process_files

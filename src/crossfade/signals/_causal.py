@@ -1,13 +1,8 @@
 """Filter, reference and centre a signal with its past alone, in chunks of any size.
 
-Recordings and running streams go through the same steps, and each chunk carries on where the last
-one ended, so both give the same features. Each channel passes a Butterworth band-pass (second order
-at each end, as sections with a state). Then the average over the channels that are there and not
-flat is subtracted. After missing samples a channel's filter starts anew, in its steady state for
-the first sample.
-
-Tangent vectors are taken at the log-Euclidean mean of the windows so far, the window itself
-included: exp of the mean of log C. The first eight windows only define it and have no features.
+Recordings and running streams pass the same steps, so both give the same features. After missing
+samples a filter starts anew, in its steady state for the first sample. Tangent vectors are taken at
+the log-Euclidean mean of the windows so far; the first eight only define it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""One table of features from many recordings, in parallel; a bad file costs only itself.
-
-Headers are read first: the most common recipe (sampling rate and channels) is that of the table.
-"""
+"""One table of features from many recordings, in parallel; a bad file costs only itself."""
 
 from __future__ import annotations
 
@@ -73,10 +70,7 @@ def collect(
     n_jobs: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Collected:
-    """Features of all recordings; with `merge`, two files may hold windows of one task and class.
-
-    Raises ValueError if all files fail for the same reason.
-    """
+    """Features of all recordings; with `merge`, files may share windows of one task and class."""
     import pandas as pd
 
     files = find_recordings(paths)

@@ -1,9 +1,4 @@
-"""Features of the windows of a recording, by a recipe.
-
-EEG is referenced, filtered and cut into windows, and band powers or covariances are computed of
-each: with the whole recording, or with the past alone as a stream must (`_causal`). The beats of an
-ECG are found in each window alone.
-"""
+"""Features of the windows of a recording, by a recipe."""
 
 from __future__ import annotations
 
@@ -181,10 +176,7 @@ def _interpolated(data: Array) -> Array:
 
 
 def window_values(recipe: Recipe, windows: Array, unknown: NDArray[np.bool_]) -> Array:
-    """Features of windows (n_windows, n_channels, n_samples), or upper triangles of covariances.
-
-    NaN for the channels that are `unknown` in a window (n_windows, n_channels), or lack samples.
-    """
+    """Values of windows (n_windows, n_channels, n_samples); NaN for channels that are `unknown`."""
     if unknown.any():
         windows = np.where(unknown[..., None], np.nan, windows)
     if recipe.kind == "beats":
@@ -207,10 +199,7 @@ def covariances_of(values: Array) -> Array:
 
 
 def finish(values: Array, recipe: Recipe) -> tuple[Array, NDArray[np.bool_]]:
-    """Features of all windows of a task from their values, and which windows (n_windows,) count.
-
-    With causal tangent vectors, the first windows only define the mean.
-    """
+    """Features of all windows of a task from their values, and which windows (n_windows,) count."""
     if recipe.centre is None:
         return values, np.ones(len(values), bool)
     if recipe.centre == "session":

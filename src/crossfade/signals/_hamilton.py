@@ -1,11 +1,6 @@
 """Hamilton's QRS detector (2002): peaks of the QRS energy, and the rules that make beats of them.
 
-The QRS energy is the slope of the signal between 8 and 16 Hz, rectified and averaged over 80 ms. A
-peak of it is a beat where it exceeds
-
-    noise + 0.3125 (level of the beats - noise);
-
-:func:`crossfade.signals.ecg.hamilton` lists the other rules, and where this departs from the paper.
+:func:`crossfade.signals.ecg.hamilton` lists the rules, and where this departs from the paper.
 """
 
 from __future__ import annotations
@@ -90,11 +85,7 @@ def _find_peaks(signal: Array, rate: float) -> tuple[_Peaks, Array, Array]:
 
 
 def running_median(values: Array, before: int, after: int) -> Array:
-    """Median of each value with so many before and after it; the ends are mirrored.
-
-    The median of an even number is the upper of the two in the middle. This is not
-    ``scipy.ndimage.median_filter``, which fails for few values, and crashes in scipy 1.15.
-    """
+    """Upper median of each value with so many before and after it; the ends are mirrored."""
     mirrored = np.pad(values, (before, after), mode="symmetric")
     around = np.lib.stride_tricks.sliding_window_view(mirrored, before + 1 + after)
     middle = (before + 1 + after) // 2

@@ -1,8 +1,4 @@
-"""Labelled segments of a recording: by its file name, by its annotations or by a table.
-
-A `Label` takes an open recording and returns its segments. `classes` maps the labels to keep to
-their names in the table of tasks; None keeps all labels as they are.
-"""
+"""Labelled segments of a recording: by its file name, by its annotations or by a table."""
 
 from __future__ import annotations
 
@@ -46,7 +42,9 @@ def label_from(
     try:
         compiled = re.compile(pattern or "")
     except re.error as reason:
-        raise ValueError(f"The pattern {pattern!r} is no regular expression: {reason}.") from reason
+        raise ValueError(
+            f"--pattern {pattern!r} is not a regular expression: {reason}."
+        ) from reason
     if source == "annotations":
         return _by_annotations(compiled, classes)
     if source == "filename" and "label" in compiled.groupindex:
@@ -58,11 +56,7 @@ def label_from(
 
 
 def _by_filename(pattern: re.Pattern[str], classes: Classes) -> Label:
-    """One segment for each file; `pattern` names its ``label``, and perhaps ``task``, ``group``.
-
-    The pattern is searched in the name of the file, then in its path. The default task is the name
-    of the file.
-    """
+    """One segment for each file; `pattern` names its ``label``, and perhaps ``task``, ``group``."""
 
     def label(recording: Recording) -> list[Segment]:
         task, group, found = _named(pattern, recording.path)
@@ -72,10 +66,7 @@ def _by_filename(pattern: re.Pattern[str], classes: Classes) -> Label:
 
 
 def _by_annotations(pattern: re.Pattern[str], classes: Classes) -> Label:
-    """One segment for each annotation; `pattern` may name ``task`` and ``group`` in the file name.
-
-    An annotation without a duration lasts until the next one of these classes, or to the end.
-    """
+    """One segment for each annotation, up to the next one if it has no duration."""
 
     def label(recording: Recording) -> list[Segment]:
         if not recording.annotations:
@@ -100,10 +91,7 @@ def _by_annotations(pattern: re.Pattern[str], classes: Classes) -> Label:
 
 
 def _by_table(path: Path, classes: Classes) -> Label:
-    """Segments from a CSV file with the columns file, label and perhaps task, group, start, stop.
-
-    A file is found by its name, or by its path from the folder of the table.
-    """
+    """Segments from a CSV file: file, label and perhaps task, group, start, stop."""
     import pandas as pd
 
     # Text is text: a participant may be called NA.

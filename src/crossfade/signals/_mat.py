@@ -1,9 +1,4 @@
-"""MATLAB files, checked before SciPy loads them.
-
-SciPy's reader does not check the types of elements, so that a damaged file crashes Python. A file
-of version 5 is a list of elements with a type, a size and bytes. Elements of type 14 are matrices
-and hold elements themselves; those of type 15 are compressed.
-"""
+"""MATLAB files, checked before SciPy loads them: a damaged one would crash Python."""
 
 from __future__ import annotations
 

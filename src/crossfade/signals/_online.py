@@ -24,12 +24,7 @@ class Window(NamedTuple):
 
 
 class OnlineFeatures:
-    """Features of a stream that comes in chunks of any size, with its past alone.
-
-    They are equal to those of ``crossfade features --causal`` from the same samples. Samples must
-    have the rows `channels`; with `filtered`, they are filtered and referenced already, and only
-    the channels of the features are needed.
-    """
+    """Features of a stream that comes in chunks of any size, as ``features --causal`` has them."""
 
     def __init__(self, recipe: Recipe, *, filtered: bool = False) -> None:
         _refuse_future(recipe)
@@ -46,10 +41,7 @@ class OnlineFeatures:
         self.reset()
 
     def reset(self, at: float = 0.0) -> None:
-        """Start anew after a gap; `at` is the time of the next sample.
-
-        The mean of the windows so far, the reference of tangent vectors, is kept.
-        """
+        """Start anew after a gap, at the time of the next sample; the tangent mean is kept."""
         self._clean.reset()
         self._origin = at
         self._n_seen = 0
@@ -109,11 +101,7 @@ class OnlineFeatures:
 
 
 class RawWindows:
-    """Features of whole windows of a stream, one by one.
-
-    A window that starts where the last one ended is filtered with the past. Any other window, or
-    one without a start, is filtered as after a gap.
-    """
+    """Features of whole windows, filtered with the past if one starts where the last ended."""
 
     def __init__(self, recipe: Recipe) -> None:
         self._online = OnlineFeatures(recipe)

@@ -1,9 +1,4 @@
-"""RR intervals between beats, and heart-rate variability of the intervals of a window.
-
-With intervals r_i of mean m and differences d_i of successive ones: pNN20 is the fraction of
-|d_i| > 20 ms, RMSSD the root of the mean of d_i^2, the SDNN ratio the standard deviation of r_i
-over m, and LF and HF are areas under the Lomb-Scargle periodogram of r_i - m.
-"""
+"""RR intervals between beats, and heart-rate variability of the intervals of a window."""
 
 from __future__ import annotations
 
@@ -38,13 +33,7 @@ class Intervals(NamedTuple):
 
 
 def clean_intervals(beats: Array) -> Intervals:
-    """RR intervals between beats in seconds, without those that a missed or a false beat made.
-
-    An interval is kept if it lasts from 0.3 to 2 s and is within 30 per cent of the median of the
-    seven such intervals around it, or of a neighbour that is. A missed beat doubles an interval, a
-    false one halves it or worse, and a premature beat shortens one and lengthens the next. Deep
-    breaths drop none: intervals then change in steps.
-    """
+    """RR intervals of 0.3 to 2 s, without those that a missed or a false beat made."""
     seconds = np.diff(beats)
     # Sample numbers over the rate are off by rounding, which must not decide at the bounds.
     kept = np.flatnonzero((seconds >= SHORTEST - 1e-9) & (seconds <= LONGEST + 1e-9))
@@ -67,10 +56,7 @@ def _is_regular(seconds: Array) -> NDArray[np.bool_]:
 
 
 def heart_features(beats: Array, starts: Array, length: float, features: Sequence[str]) -> Array:
-    """Features (n_windows, n_features) of windows of a recording, from its beats in seconds.
-
-    A window owns the intervals that begin and end in it. NaN where it has too few.
-    """
+    """Features (n_windows, n_features) of windows, from the intervals that lie in them."""
     intervals = clean_intervals(beats)
     low = np.searchsorted(intervals.times - intervals.seconds, starts - 1e-9)
     high = np.searchsorted(intervals.times, starts + length + 1e-9)
@@ -83,10 +69,7 @@ def heart_features(beats: Array, starts: Array, length: float, features: Sequenc
 
 
 def features_of_windows(windows: Array, sfreq: float, features: Sequence[str]) -> Array:
-    """Features (n_windows, n_features) of windows (n_windows, n_samples), each on its own.
-
-    NaN for a window with missing samples, or whose peaks are no larger than those of noise.
-    """
+    """Features (n_windows, n_features) of windows (n_windows, n_samples), or NaN without beats."""
     values = np.full((len(windows), len(features)), np.nan)
     for row, window in zip(values, windows, strict=True):
         if not np.isfinite(window).all():

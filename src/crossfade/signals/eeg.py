@@ -1,11 +1,4 @@
-"""Features of EEG windows: band powers, shares, their logarithms, and tangent vectors.
-
-The power of a band is the periodogram of the window, summed over the frequencies of the band; its
-share is that over the sum of all bands. The centred log-ratio of a band is the logarithm of its
-power less the mean of the logarithms over the channel's bands; it is the same for powers and for
-shares. The tangent vector of a window with covariance C is log(M^-1/2 C M^-1/2), where M is the
-Riemannian mean of the person's windows.
-"""
+"""Features of EEG windows: band powers, shares, their logarithms, and tangent vectors."""
 
 from __future__ import annotations
 

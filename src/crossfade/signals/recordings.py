@@ -69,10 +69,7 @@ class Recording:
         return [there[name] for name in plain]
 
     def scalp(self) -> tuple[str, ...]:
-        """Names of the EEG channels: those of the 10-05 system if most have such names, or all.
-
-        Electrodes at the ears (A1, M1) are references and not in the 10-05 list here.
-        """
+        """Names of the EEG channels: those of the 10-05 system if most have such names, or all."""
         eeg = [name for name, kind in zip(self.ch_names, self.kinds, strict=True) if kind == "eeg"]
         known = [name for name in eeg if _SCALP.fullmatch(name)]
         return tuple(known if 2 * len(known) > len(eeg) else eeg)

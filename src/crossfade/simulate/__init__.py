@@ -1,8 +1,4 @@
-"""The paper's generative model, for tests and tutorials: directions and tasks drawn from it.
-
-Directions are drawn from a von Mises-Fisher law, and each task has two normal classes at plus and
-minus nu = Sigma omega, so that omega is its Fisher direction (equation 1).
-"""
+"""The paper's generative model (equation 1), for tests and tutorials."""
 
 from crossfade.simulate._generate import draw_directions, simulate_tasks
 
