@@ -3,14 +3,7 @@
 The probit of the accuracy follows Student's law with mean m and deviation S, by a record or by
 theory (equation 60). At x deviations from the threshold the log odds are
 
-<<<<<<< HEAD
-.. math:: \\frac{2 m x}{\\sqrt{1 + \\tfrac{\\pi}{2} S^2 x^2}}
-
-for one that is known up to S (equation 61; MacKay 1992): never surer than that the rule is better
-than chance at all. `forecast` is what theory says without a record (equations 25 and 26).
-=======
 .. math:: \\frac{2 m x}{\\sqrt{1 + \\tfrac{\\pi}{2} S^2 x^2}} \\quad \\text{(61; MacKay 1992)}
->>>>>>> 2417304 (DOC Docstrings of private functions are one line, those of modules say less)
 """
 
 from __future__ import annotations
@@ -129,7 +122,7 @@ def _threshold(score: Array, class_prior: Array | float) -> Array:
 
 
 class Forecast(NamedTuple):
-    """What to expect of directions on new samples, of shape (...) each."""
+    """Forecast of directions on new samples, of shape (...) each."""
 
     accuracy: Array
     score: Array  # half the distance of the classes, in deviations, without optimism
@@ -139,11 +132,7 @@ class Forecast(NamedTuple):
 
 
 def forecast(person: Direction, omega: Array, dof: Array | float) -> Forecast:
-    """Accuracy to expect of directions (..., d) of any length on new samples, and its error.
-
-    `dof` are their effective degrees of freedom, the trace of the matrix that multiplies the
-    person's own direction.
-    """
+    """Forecast of directions (..., d) of any length, of `dof` effective degrees of freedom."""
     freedom = person.dof
     rank = np.maximum(person.rank, 1)
     # A covariance learnt from few samples is too small along directions that come from it.
