@@ -424,6 +424,21 @@ REFUSED = {
         ValueError,
         "class_prior",
     ),
+    "class_prior of text": (
+        lambda clf: clf.set_params(class_prior=list("ab")).fit(X4, Y4),
+        ValueError,
+        "class_prior",
+    ),
+    "no directions": (
+        lambda clf: clf.set_params(prior=clf.prior.without("directions")).fit(X4, Y4),
+        PriorMismatchError,
+        "HierarchicalBlendClassifier",
+    ),
+    "Algorithm 1, exactly": (
+        lambda clf: ConvexBlendClassifier.paper(clf.prior, recipe="exact"),
+        ValueError,
+        "recipe",
+    ),
 }
 
 

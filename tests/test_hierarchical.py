@@ -390,6 +390,14 @@ def test_nothing_is_told_before_there_is_anything(prior, ask):
     assert not hasattr(clf, "expected_accuracy_")
 
 
+def test_three_classes_have_no_direction(make_many):
+    *others, person = make_many()
+    prior = TaskPrior.from_tasks(others, rehearse=False)
+    rule = HierarchicalBlendClassifier(prior).fit(person.X, person.y)
+    assert not prior.isotropic
+    assert not hasattr(rule, "projection_")
+
+
 def test_what_is_refused_leaves_the_estimator_as_it_was(prior, person, few):
     X, y = few
     wrong = [

@@ -193,6 +193,7 @@ WRONG = {
         ValueError,
         "class means",
     ),
+    "text": (lambda live: live.add(["a"] * 9), ValueError, "numbers"),
     "want": (lambda live: LiveCalibration(live.prior, want=2.0), ValueError, "want"),
     "no session": (lambda live: LiveCalibration.load("nowhere"), FileNotFoundError, "nowhere"),
 }

@@ -234,3 +234,11 @@ def test_contents_that_cannot_be_a_model(saved, name):
         rewritten(saved, **{name: value})
         with pytest.raises(ValueError, match="not a valid model file"):
             load_model(saved)
+
+
+@pytest.mark.parametrize(
+    "about", [{"person": 5}, {"person": " "}, {"date": "yesterday"}, {"date": 5}]
+)
+def test_a_card_says_who_and_when(saved, about):
+    with pytest.raises(ValueError, match=next(iter(about))):
+        save_model(load_model(saved), saved, **about)

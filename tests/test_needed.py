@@ -218,7 +218,9 @@ def test_a_study_in_a_folder_and_merged_studies_know_as_much(make_tasks, tmp_pat
     assert bare.run(folder=tmp_path).needed(0.6)["seconds"].isna().all()
 
 
-@pytest.mark.parametrize("options", [{"accuracy": 75}, {"share": 1.2}, {"share": "most"}])
+@pytest.mark.parametrize(
+    "options", [{"accuracy": 75}, {"share": 1.2}, {"share": 0}, {"share": "most"}]
+)
 def test_needed_refuses(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         StudyResult(rows_of(FIVE)).needed(**options)

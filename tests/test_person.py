@@ -257,6 +257,7 @@ def test_sessions_that_do_not_fit_are_refused(tasks, prior):
     for crowd, earlier, word in (
         (prior.without("class_means"), first, "class means"),
         (prior, [], "earlier session"),
+        (TaskPrior.from_projections(np.eye(3)), [], "earlier session"),
         (prior, Task(first.X[:, :2], first.y), "features"),
         (prior, Task(first.X, first.y + 1), "labels"),
         (prior, Task(first.X[:9], first.y[:9]), "labels"),

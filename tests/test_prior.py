@@ -373,6 +373,8 @@ def test_tasks_are_refused(make_tasks):
     ):
         with pytest.raises(error, match=word):
             TaskPrior.from_tasks(found)
+    with pytest.raises(ValueError, match="centred_per_person"):
+        TaskPrior.from_tasks(tasks, centred_per_person="no", rehearse=False)
     for scale in ("own", [1, 1, 1, 0]):
         with pytest.raises(ValueError, match="feature_scale"):
             TaskPrior.from_tasks(tasks, feature_scale=scale)

@@ -50,3 +50,8 @@ def test_prior_of_simulated_tasks_finds_the_crowd():
     prior = TaskPrior.from_tasks(tasks)
     assert prior.mean_direction[0] > 0.97
     assert 15.0 < prior.concentration < 45.0
+
+
+def test_no_task_is_refused():
+    with pytest.raises(ValueError, match="n_tasks"):
+        simulate_tasks(0)

@@ -54,7 +54,7 @@ def check_finite(
 ) -> Array:
     """Return `values` as finite floats with at least `ndim` axes, the last of length n_features."""
     plain = type(values) is np.ndarray and values.dtype == np.float64
-    array = np.asarray(values) if plain else _as_floats(name, values)
+    array = np.asarray(values) if plain else as_floats(name, values)
     if array.ndim < ndim:
         raise ValueError(f"{name} must have at least {ndim} axes; got shape {array.shape}.")
     if n_features is not None and array.shape[-1] != n_features:
@@ -79,7 +79,7 @@ def refuse_masked(name: str, values: object) -> None:
         )
 
 
-def _as_floats(name: str, values: ArrayLike) -> Array:
+def as_floats(name: str, values: ArrayLike) -> Array:
     """Values as floats; text, times and complex numbers are refused."""
     refuse_masked(name, values)
     try:

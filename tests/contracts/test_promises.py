@@ -106,7 +106,8 @@ def test_learnt_results_do_not_follow_the_callers_arrays(make_target, estimator)
 
 def test_global_random_state_is_left_alone(make_target, make_prior):
     before = np.random.get_state()[1].copy()  # noqa: NPY002
-    ConvexBlendClassifier.paper(make_prior()).fit(*make_target())
+    for seed in (None, np.random.default_rng(0)):
+        ConvexBlendClassifier.paper(make_prior(), random_state=seed).fit(*make_target())
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
@@ -238,6 +239,20 @@ def test_pandas_frames(make_target, make_prior, blend):
         clf.partial_fit(frame[list("bacd")], y)
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         clf.predict(X)
+
+
+def test_what_is_refused_changes_nothing(make_target, blend):
+    X, y = make_target()
+    frame, clf = pd.DataFrame(X, columns=list("abcd")), blend(None)
+    before = dict(vars(clf))
+    for learn in (clf.fit, clf.partial_fit):
+        with pytest.raises(ValueError, match="class"):
+            learn(frame, np.arange(len(y)) % 3)
+        assert vars(clf) == before
+    clf.fit(frame, y)
+    with pytest.raises(ValueError, match="label"):
+        clf.fit(frame[list("bacd")], 0 * y)
+    assert clf.predict(frame).shape == y.shape
 
 
 def test_names_of_the_prior_where_samples_have_none(make_target, make_prior, blend, tmp_path):

@@ -48,10 +48,15 @@ class About:
     date: str | None = None
 
     def __post_init__(self) -> None:
-        if self.person is not None and not (self.person.strip() and self.person.isprintable()):
+        name = self.person
+        printable = isinstance(name, str) and name.strip() and name.isprintable()
+        if name is not None and not printable:
             raise ValueError(f"person must be a printable name; got {self.person!r}.")
         if self.date is not None:
-            Date.fromisoformat(self.date)
+            try:
+                Date.fromisoformat(self.date)
+            except (TypeError, ValueError):
+                raise ValueError(f"date must be like 2026-11-18; got {self.date!r}.") from None
 
 
 def card_of(rule: Rule) -> str:

@@ -20,7 +20,7 @@ def crowd_of(law: Law) -> Crowd:
     """Law of directions; more than two classes have none."""
     if law.directions is None:
         raise PriorMismatchError(
-            f"A blend of directions is for two classes, and the prior has {law.n_classes}. Use "
+            "This blend needs a prior with directions of two classes. Give one, or use "
             "HierarchicalBlendClassifier."
         )
     return law.directions

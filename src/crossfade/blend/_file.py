@@ -54,7 +54,7 @@ def load_model(path: str | os.PathLike[str]) -> Rule:
     """
     try:
         fields = json_of(read_whole(path, _LARGEST))
-        if fields["format"] != FORMAT:
+        if not isinstance(fields, dict) or fields["format"] != FORMAT:
             raise ValueError(f"its format is not {FORMAT!r}.")
         if fields["version"] != VERSION:
             raise ValueError(

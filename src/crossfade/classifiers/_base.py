@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -102,20 +103,21 @@ class BlendClassifier(FittedBlend):
         self
             The fitted estimator.
         """
-        self._validate_params()
-        _refuse_missing(y)
-        _refuse_missing(y_target_labeled)
-        people = {"sample_domain": sample_domain, "groups": groups, "subjects": subjects}
-        beside = (X_target_labeled, y_target_labeled, X_target_unlabeled)
-        sources = [part for part in (*people.values(), *beside) if part is not None]
-        prior, unlabelled = self.prior, None
-        self._refuse_other_columns(X, prior)
-        rows = Rows(*self._check_fit_input(X, y, sample_weight))
-        if sources:
-            rows, unlabelled, prior = with_sources(self, rows, prior, people, beside)
-        if prior is not None:
-            self._refuse_other_rows(rows.X, prior.space)
-        return self._learn(None, rows, unlabelled, prior)
+        with self._unchanged_if_refused():
+            self._validate_params()
+            _refuse_missing(y)
+            _refuse_missing(y_target_labeled)
+            people = {"sample_domain": sample_domain, "groups": groups, "subjects": subjects}
+            beside = (X_target_labeled, y_target_labeled, X_target_unlabeled)
+            sources = [part for part in (*people.values(), *beside) if part is not None]
+            prior, unlabelled = self.prior, None
+            self._refuse_other_columns(X, prior)
+            rows = Rows(*self._check_fit_input(X, y, sample_weight))
+            if sources:
+                rows, unlabelled, prior = with_sources(self, rows, prior, people, beside)
+            if prior is not None:
+                self._refuse_other_rows(rows.X, prior.space)
+            return self._learn(None, rows, unlabelled, prior)
 
     def partial_fit(
         self,
@@ -146,26 +148,29 @@ class BlendClassifier(FittedBlend):
         self
             The estimator.
         """
-        self._validate_params()
-        # Source data of an earlier fit is kept, unless the parameter was changed since.
-        same = self._seen is not None and self._seen.given is self.prior
-        prior = self.prior_ if same else self.prior
-        self._refuse_other_columns(X, prior)
-        reset = self._seen is None or not self._seen.moments.largest.any()
-        hidden = _missing_labels(y)
-        if y is not None and hidden is None:
-            rows = Rows(*self._check_fit_input(X, y, sample_weight, reset=reset))
-            self._refuse_other_rows(rows.X, None if prior is None else prior.space)
-            return self._learn(self._seen, rows, None, prior, may_wait=True, named=classes)
-        whole = self._validated(X, order="C", reset=reset)
-        refuse_size(np.abs(whole).max(0))
-        self._refuse_other_rows(whole, None if prior is None else prior.space)
-        hidden = np.ones(len(whole), bool) if hidden is None else hidden
-        if len(hidden) != len(whole):
-            raise ValueError(f"y must have one label, None or NaN for each of {len(whole)} rows.")
-        weight = None if sample_weight is None else check_weight(sample_weight, whole)[~hidden]
-        rows = Rows(whole[~hidden], _labels_that_count(y, hidden), weight)
-        return self._learn(self._seen, rows, whole[hidden], prior, may_wait=True, named=classes)
+        with self._unchanged_if_refused():
+            self._validate_params()
+            # Source data of an earlier fit is kept, unless the parameter was changed since.
+            same = self._seen is not None and self._seen.given is self.prior
+            prior = self.prior_ if same else self.prior
+            self._refuse_other_columns(X, prior)
+            reset = self._seen is None or not self._seen.moments.largest.any()
+            hidden = _missing_labels(y)
+            if y is not None and hidden is None:
+                rows = Rows(*self._check_fit_input(X, y, sample_weight, reset=reset))
+                self._refuse_other_rows(rows.X, None if prior is None else prior.space)
+                return self._learn(self._seen, rows, None, prior, may_wait=True, named=classes)
+            whole = self._validated(X, order="C", reset=reset)
+            refuse_size(np.abs(whole).max(0))
+            self._refuse_other_rows(whole, None if prior is None else prior.space)
+            hidden = np.ones(len(whole), bool) if hidden is None else hidden
+            if len(hidden) != len(whole):
+                raise ValueError(
+                    f"y must have one label, None or NaN for each of {len(whole)} rows."
+                )
+            weight = None if sample_weight is None else check_weight(sample_weight, whole)[~hidden]
+            rows = Rows(whole[~hidden], _labels_that_count(y, hidden), weight)
+            return self._learn(self._seen, rows, whole[hidden], prior, may_wait=True, named=classes)
 
     def start(self) -> Self:
         """Predict at once, before the first label: the crowd's rule for a new person.
@@ -200,6 +205,16 @@ class BlendClassifier(FittedBlend):
             self._refuse_other_features(space, shape[1])
         if hasattr(X, "columns"):
             self._compared(X, space)
+
+    @contextmanager
+    def _unchanged_if_refused(self) -> Iterator[None]:
+        """Leave the estimator as it was if samples are refused."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
 
     def _options(self) -> dict[str, Any]:
         """Options of this kind of blend that are not the usual ones."""
@@ -273,7 +288,7 @@ class BlendClassifier(FittedBlend):
         if rows.weight is not None:
             rows = rows.at(rows.weight > 0.0)
         if not len(rows.y) and seen is None and prior is None:
-            raise ValueError("No sample counts: all weights are zero. Give samples that do count.")
+            raise ValueError("No labelled sample counts. Give some, or a prior with class means.")
         before = np.array([]) if seen is None else seen.names[seen.moments.counts > 0.0]
         names = self._names(seen, rows.y, prior, named)
         _check_names(names, prior)
@@ -405,13 +420,12 @@ def _second_of(class_prior: ArrayLike | None, names: NDArray[Any]) -> float:
 
 def _refuse_missing_class(names: NDArray[Any], counts: Any, *, may_wait: bool) -> NoReturn:
     """Refuse samples that lack a class, if the crowd does not stand in."""
-    known = names.tolist()
-    seen = [name for name, count in zip(known, counts, strict=False) if count]
-    missing = [repr(name) for name in known if name not in seen] or ["the other class"]
+    seen = zip(names.tolist(), counts, strict=False)
+    missing = " or ".join(f"class {name!r}" for name, count in seen if not count)
     named = " Or name all classes with partial_fit(..., classes=...)." if may_wait else ""
     raise ValueError(
-        f"There are labelled samples of {seen} and none of class {', '.join(missing)}. Label at "
-        f"least 1 sample of it, or give a prior with class means and missing_class='crowd'.{named}"
+        f"No labelled sample is of {missing or 'a second class'}. Label at least 1 sample of it, "
+        f"or give a prior with class means and missing_class='crowd'.{named}"
     )
 
 

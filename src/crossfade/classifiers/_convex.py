@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from crossfade._typing import Array, RandomState
+from crossfade._validate import check_choice
 from crossfade.classifiers._base import BlendClassifier
 from crossfade.crowd import TaskPrior
 from crossfade.exceptions import CancellingSourcesWarning
@@ -106,7 +107,7 @@ class ConvexBlendClassifier(BlendClassifier):
         "alpha": [Interval(Real, 0, 1, closed="both"), None],
         "recipe": [StrOptions({"exact", "authors", "printed"})],
         "n_draws": [Interval(Integral, 2, None, closed="left")],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", np.random.Generator],
     }
 
     def __init__(
@@ -161,6 +162,7 @@ class ConvexBlendClassifier(BlendClassifier):
         ConvexBlendClassifier
             An estimator that is not fitted yet.
         """
+        check_choice("recipe", recipe, ("authors", "printed"))
         return cls(prior, recipe=recipe, n_draws=n_draws, random_state=random_state)
 
     def _options(self) -> dict[str, Any]:

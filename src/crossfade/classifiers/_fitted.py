@@ -60,6 +60,8 @@ class FittedBlend(LinearRule):
     @property
     def projection_(self) -> Array:
         """Unit direction (n_features,) of a rule of two classes, in scaled units."""
+        if len(self.rule_.coef) > 1:
+            raise AttributeError("A rule of more than two classes has no projection_.")
         direction = self.rule_.coef[0] * self.rule_.feature_scale
         return np.asarray(direction / np.sqrt(direction @ direction))
 

@@ -318,7 +318,7 @@ class TaskPrior(PriorSums):
             wrong = misfits(self.space, task)
             if wrong:
                 raise PriorMismatchError(f"{task!r} does not fit the prior. {' '.join(wrong)}")
-        classes = np.unique(tasks[0].y) if self.classes is None else np.array(self.classes)
+        classes = np.array(tasks[0].classes if tasks and self.classes is None else self.classes)
         return self.for_moments(
             [
                 ClassMoments.of(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crossfade._typing import Array
-from crossfade._validate import LARGEST, check_finite, check_number
+from crossfade._validate import LARGEST, as_floats, check_finite, check_number
 from crossfade.blend import Rule, advise
 from crossfade.classifiers import about_of
 from crossfade.crowd import TaskPrior
@@ -374,7 +374,7 @@ class LiveCalibration:
 
     def _features(self, window: ArrayLike, start: float | None) -> tuple[Array, RawWindows | None]:
         """Features (d,) of a window, or of a raw one, and what its stream then remembers."""
-        stream, found = self._stream, np.array(window, dtype=np.float64)
+        stream, found = self._stream, as_floats("window", window)
         if found.ndim == 2:
             if self.recipe is None:
                 raise ValueError("A raw window needs a recipe. Pass one, or a list of features.")

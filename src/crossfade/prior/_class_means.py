@@ -102,8 +102,7 @@ class ClassMeans(Sums, name="class_means"):
         if np.abs(means).max() ** 2 * len(means) > LARGEST:
             raise ValueError(
                 f"Class means are {np.abs(means).max():.3g} deviations from zero, too far to tell "
-                "anything apart. Subtract a constant from the features, or build the prior with "
-                "class_means=False."
+                "anything apart. Subtract a constant from the features."
             )
         sums = cls(
             float(len(means)),

@@ -72,6 +72,8 @@ def learn(
     groups = [None] * moments.n_tasks if groups is None else groups
     sums = _sums_of(moments, scale, shrinkage, isotropic, bound, groups, called)
     centred = centred_per_person
+    if centred != "auto" and not isinstance(centred, bool | np.bool_):
+        raise ValueError(f"centred_per_person must be True, False or 'auto'; got {centred!r}.")
     if centred == "auto":
         # With a bound the answer must not depend on one person.
         centred = bound is None and "class_means" in sums and _is_centred(moments, scale)
@@ -147,7 +149,7 @@ def _check_sources(tasks: list[Task]) -> tuple[str, ...] | None:
     for task in tasks:
         classes = task.classes.tolist()
         if len(classes) < 2:
-            raise ValueError(f"{task!r} has one class only. Leave it out (with --exclude).")
+            raise ValueError(f"{task!r} has one class only. Leave it out.")
         if classes != first.classes.tolist():
             raise ValueError(
                 f"All tasks must have the same classes; {task!r} has {classes[:9]}, {first!r} has "

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from crossfade._files import digest_of, is_intact, json_of, read_whole, write_whole
+from crossfade._validate import check_number
 from crossfade.prior._gaussian import separation, spent_epsilon
 from crossfade.prior._release import check_budget
 
@@ -52,7 +53,7 @@ class Ledger:
 
     def __init__(self, path: str | os.PathLike[str], budget: float | None = None) -> None:
         self.path = Path(path)
-        self.budget = budget
+        self.budget = None if budget is None else check_number("budget", budget, 1e-300)
 
     @property
     def releases(self) -> list[dict[str, Any]]:

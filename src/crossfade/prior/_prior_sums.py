@@ -104,8 +104,7 @@ class PriorSums:
         found = self.sums.get("directions")
         if not isinstance(found, Directions):
             raise PriorMismatchError(
-                "This prior holds no directions: they exist for two classes only. Use "
-                "HierarchicalBlendClassifier."
+                "This prior holds no directions of two classes. Use HierarchicalBlendClassifier."
             )
         return found
 
@@ -194,7 +193,8 @@ class PriorSums:
     @property
     def isotropic(self) -> bool:
         """Whether only the sum of the directions was kept."""
-        return self.outer_sum is None
+        found = self.sums.get("directions")
+        return isinstance(found, Directions) and found.outer is None
 
     @property
     def mean(self) -> Array:

@@ -248,11 +248,13 @@ def check_class_prior(class_prior: ArrayLike | None) -> float:
     """Probability of the second class; None is one half."""
     if class_prior is None:
         return 0.5
-    words = "class_prior must be None or two probabilities that sum to one, first class first"
-    pair = np.zeros(0) if isinstance(class_prior, str) else check_finite(words, class_prior, 0)
+    pair = check_finite("class_prior", class_prior, 0)
     # Half of it: one less a proportion has lost digits, and comes back from files.
     if pair.shape != (2,) or pair.min() < 0.5 * _RAREST or abs(pair.sum() - 1.0) > 1e-6:
-        raise ValueError(f"{words}, neither below {_RAREST:g}; got {class_prior!r}.")
+        raise ValueError(
+            "class_prior must be None or two probabilities that sum to one, first class first, "
+            f"neither below {_RAREST:g}; got {class_prior!r}."
+        )
     return float(pair[1] / pair.sum())
 
 

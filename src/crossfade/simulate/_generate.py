@@ -115,6 +115,7 @@ def simulate_tasks(
     >>> TaskPrior.from_tasks(tasks).n_tasks
     20
     """
+    n_tasks = check_integer("n_tasks", n_tasks, 1)
     n_samples = check_integer("n_samples", n_samples, 2)
     rng = as_generator(random_state)
     omega = draw_directions(

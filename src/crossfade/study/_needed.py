@@ -45,7 +45,7 @@ def windows_needed(
 ) -> pd.DataFrame:
     """Table of :meth:`crossfade.study.StudyResult.needed`, one line for each method."""
     accuracy = check_number("accuracy", accuracy, 0.0, 1.0)
-    share = check_number("share", share, 0.0, 1.0)
+    share = check_number("share", share, 1e-6, 1.0)
     means = by_task(rows)
     means = means[[not is_unequal(one) for one in means["budget"]]]
     if means.empty:

@@ -17,7 +17,7 @@ from crossfade._files import read_whole, write_whole
 from crossfade._validate import check_choice
 from crossfade.exceptions import DroppedWindowsWarning, TableWarning
 from crossfade.tasks._check import check_frame
-from crossfade.tasks._columns import RESERVED, Columns, Table, as_numbers, refuse_twice
+from crossfade.tasks._columns import Columns, Table, as_numbers, refuse_twice
 from crossfade.tasks._parquet import frame_of_parquet, parquet_of
 from crossfade.tasks._recipe import Recipe, common_recipe
 from crossfade.tasks._task import Task
@@ -213,7 +213,7 @@ def _refuse(table: Table, bad: Any, column: str, why: str) -> None:
         return
     place = int(bad.to_numpy().argmax())
     found = "" if why == "is empty" else f": {str(table.frame[column].iloc[place])!r}"
-    also = "" if column in RESERVED else f" Leave it out with --drop {column!r}, or mend it."
+    also = f" Leave it out with --drop {column!r}, or mend it." if column in table.features else ""
     where = f"{table.where}, row {place + table.first_row}"
     raise ValueError(f"{where}, column {table.called.get(column, column)!r}{found} {why}.{also}")
 
