@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-from crossfade import Task, TaskPrior, simulate
+from crossfade import Task, TaskPrior, load_mental_math, simulate
 
 settings.register_profile(
     "crossfade", derandomize=True, deadline=None, database=None, max_examples=20
@@ -58,6 +58,18 @@ def make_prior():
         return TaskPrior.from_projections(draw_directions(n_tasks, n_features, seed), **options)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def people():
+    """The 36 people of Mental Math."""
+    return load_mental_math()
+
+
+@pytest.fixture(scope="session")
+def crowd_of_people(people):
+    """A prior of all of them but the first."""
+    return TaskPrior.from_tasks(people[1:])
 
 
 @pytest.fixture(scope="session")

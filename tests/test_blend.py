@@ -464,3 +464,40 @@ def test_nothing_of_the_size_of_a_covariance_is_made(make_prior, kind, n_each):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < d * d * 8 / 4
+
+
+@pytest.mark.parametrize("strength", [1e7, 1e50, 1e300])
+def test_a_huge_strength_leaves_the_person_alone(make_prior, make_target, strength):
+    X, y = make_target(n_each=(2, 1))
+    blend = PosteriorBlendClassifier(make_prior(), strength=strength).fit(X, y)
+    alone = PosteriorBlendClassifier(make_prior(), strength=np.inf).fit(X, y)
+    np.testing.assert_allclose(blend.projection_, alone.projection_, atol=1e-5)
+    assert np.isfinite(blend.coef_).all()
+
+
+def test_a_covariance_that_cannot_be_inverted_is_refused(make_prior):
+    with pytest.raises(ValueError, match="covariance"):
+        choose_alpha(make_prior(), half_gap=np.ones(4), covariance=1e-320 * np.eye(4), n_samples=10)
+
+
+def test_labels_that_are_named_anew_between_calls(make_target):
+    """Only one class was seen when the pair of labels changed."""
+    X, y = make_target()
+    names = np.array(["c", "b"])[y]
+    whole = PosteriorBlendClassifier().fit(X, names)
+    parts = PosteriorBlendClassifier().partial_fit(X[y == 1], names[y == 1], classes=["a", "b"])
+    parts.partial_fit(X[y == 0], names[y == 0], classes=["b", "c"])
+    assert parts.classes_.tolist() == ["b", "c"]
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-9)
+    assert parts.expected_accuracy_ == pytest.approx(whole.expected_accuracy_)
+
+
+def test_tasks_and_a_person_without_any_variance():
+    """A variance that is only rounding counts as none."""
+    rng = np.random.default_rng(0)
+    tasks = []
+    for _ in range(6):
+        means = rng.standard_normal((2, 3)) + np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0]])
+        tasks.append(Task(np.repeat(means + 0.1, 5, axis=0), np.repeat([0, 1], 5)))
+    rule = PosteriorBlendClassifier(TaskPrior.from_tasks(tasks[1:])).fit(tasks[0].X, tasks[0].y)
+    assert np.isfinite(rule.coef_).all()

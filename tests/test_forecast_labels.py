@@ -9,22 +9,15 @@ from crossfade import (
     FisherDiscriminant,
     HierarchicalBlendClassifier,
     PosteriorBlendClassifier,
-    TaskPrior,
     forecast_labels,
-    load_mental_math,
 )
 
 BLENDS = (ConvexBlendClassifier, PosteriorBlendClassifier, HierarchicalBlendClassifier)
 
 
-@pytest.fixture(scope="module")
-def people():
-    return load_mental_math()
-
-
-@pytest.fixture(scope="module")
-def prior(people):
-    return TaskPrior.from_tasks(people[1:])
+@pytest.fixture
+def prior(crowd_of_people):
+    return crowd_of_people
 
 
 def fitted(blend, prior, person, n_each, **options):
@@ -62,7 +55,9 @@ def test_labels_cannot_be_taken_back(people, prior):
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize("budgets", [5, ["a"], [(1, 2, 3)], [], [0.5], [-1], [np.nan], [np.inf]])
+@pytest.mark.parametrize(
+    "budgets", [5, ["a"], [(1, 2, 3)], [(3, -2)], [], [0.5], [-1], [np.nan], [np.inf]]
+)
 def test_numbers_that_are_none(people, prior, budgets):
     rule = PosteriorBlendClassifier(prior).start()
     with pytest.raises(ValueError, match="n_per_class"):

@@ -356,12 +356,6 @@ REFUSED = {
     "huge": lambda clf, X: clf.partial_fit(X * 1e200, None),
     "far away": lambda clf, X: clf.fit(X + 1e12, [0, 0, 0, 1, 1]),
     "level": lambda clf, X: clf.start().expected_accuracy_interval(90),
-    "budget": lambda clf, X: forecast_labels(clf.start(), [0.5]),
-    "negative budget": lambda clf, X: forecast_labels(clf.start(), [(3, -2)]),
-    "budget of three": lambda clf, X: forecast_labels(clf.start(), [(1, 2, 3)]),
-    "no rehearsal": lambda clf, X: forecast_labels(
-        clf.set_params(prior=clf.prior.without("forecast_records")).start(), [4]
-    ),
 }
 
 

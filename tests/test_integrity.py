@@ -176,18 +176,6 @@ def test_a_flipped_bit_is_never_believed(kind, tmp_path):
     assert found["refused"] > 50
 
 
-def test_shards_that_changed_places_are_both_computed_again(tmp_path):
-    study = draw_study()
-    whole = study.run(folder=tmp_path)
-    first, second = sorted((tmp_path / "shards").iterdir())[:2]
-    contents = first.read_bytes(), second.read_bytes()
-    first.write_bytes(contents[1])
-    second.write_bytes(contents[0])
-    with pytest.warns(UserWarning, match="^2 of 4 parts"):
-        mended = study.run(folder=tmp_path)
-    assert mended.rows["balanced_accuracy"].equals(whole.rows["balanced_accuracy"])
-
-
 # -- what is no file of ours ----------------------------------------------------------------------
 
 

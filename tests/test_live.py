@@ -32,18 +32,13 @@ from crossfade.signals import OnlineFeatures
 
 
 @pytest.fixture(scope="module")
-def people():
-    return load_mental_math()
-
-
-@pytest.fixture(scope="module")
 def newcomer(people):
     return people[0]
 
 
-@pytest.fixture(scope="module")
-def prior(people):
-    return TaskPrior.from_tasks(people[1:])
+@pytest.fixture
+def prior(crowd_of_people):
+    return crowd_of_people
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from crossfade import (
     CalibrationStudy,
@@ -14,9 +12,7 @@ from crossfade import (
     Recipe,
     Task,
     TaskPrior,
-    load_model,
 )
-from crossfade.cli import main
 from crossfade.datasets import make_matb_like
 from crossfade.fisher import ClassMoments
 from crossfade.study import CalibrationSplit
@@ -346,28 +342,3 @@ def test_an_earlier_session_is_read_from_its_folder(tasks, prior, tmp_path):
     again = LiveCalibration.load(tmp_path / "tuesday")
     assert again.predict(window) == expected
     again.close()
-
-
-def test_calibrate_takes_earlier_sessions(tasks, tmp_path):
-    crowd = TaskPrior.from_tasks(
-        [replace(one, feature_names=("a", "b", "c")) for one in tasks[2:]], rehearse=False
-    )
-    crowd.save(tmp_path / "prior.npz")
-    frame = pd.DataFrame(tasks[0].X, columns=["a", "b", "c"]).assign(label=tasks[0].y)
-    frame.to_csv(tmp_path / "earlier.csv", index=False)
-
-    def run(*options):
-        model = ["-o", str(tmp_path / "model.json"), "--prior", str(tmp_path / "prior.npz")]
-        return CliRunner().invoke(main, ["calibrate", *model, *options])
-
-    found = run("--earlier", str(tmp_path / "earlier.csv"))
-    assert found.exit_code == 0, found.output
-    named = replace(tasks[0], feature_names=("a", "b", "c"))
-    rule = HierarchicalBlendClassifier(crowd.for_person(named)).start()
-    saved = load_model(tmp_path / "model.json")
-    rows = pd.DataFrame(tasks[1].X, columns=["a", "b", "c"])
-    np.testing.assert_allclose(saved.decision_function(rows), rule.decision_function(rows))
-    frame.rename(columns={"a": "z"}).to_csv(tmp_path / "other.csv", index=False)
-    refused = run("--earlier", str(tmp_path / "other.csv"))
-    assert refused.exit_code != 0
-    assert "lacks the features a" in " ".join(refused.output.split())

@@ -301,37 +301,26 @@ def test_a_prior_never_changes(make_directions):
 
 
 @pytest.mark.parametrize(
-    ("projections", "word"),
+    ("projections", "options", "word"),
     [
-        ([[1.0, 0.0], [2.0, 0.0]], "length 2"),
-        ([[1.0, 0.0], [0.0, 0.0]], "zero"),
-        ([[1.0, 0.0], [np.nan, 0.0]], "finite"),
-        ([1.0, 0.0], "axes"),
-        (np.empty((0, 3)), "row"),
-        (np.empty((2, 0)), "row"),
-        (np.ones((2, 2, 2)), "shape"),
-        ([["a", "b"]], "numbers"),
+        ([[1.0, 0.0], [2.0, 0.0]], {}, "length 2"),
+        ([[1.0, 0.0], [0.0, 0.0]], {}, "zero"),
+        ([[1.0, 0.0], [np.nan, 0.0]], {}, "finite"),
+        ([1.0, 0.0], {}, "axes"),
+        (np.empty((0, 3)), {}, "row"),
+        (np.ones((2, 2, 2)), {}, "shape"),
+        ([["a", "b"]], {}, "numbers"),
+        ([[1.0, 0.0]], {"feature_scale": [1.0, -1.0]}, "positive"),
+        ([[1.0, 0.0]], {"feature_scale": [1.0]}, "features"),
+        ([[1.0, 0.0]], {"classes": (1, 0)}, "sorted"),
+        ([[1.0, 0.0]], {"classes": (1, 1)}, "different"),
+        ([[1.0, 0.0]], {"classes": (0, 1, 2)}, "two classes"),
+        ([[1.0, 0.0]], {"feature_names": ["u"]}, "names"),
     ],
 )
-def test_projections_are_refused(projections, word):
+def test_projections_are_refused(projections, options, word):
     with pytest.raises(ValueError, match=word):
-        TaskPrior.from_projections(projections)
-
-
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        ({"feature_scale": [1.0, -1.0]}, "positive"),
-        ({"feature_scale": [1.0]}, "features"),
-        ({"classes": (1, 0)}, "sorted"),
-        ({"classes": (1, 1)}, "different"),
-        ({"classes": (0, 1, 2)}, "two classes"),
-        ({"feature_names": ["u"]}, "names"),
-    ],
-)
-def test_options_are_refused(options, word):
-    with pytest.raises(ValueError, match=word):
-        TaskPrior.from_projections([[1.0, 0.0]], **options)
+        TaskPrior.from_projections(projections, **options)
 
 
 @pytest.mark.parametrize(

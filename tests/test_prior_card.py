@@ -32,12 +32,6 @@ def test_a_card_says_what_the_numbers_say(prior):
     assert "Lab A" in prior.card()
 
 
-def test_where_the_scale_comes_from_is_told(make_tasks):
-    for scale, word in (("auto", "learnt"), (None, "raw units"), ([2.0] * 4, "given")):
-        made = TaskPrior.from_tasks(make_tasks(), feature_scale=scale, rehearse=False)
-        assert word in made.card_data()["scale"]
-
-
 def test_what_is_missing_is_told(make_prior, make_tasks):
     assert "class means" in make_prior().summary().split("lacks")[1]
     bare = TaskPrior.from_tasks(make_tasks(), rehearse=False)

@@ -222,21 +222,21 @@ def test_a_released_prior_is_not_exact_any_more(released, make_prior):
             operation()
 
 
-@pytest.mark.parametrize("epsilon", [0, -1.0, np.nan, np.inf, 1001, True, "1", None, [1.0]])
-def test_epsilon_is_refused(make_prior, epsilon):
-    with pytest.raises((ValueError, TypeError), match="epsilon"):
-        make_prior().released(epsilon, 1e-5)
+EPSILONS = (0, -1.0, np.nan, np.inf, 1001, True, "1", None, [1.0])
+DELTAS = (0, -1e-5, 1.0, 2, np.nan, np.inf, False, "1e-5", None)
 
 
-@pytest.mark.parametrize("delta", [0, -1e-5, 1.0, 2, np.nan, np.inf, False, "1e-5", None])
-def test_delta_is_refused(make_prior, delta):
-    with pytest.raises((ValueError, TypeError), match="delta"):
-        make_prior().released(1.0, delta)
-
-
-def test_a_budget_without_any_noise_for_it_is_refused(make_prior):
-    with pytest.raises(ValueError, match="epsilon=1e-300"):
-        make_prior().released(1e-300, 1e-300)
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "word"),
+    [
+        *((one, 1e-5, "epsilon") for one in EPSILONS),
+        *((1.0, one, "delta") for one in DELTAS),
+        (1e-300, 1e-300, "epsilon"),
+    ],
+)
+def test_budgets_are_refused(make_prior, epsilon, delta, word):
+    with pytest.raises((ValueError, TypeError), match=word):
+        make_prior().released(epsilon, delta)
 
 
 def test_it_says_what_to_install(make_prior, monkeypatch):

@@ -14,20 +14,14 @@ from crossfade import (
     PosteriorBlendClassifier,
     Task,
     TaskPrior,
-    load_mental_math,
 )
 from crossfade.exceptions import UnitsWarning
 from crossfade.fisher import ClassMoments
 
 
-@pytest.fixture(scope="module")
-def people():
-    return load_mental_math()
-
-
-@pytest.fixture(scope="module")
-def prior(people):
-    return TaskPrior.from_tasks(people[1:])
+@pytest.fixture
+def prior(crowd_of_people):
+    return crowd_of_people
 
 
 def few_of(task, n_each, start=0):

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -268,14 +267,6 @@ def test_names_of_the_prior_where_samples_have_none(make_target, make_prior, ble
     np.testing.assert_array_equal(rule.predict(frame), rule.predict(X))
     with pytest.raises(ValueError, match="columns"):
         rule.predict(frame[list("bacd")])
-
-
-def test_cross_validation(make_target, estimator):
-    X, y = make_target(n_each=(20, 20))
-    scores = cross_val_score(estimator, X, y, cv=4)
-    assert scores.shape == (4,)
-    assert scores.mean() > 0.6
-    assert cross_val_predict(estimator, X, y, cv=4, method="predict_proba").shape == (40, 2)
 
 
 @pytest.fixture

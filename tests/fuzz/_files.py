@@ -4,7 +4,6 @@ import hashlib
 import io
 import json
 import re
-import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +17,6 @@ import pandas as pd
 from scipy.io import savemat
 
 from crossfade import (
-    CalibrationStudy,
     HierarchicalBlendClassifier,
     PosteriorBlendClassifier,
     TaskPrior,
@@ -29,7 +27,6 @@ from crossfade import (
     save_model,
 )
 from crossfade.signals.recordings import open_recording
-from crossfade.study import StudyResult
 from tests.fuzz import _hostile as hostile
 from tests.fuzz._hostile import pick, seldom
 
@@ -295,59 +292,6 @@ def case_hostile_table(trial):
 
 
 @cache
-def study():
-    """A finished study in a folder that stays, and its rows."""
-    folder = Path(tempfile.mkdtemp(prefix="crossfade-fuzz-"))
-    run = CalibrationStudy(
-        people(5), methods=["target", "posterior"], budgets=[2], n_splits=2, random_state=0
-    )
-    return run, folder, run.run(folder=folder).rows.drop(columns="seconds")
-
-
-def case_study(trial):
-    """Of a study whose files were damaged or replaced, no false row is believed."""
-    rng, (run, made, rows) = trial.rng, study()
-    folder = trial.folder / "study"
-    shutil.copytree(made, folder)
-    try:
-        shards = sorted((folder / "shards").glob("*.parquet"))
-        one, other = (shards[k] for k in rng.choice(len(shards), 2, replace=False))
-        plan = folder / "study.json"
-        ways = (
-            lambda: one.write_bytes(damaged(rng, one.read_bytes())),
-            lambda: one.write_bytes(other.read_bytes()),
-            lambda: plan.write_bytes(damaged(rng, plan.read_bytes())),
-            lambda: plan.write_text(json.dumps(changed(rng, json.loads(plan.read_text())))),
-        )
-        pick(rng, ways)()
-        loaded = trial.call(StudyResult.load, folder)
-        resumed = trial.call(run.run, folder=folder) if seldom(rng, 3) else None
-        for result in (loaded, resumed):
-            if result is not None:
-                found = result.rows.drop(columns="seconds")
-                both = found.merge(rows, how="left", indicator=True)
-                trial.check((both["_merge"] == "both").all(), "false rows were believed")
-    finally:
-        shutil.rmtree(folder)
-
-
-def case_bomb(trial):
-    """Files that unpack to gigabytes, or nest without end, are refused at once."""
-    rng, path = trial.rng, trial.folder / "bomb"
-    depth, content = int(rng.integers(1_000, 200_000)), io.BytesIO()
-    way = int(rng.integers(3))
-    if way == 0:
-        np.savez_compressed(content, header=np.zeros(int(rng.integers(1, 20)) << 20, np.uint8))
-    elif way == 1:
-        text = '{"format": "crossfade-prior", "about": ' + "[" * depth + "]" * depth + "}"
-        header = np.frombuffer(text.encode(), np.uint8)
-        np.savez(content, header=header, sha256=np.zeros(32, np.uint8))
-    path.write_bytes(content.getvalue() or (pick(rng, ("[", '{"a":')) * depth).encode())
-    found = trial.call(load_model if way == 2 else TaskPrior.load, path)
-    trial.check(found is None, "a bomb was believed")
-
-
-@cache
 def recordings():
     """A small recording of every kind, by the end of its name."""
     data = 20.0 * np.random.default_rng(0).standard_normal((2, 300))
@@ -387,7 +331,5 @@ CASES = {
     "hostile prior": (case_hostile_prior, 5),
     "hostile model": (case_hostile_model, 4),
     "hostile table": (case_hostile_table, 2),
-    "study": (case_study, 2),
-    "bomb": (case_bomb, 0.3),
     "recording": (case_recording, 4),
 }

@@ -202,80 +202,52 @@ def test_unequal_numbers_are_worth_their_harmonic_mean():
 # -- the rehearsal -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("verb", BLENDS)
-def test_a_rehearsal_is_fitting_everyone_with_the_prior_of_the_others(verb):
+@pytest.mark.parametrize(
+    ("verb", "n_each"),
+    [*((verb, [(14, 14), (12, 9)] * 4) for verb in BLENDS), ("hierarchical", [(9, 8, 10)] * 7)],
+)
+def test_a_rehearsal_is_fitting_everyone_with_the_prior_of_the_others(verb, n_each):
     """Records of ``from_tasks`` against the estimators, source by source and run by run."""
-    rng = np.random.default_rng(56)
-    tasks = draw_people(rng, 8, [(14, 14), (12, 9)] * 4, d=3)
+    n_people, n_classes = len(n_each), len(n_each[0])
+    tasks = draw_people(
+        np.random.default_rng([56, n_classes]), n_people, n_each, d=3, n_classes=n_classes
+    )
     prior = TaskPrior.from_tasks(tasks)
-    whole = prior.directions
-    draws = np.random.default_rng(0).random((8, 2, 2))
-    forecast, outcome = np.full((2, 8, 2, 9), np.nan)
+    draws = np.random.default_rng(0).random((n_people, 2, n_classes))
+    forecast, outcome = np.full((2, n_people, 2, 9), np.nan)
     for place, task in enumerate(tasks):
         others = tasks[:place] + tasks[place + 1 :]
         crowd = TaskPrior.from_tasks(others, feature_scale=prior.feature_scale, rehearse=False)
-        # Averages that hardly depend on one person are those of all.
-        shared = {
-            name: 7.0 * whole.average(name) for name in ("noise", "within", "autocorrelation")
-        }
-        worth = 7.0 * prior.class_means.log_wishart_dof / 8.0
-        sums = {
-            "directions": replace(crowd.directions, **shared),
-            "class_means": replace(crowd.class_means, log_wishart_dof=worth),
-        }
-        crowd = replace(crowd, sums=sums)
-        rows = [task.X[task.y == k] for k in (0, 1)]
+        if n_classes == 2:
+            # Averages that hardly depend on one person are those of all.
+            whole, share = prior.directions, n_people - 1.0
+            shared = {
+                name: share * whole.average(name) for name in ("noise", "within", "autocorrelation")
+            }
+            worth = share * prior.class_means.log_wishart_dof / n_people
+            sums = {
+                "directions": replace(crowd.directions, **shared),
+                "class_means": replace(crowd.class_means, log_wishart_dof=worth),
+            }
+            crowd = replace(crowd, sums=sums)
+        rows = [task.X[task.y == k] for k in range(n_classes)]
         for run in range(2):
             for rung, n in enumerate(LABEL_COUNTS):
                 if min(map(len, rows)) < n + 4:
                     continue
-                starts = [int(draws[place, run, k] * (len(rows[k]) - n + 1)) for k in (0, 1)]
-                inside = [
-                    np.isin(np.arange(len(rows[k])), np.arange(starts[k], starts[k] + n))
-                    for k in (0, 1)
-                ]
-                X = np.concatenate([rows[k][inside[k]] for k in (0, 1)])
-                blend = BLENDS[verb](crowd)
-                blend = blend.fit(X, np.repeat([0, 1], n)) if n else blend.start()
-                right = [(blend.predict(rows[k][~inside[k]]) == k).mean() for k in (0, 1)]
+                X, rest = [], []
+                for k, own in enumerate(rows):
+                    start = int(draws[place, run, k] * (len(own) - n + 1))
+                    inside = np.isin(np.arange(len(own)), np.arange(start, start + n))
+                    X.append(own[inside])
+                    rest.append(own[~inside])
+                blend, y = BLENDS[verb](crowd), np.repeat(range(n_classes), n)
+                blend = blend.fit(np.concatenate(X), y) if n else blend.start()
+                right = [(blend.predict(own) == k).mean() for k, own in enumerate(rest)]
                 outcome[place, run, rung] = np.mean(right)
                 forecast[place, run, rung] = blend.rule_.raw_forecast if n else 0.5
     np.testing.assert_allclose(
         prior.forecast_records[verb].sums, plain_sums(forecast, outcome), rtol=1e-6, atol=1e-7
-    )
-
-
-def test_rehearsal_of_three_classes():
-    rng = np.random.default_rng(57)
-    tasks = draw_people(rng, 7, (9, 8, 10), d=4, n_classes=3)
-    prior = TaskPrior.from_tasks(tasks)
-    draws = np.random.default_rng(0).random((7, 2, 3))
-    forecast, outcome = np.full((2, 7, 2, 9), np.nan)
-    for place, task in enumerate(tasks):
-        others = tasks[:place] + tasks[place + 1 :]
-        crowd = TaskPrior.from_tasks(others, feature_scale=prior.feature_scale, rehearse=False)
-        rows = [task.X[task.y == k] for k in range(3)]
-        for run in range(2):
-            for rung, n in enumerate(LABEL_COUNTS):
-                if n + 4 > 8:
-                    continue
-                X, rest = [], []
-                for k in range(3):
-                    start = int(draws[place, run, k] * (len(rows[k]) - n + 1))
-                    inside = np.isin(np.arange(len(rows[k])), np.arange(start, start + n))
-                    X.append(rows[k][inside])
-                    rest.append(rows[k][~inside])
-                blend = HierarchicalBlendClassifier(crowd)
-                y = np.repeat(range(3), n)
-                blend = blend.fit(np.concatenate(X), y) if n else blend.start()
-                right = [(blend.predict(rest[k]) == k).mean() for k in range(3)]
-                outcome[place, run, rung] = np.mean(right)
-                forecast[place, run, rung] = blend.rule_.raw_forecast if n else 0.5
-    np.testing.assert_allclose(
-        prior.forecast_records["hierarchical"].sums,
-        plain_sums(forecast, outcome),
-        rtol=1e-6,
-        atol=1e-7,
     )
 
 
