@@ -25,9 +25,6 @@ def prior(people):
     return TaskPrior.from_tasks(people[1:])
 
 
-# -- the gain -------------------------------------------------------------------------------------
-
-
 def record_of(curves, forecasts):
     """Record of people with probits (n_people, 9) of their accuracies, and of their forecasts."""
     return ForecastRecord.of(ndtr(forecasts)[:, None, :], ndtr(curves)[:, None, :])
@@ -65,9 +62,6 @@ def test_chance_does_not_tell_people_apart():
     record = record_of(curves, rng.normal(0.5, 0.3, (30, 9)))
     gains = record.gain(ndtr([0.0, 0.5, 1.0]), np.full(3, 3.0), np.full(3, 6.0))
     assert np.ptp(gains) < 0.5 * gains.mean()
-
-
-# -- the advice -----------------------------------------------------------------------------------
 
 
 def labelled(live, task, *names, n=6):
@@ -125,9 +119,6 @@ def test_the_next_class_is_the_one_that_gains_most(prior, people):
 def test_labels_of_one_class_are_not_enough(prior, people):
     state = labelled(LiveCalibration(prior, want=0.51), people[0], 0, n=20).state()
     assert (state.advice.stop, state.advice.next) == (False, "arithmetic")
-
-
-# -- in a study -----------------------------------------------------------------------------------
 
 
 def test_a_study_stops_where_a_session_would(people):

@@ -70,9 +70,6 @@ def equal(one, other):
     same(one, other, rtol=1e-9, atol=1e-9)
 
 
-# -- both ends of the blend -----------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("n_features", "n_each"), [(4, (8, 6)), (30, (5, 4))])
 def test_without_a_prior_it_is_shrinkage_fisher(make_target, blend, n_features, n_each):
     X, y = make_target(n_features, n_each)
@@ -131,8 +128,6 @@ def test_strength_grows_only_for_a_target_that_is_far_from_the_crowd(make_prior)
         assert clf.score(-near, y) > 0.8
 
 
-# -- batches --------------------------------------------------------------------------------
-
 KINDS = {
     "fisher": {},
     "convex": {},
@@ -180,9 +175,6 @@ def moments_of(X, label):
     return ClassMoments(np.zeros(2), *nothing, False, np.zeros((*batch, d)))
 
 
-# -- the choice of alpha --------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("n_features", [4, 25])
 def test_convex_chooses_what_choose_alpha_does(make_target, make_prior, n_features):
     X, y = make_target(n_features, gap=0.5)
@@ -198,9 +190,6 @@ def test_convex_chooses_what_choose_alpha_does(make_target, make_prior, n_featur
     )
     assert clf.alpha_ == pytest.approx(choice.alpha, abs=1e-4)
     np.testing.assert_allclose(clf.risks_, choice.risks, atol=1e-6)
-
-
-# -- weights, chunks, units -----------------------------------------------------------------
 
 
 def test_partial_fit_goes_on_after_fit_and_follows_a_new_prior(make_target, make_prior, blend):
@@ -252,9 +241,6 @@ def test_prior_sets_the_units(make_target, crowd, blend):
     assert np.linalg.norm(clf.projection_) == pytest.approx(1.0)
 
 
-# -- forecast and probabilities -------------------------------------------------------------
-
-
 def test_forecast_of_well_known_classes_is_their_accuracy(make_prior):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 5000)
@@ -276,9 +262,6 @@ def test_labels_that_mean_the_opposite_are_told_of(crowd):
         clf = ConvexBlendClassifier(crowd, alpha=0.0).fit(X, y)
     assert caught[0].filename == __file__
     assert clf.expected_accuracy_ < 0.5
-
-
-# -- little to learn from -------------------------------------------------------------------
 
 
 def test_one_sample_per_class_takes_the_priors_covariance(crowd):
@@ -349,9 +332,6 @@ def test_sources_that_are_all_wrong_alike_do_not_drown_the_target(d, n_tasks):
     assert clf.strength_ > 1.0
 
 
-# -- one class only, and other names ----------------------------------------------------------
-
-
 @pytest.mark.parametrize("label", [0, 1])
 def test_the_crowd_answers_while_a_class_is_missing(make_target, crowd, blend, label):
     X, y = make_target()
@@ -385,9 +365,6 @@ def test_classes_in_the_other_order(make_target, crowd, kind, missing):
     assert turned.expected_accuracy_ == pytest.approx(one.expected_accuracy_)
     np.testing.assert_array_equal(turned.predict(X) == "a", one.predict(X) == "task")
     np.testing.assert_allclose(turned.predict_proba(X), one.predict_proba(X)[:, ::-1], atol=1e-9)
-
-
-# -- refusals -------------------------------------------------------------------------------
 
 
 X4, Y4 = np.random.default_rng(0).normal(size=(16, 4)), np.repeat([0, 1], 8)

@@ -40,9 +40,6 @@ def same_sums(one, other, rtol=1e-12):
     assert (one.n_people, one.n_within) == (other.n_people, other.n_within)
 
 
-# -- what a person adds ---------------------------------------------------------------------
-
-
 def test_nobody_adds_more_than_the_bound(tasks):
     far = [dataclasses.replace(task, X=1e3 * np.asarray(task.X) + 1e4) for task in tasks]
     for task in (*tasks, *far):
@@ -118,9 +115,6 @@ def test_rehearsals_use_what_is_kept(make_tasks):
     assert np.abs(found - other).max() > 0.1
 
 
-# -- files and sums -------------------------------------------------------------------------
-
-
 def test_the_bound_travels(tasks, tmp_path):
     prior = build(tasks, "aabbcd")
     prior.save(tmp_path / "prior.npz")
@@ -147,9 +141,6 @@ def test_other_bounds_are_refused(tasks, clip):
 def test_a_bound_is_a_positive_number(tasks, clip):
     with pytest.raises((ValueError, TypeError), match="mean_norm_bound"):
         build(tasks, clip=clip)
-
-
-# -- the release ----------------------------------------------------------------------------
 
 
 def test_a_release_holds_class_means_with_a_bound_only(tasks):

@@ -176,8 +176,6 @@ def test_many_classes_come_from_the_sources_too(make_many):
         PosteriorBlendClassifier().fit(X, y, groups=people)
 
 
-# -- refusals --------------------------------------------------------------------------------------
-
 #: What is wrong, as a function of X, y and domains, and the word that matters.
 REFUSED = {
     "domain zero": (lambda X, y, d: {"sample_domain": d * 0}, "zero"),

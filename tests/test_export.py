@@ -67,9 +67,6 @@ def model(request, people, crowd, make_many):
     return fitted, np.concatenate([new, 1e3 * new, 1e-3 * new]).astype(np.float32)
 
 
-# -- the file alone ---------------------------------------------------------------------------
-
-
 def by_hand(fields, x):
     """Label and probabilities, as the descriptions of the schema say it."""
     rows = zip(fields["coef"], fields["intercept"], strict=True)
@@ -116,8 +113,6 @@ def test_every_file_is_valid_by_the_schema(model, tmp_path):
     assert re.fullmatch(SCHEMA["$defs"]["sha256"]["pattern"], checksum)
     assert checksum == digest_of(fields)
 
-
-# -- C ----------------------------------------------------------------------------------------
 
 MAIN = """\
 #include <stdio.h>
@@ -209,9 +204,6 @@ def test_names_that_would_break_the_header_are_refused(make_target, tmp_path, na
     assert list(tmp_path.iterdir()) == []
 
 
-# -- ONNX -------------------------------------------------------------------------------------
-
-
 def test_onnx_says_the_same(model, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     fitted, X = model
@@ -268,9 +260,6 @@ def test_labels_that_onnx_cannot_have(make_target, tmp_path, labels):
         export_model(rule, tmp_path / "model.onnx")
 
 
-# -- the door ---------------------------------------------------------------------------------
-
-
 def test_estimator_rule_and_file_are_exported_alike(make_target, tmp_path):
     fitted = PosteriorBlendClassifier().fit(*make_target())
     save_model(fitted, tmp_path / "model.json")
@@ -319,9 +308,6 @@ def test_the_command_writes_what_the_function_writes(saved):
     done = CliRunner().invoke(main, ["export", "model.json", "-o", "model.json"])
     assert done.exit_code == 1
     load_model("model.json")
-
-
-# -- the card ---------------------------------------------------------------------------------
 
 
 def test_the_card_says_for_whom_and_how_sure(saved):
@@ -374,9 +360,6 @@ def test_text_from_a_file_cannot_break_the_card(saved):
         Path("lie.json").write_text(json.dumps(hostile | {"sha256": digest_of(hostile)}))
         with pytest.raises(ValueError, match="about must be"):
             load_model("lie.json")
-
-
-# -- recipes ----------------------------------------------------------------------------------
 
 
 def test_windows_of_another_recipe_are_refused(saved, people):

@@ -154,9 +154,6 @@ def test_dense_attributes_are_made_when_asked_for(make_target):
     assert rule.score(X, y) == 1.0
 
 
-# -- little to learn from -------------------------------------------------------------------
-
-
 def test_one_sample_per_class():
     X = np.array([[0.0, 1.0, 5.0], [2.0, 1.0, 9.0]])
     rule = FisherDiscriminant().fit(X, [0, 1])
@@ -226,9 +223,6 @@ def test_probabilities_keep_the_priors_on_average(half_gap):
         new[:, 0] += half_gap * (2 * label - 1)
         found.append(rule.predict_proba(new)[:, 1].mean())
     assert np.mean(found) == pytest.approx(0.1, abs=0.02)
-
-
-# -- refusals -------------------------------------------------------------------------------
 
 
 def with_one(value):

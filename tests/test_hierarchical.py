@@ -78,9 +78,6 @@ def assert_same(mine, theirs, X, rtol=1e-9):
     )
 
 
-# -- from zero labels on ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("blend", BLENDS)
 def test_labels_one_by_one_are_labels_at_once(prior, person, few, blend):
     X, y = few
@@ -205,9 +202,6 @@ def test_unlabelled_windows_of_any_mix_do_no_harm(mix):
     assert more > plain - 0.005
 
 
-# -- names, classes and proportions ----------------------------------------------------------------
-
-
 def test_proportions_move_the_threshold_before_the_first_label(prior, person):
     plain = HierarchicalBlendClassifier(prior).start()
     rare = HierarchicalBlendClassifier(prior, class_prior=(0.9, 0.1)).start()
@@ -217,9 +211,6 @@ def test_proportions_move_the_threshold_before_the_first_label(prior, person):
     np.testing.assert_allclose(odds[1] - odds[0], np.log(0.1 / 0.9), atol=1e-9)
     np.testing.assert_allclose(rare.midpoint_, plain.midpoint_)
     assert rare.expected_accuracy_ >= 0.89
-
-
-# -- priors that lack something --------------------------------------------------------------------
 
 
 def test_without_rehearsals_theory_stands_alone(prior, person, few):
@@ -254,9 +245,6 @@ def test_settings_that_nobody_played_have_theorys_forecast(prior, few, blend):
     )
 
 
-# -- many classes ----------------------------------------------------------------------------------
-
-
 def test_many_classes_from_zero_labels_on(many, of_many):
     X, y = of_many
     blend = HierarchicalBlendClassifier(many).start()
@@ -285,9 +273,6 @@ def test_many_classes_forecast_more_labels(many, of_many):
     now, more = forecast_labels(blend, [counts, 5]).accuracy
     assert now == pytest.approx(blend.expected_accuracy_)
     assert 0.0 < more < 1.0
-
-
-# -- scikit-learn ----------------------------------------------------------------------------------
 
 
 def test_parameters_clone_and_pickle(prior, few, person, many, of_many):
@@ -328,8 +313,6 @@ def test_an_interval_grows_with_its_level(prior, few):
         assert upper >= high
     assert blend.expected_accuracy_interval(1.0) == (0.0, 1.0)
 
-
-# -- refusals --------------------------------------------------------------------------------------
 
 HALF = {"no label": [None] * 5, "some labels": [0, 0, 1, 1, None]}
 REFUSED = {

@@ -36,8 +36,6 @@ from crossfade.study import CalibrationStudy, StudyResult
 pytest.importorskip("pyarrow")
 posix = pytest.mark.skipif(os.name != "posix", reason="nodes, links and signals of POSIX")
 
-# -- one flipped bit ------------------------------------------------------------------------------
-
 
 def draw_tasks(n_tasks=6, seed=0):
     """Tasks with text for labels, groups and times."""
@@ -176,9 +174,6 @@ def test_a_flipped_bit_is_never_believed(kind, tmp_path):
     assert found["refused"] > 50
 
 
-# -- what is no file of ours ----------------------------------------------------------------------
-
-
 LOADS = {"prior": TaskPrior.load, "model": load_model}
 
 
@@ -202,9 +197,6 @@ def test_devices_and_pipes_are_not_read(load, tmp_path):
         load(tmp_path / "pipe")
     with pytest.raises(ValueError, match="is a device"):
         load("/dev/zero")
-
-
-# -- writing --------------------------------------------------------------------------------------
 
 
 def make_node(path, kind):

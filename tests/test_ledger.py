@@ -78,9 +78,6 @@ def test_a_hundred_releases_give_a_prior_away_and_are_counted(prior, path):
     assert Ledger(path).spent(1e-5) == pytest.approx(14.43, abs=0.01)
 
 
-# -- the budget -----------------------------------------------------------------------------
-
-
 def test_what_would_exceed_the_budget_is_refused_before_noise_is_drawn(prior, path, monkeypatch):
     for _ in range(3):
         prior.released(1.0, 1e-5, ledger=Ledger(path, budget=2.0))
@@ -127,9 +124,6 @@ def test_a_budget_is_set_once_and_covers_what_was_before(prior, path):
 def test_a_budget_is_a_positive_number(path, budget):
     with pytest.raises(ValueError, match="budget"):
         Ledger(path, budget=budget)
-
-
-# -- files ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,6 @@ def draw(seed, n_samples, n_features, n_classes=2, batch=()):
     return X, label, rng.uniform(0.2, 3.0, n_samples)
 
 
-# -- one set of samples against numpy -------------------------------------------------------
-
-
 @pytest.mark.parametrize("n_features", [3, 40])
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("batch", [(), (2, 3)])
@@ -112,9 +109,6 @@ def test_a_rotated_root_is_the_same_scatter_and_no_sample():
     cosines = (kept.scatter @ centred.T) / np.linalg.norm(centred, axis=1)
     lengths = np.maximum(np.linalg.norm(kept.scatter, axis=1), 1e-12)
     assert (np.abs(cosines).max(1)[:-2] < 0.999 * lengths[:-2]).all()
-
-
-# -- sums by Chan's formula -----------------------------------------------------------------
 
 
 @given(
@@ -205,9 +199,6 @@ def test_a_batch_of_directions_is_each_of_them(n_features, shrinkage, own_scale)
         dense = whole.sigma.dense()[place]
         np.testing.assert_allclose(dense, one.sigma.dense(), atol=1e-10 * np.abs(dense).max())
         assert whole.dof == one.dof
-
-
-# -- many tasks -----------------------------------------------------------------------------
 
 
 def shares(X, y):

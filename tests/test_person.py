@@ -47,9 +47,6 @@ def theta(task, scale):
     return np.concatenate(means)
 
 
-# -- what sessions differ by ----------------------------------------------------------------------
-
-
 def test_sums_are_those_of_a_loop(tasks, prior):
     expected = np.zeros((6, 6))
     for place in range(2, len(tasks), 2):
@@ -98,9 +95,6 @@ def test_what_is_shared_or_released_is_without_sessions(prior, tmp_path):
     assert "sessions" not in prior.update(np.eye(3)).holds
     pytest.importorskip("opendp")
     assert "sessions" not in prior.released(4.0, 1e-5, ledger=tmp_path / "l.json").holds
-
-
-# -- the law of the next session ------------------------------------------------------------------
 
 
 def turned(crowd):
@@ -219,9 +213,6 @@ def test_a_returning_person_is_better_off():
     assert (mean > 2.0 * error).all()
 
 
-# -- files, cards and refusals --------------------------------------------------------------------
-
-
 def test_a_file_keeps_it(tasks, prior, tmp_path):
     person = prior.for_person(tasks[:2])
     person.save(tmp_path / "mine.npz")
@@ -265,9 +256,6 @@ def test_sessions_that_do_not_fit_are_refused(tasks, prior):
     ):
         with pytest.raises(ValueError, match=word):
             crowd.for_person(earlier)
-
-
-# -- studies of next sessions ---------------------------------------------------------------------
 
 
 def studied(tasks, **options):
@@ -314,9 +302,6 @@ def test_studies_that_cannot_be_are_refused(tasks):
     three = [replace(one, y=np.arange(len(one.y)) % 3) for one in tasks]
     with pytest.raises(ValueError, match="two classes"):
         studied(three, methods=["hierarchical"])
-
-
-# -- live, and the command ------------------------------------------------------------------------
 
 
 def test_an_earlier_session_is_read_from_its_folder(tasks, prior, tmp_path):

@@ -29,9 +29,6 @@ def build(tasks, **options):
     return TaskPrior.from_tasks(tasks, rehearse=False, **options)
 
 
-# -- from projections -----------------------------------------------------------------------
-
-
 def test_sums_and_what_follows_from_them(make_directions):
     W = make_directions(25, 5)
     prior = TaskPrior.from_projections(W, classes=(0, 1), feature_names=list("abcde"))
@@ -98,9 +95,6 @@ def test_cancelling_sources():
             ask()
 
 
-# -- the three forms of Psi -----------------------------------------------------------------
-
-
 def test_standard_error_in_three_forms(make_directions):
     W = make_directions(25, 5)
     prior = TaskPrior.from_projections(W)
@@ -136,9 +130,6 @@ def test_summary_without_error_or_of_one_feature_or_task_agrees_fully(form):
     ):
         prior = TaskPrior.from_summary(mu, error, n, form=form)
         assert prior.resultant_length == pytest.approx(1.0)
-
-
-# -- from tasks -----------------------------------------------------------------------------
 
 
 def test_scale_can_be_given_and_nothing_of_the_callers_changes(make_tasks):
@@ -177,9 +168,6 @@ def test_the_within_covariance_of_too_few_tasks_is_shrunk(make_target):
     prior = build([Task(*make_target(12, (3, 3), seed=seed)) for seed in range(2)])
     values = prior.law.within.values
     assert values.min() > 0.01 * values.max()
-
-
-# -- many classes ---------------------------------------------------------------------------
 
 
 def test_many_classes_have_class_means(make_many, tmp_path):
@@ -222,9 +210,6 @@ def test_many_classes_are_added_and_made_for_a_person(make_many):
         _ = one + two
 
 
-# -- streaming and adding -------------------------------------------------------------------
-
-
 def test_update_returns_a_new_prior_and_gives_up_other_sums(make_tasks):
     prior = build(make_tasks())
     more = prior.update([[0.0, 3.0, 0.0, 4.0]], normalize=True)
@@ -255,9 +240,6 @@ def test_adding_gives_up_what_only_one_knows(make_tasks, make_prior):
             both = one + other
         assert both.isotropic
         assert (both.n_tasks, both.classes, both.holds) == (16, (0, 1), ("directions",))
-
-
-# -- comparing and copying ------------------------------------------------------------------
 
 
 def test_equality_is_to_the_bit(make_directions):
@@ -295,9 +277,6 @@ def test_a_prior_never_changes(make_directions):
             thing.space = None
         with pytest.raises(TypeError):
             thing.sums["directions"] = None
-
-
-# -- refusals -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

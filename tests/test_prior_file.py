@@ -67,9 +67,6 @@ def refused(path, word):
     assert str(path) in str(caught.value)
 
 
-# -- a new kind of sums ---------------------------------------------------------------------
-
-
 def test_a_declaration_is_all_that_a_new_kind_of_sums_needs(make_tasks, tmp_path):
     @dataclass(frozen=True, eq=False)
     class Blinks(Sums, name="blinks"):
@@ -112,9 +109,6 @@ def test_a_declaration_is_all_that_a_new_kind_of_sums_needs(make_tasks, tmp_path
         refused(tmp_path / "prior.npz", word)
 
 
-# -- there and back -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("labels", [(0, 1), (False, True), ("rest", "task"), (-1.0, 2.0)])
 @pytest.mark.parametrize("isotropic", [False, True])
 def test_round_trip(make_tasks, tmp_path, labels, isotropic):
@@ -150,9 +144,6 @@ def test_arrays_may_be_compressed_or_in_the_order_of_fortran(prior, saved):
     arrays["directions/outer"] = np.asfortranarray(arrays["directions/outer"])
     np.savez_compressed(saved, **arrays)
     assert TaskPrior.load(saved) == prior
-
-
-# -- damage and malice ----------------------------------------------------------------------
 
 
 def test_truncated_anywhere(saved):
@@ -268,9 +259,6 @@ def test_headers_that_cannot_be_read(saved, text):
 def test_contents_that_cannot_be_a_prior(saved, header, arrays, word):
     rewritten(saved, header, **arrays)
     refused(saved, word)
-
-
-# -- writing --------------------------------------------------------------------------------
 
 
 def test_a_file_is_written_whole_or_not_at_all(prior, saved, make_prior, monkeypatch):

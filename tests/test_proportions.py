@@ -77,9 +77,6 @@ def test_risk_is_the_same_with_the_classes_exchanged():
     np.testing.assert_allclose(first.risk[np.vecdot(mean, nu) < 0.0], 0.1)
 
 
-# -- blends ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("blend", BLENDS)
 def test_equal_proportions_are_the_default(blend, make_target, make_prior):
     X, y = make_target()

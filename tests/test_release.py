@@ -37,9 +37,6 @@ def with_release(prior, release, **sums):
     return dataclasses.replace(prior, sums={"directions": directions}, origin=origin)
 
 
-# -- what it holds --------------------------------------------------------------------------
-
-
 def test_a_released_prior_knows_its_budget(released):
     assert (released.release.epsilon, released.release.delta) == (2.0, 1e-5)
     assert released.release.noise > 1.0
@@ -108,9 +105,6 @@ def test_sums_are_always_those_of_unit_directions(n_features, n_tasks, epsilon):
     assert np.linalg.norm(released.mean) <= released.resultant_length
 
 
-# -- a blend trusts it less -----------------------------------------------------------------
-
-
 @pytest.mark.parametrize("form", ["tangent", "authors", "printed"])
 def test_standard_error_holds_the_noise(make_prior, form):
     released = make_prior(400, 4).released(1.0, 1e-5)
@@ -141,9 +135,6 @@ def test_a_prior_drowned_in_noise_is_left_alone(make_prior, make_target):
         blend = ConvexBlendClassifier(drowned).fit(X, y)
     assert blend.alpha_ == 1.0
     assert np.isfinite(PosteriorBlendClassifier(drowned).fit(X, y).projection_).all()
-
-
-# -- a scale learnt from the same tasks, files, cards ---------------------------------------
 
 
 def test_a_learnt_scale_is_not_covered(make_tasks):
@@ -188,9 +179,6 @@ def test_agreement_is_told_as_far_as_it_can_be_trusted(make_prior):
     trusted = released.card_data()["agreement"]
     assert trusted == pytest.approx(np.linalg.norm(released.mean), rel=1e-3)
     assert 0.0 < trusted < released.resultant_length
-
-
-# -- refusals -------------------------------------------------------------------------------
 
 
 def test_a_summary_is_not_released(make_prior, make_directions, tmp_path):
@@ -243,9 +231,6 @@ def test_it_says_what_to_install(make_prior, monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(ImportError, match="privacy"):
         make_prior(7, 3).released(0.77, 1e-5)
-
-
-# -- the obvious attack ---------------------------------------------------------------------
 
 
 def last_of(whole, others):

@@ -24,9 +24,6 @@ def draw_model(d=4, seed=0, batch=()):
     return rng.standard_normal((*batch, d)), sigma
 
 
-# -- conditional risk -----------------------------------------------------------------------
-
-
 def test_conditional_risk_is_the_textbook_formula():
     nu, sigma = draw_model()
     omega = np.array([1.0, -0.5, 0.2, 2.0])
@@ -40,9 +37,6 @@ def test_conditional_risk_without_variance():
     flat = np.zeros((2, 2))
     risks = conditional_risk([[1, 0], [0, 1], [-1, 0]], nu=[1.0, 0.0], sigma=flat)
     np.testing.assert_array_equal(risks, [0.0, 0.5, 1.0])
-
-
-# -- expected risk --------------------------------------------------------------------------
 
 
 def test_expected_risk_of_a_certain_direction_is_its_conditional_risk():
@@ -71,9 +65,6 @@ def test_expected_risk_with_singular_matrices():
     assert exact.risk == pytest.approx(norm.cdf(-1.0 / np.sqrt(1.0 + 0.1)), abs=1e-8)
 
 
-# -- the curve ------------------------------------------------------------------------------
-
-
 def test_curve_is_the_expected_risk_at_every_alpha():
     nu, sigma = draw_model()
     omega, mu = nu / np.linalg.norm(nu), np.array([1.0, 0.0, 0.0, 0.0])
@@ -88,9 +79,6 @@ def test_curve_is_the_expected_risk_at_every_alpha():
             sigma=sigma,
         )
         assert risk == pytest.approx(exact.risk, abs=1e-9)
-
-
-# -- the choice -----------------------------------------------------------------------------
 
 
 def law_of(prior, nu, sigma, counts, shrinkage, psi):
@@ -224,9 +212,6 @@ def test_choice_by_monte_carlo(make_prior, alphas, seed):
     assert 0.0 < drawn.error < 0.01
 
 
-# -- blending directions --------------------------------------------------------------------
-
-
 def test_blend_of_directions():
     own, crowd = np.array([3.0, 0.0]), np.array([0.0, 0.5])
     np.testing.assert_allclose(blend_directions(own, crowd, 1.0), [1.0, 0.0])
@@ -238,8 +223,6 @@ def test_blend_of_directions():
     assert many.shape == (3, 2)
     np.testing.assert_allclose(np.linalg.norm(many, axis=1), 1.0)
 
-
-# -- refusals -------------------------------------------------------------------------------
 
 GOOD = {"nu": [1.0, 0.0], "sigma": np.eye(2)}
 BOTH = {"target": ([1.0, 0.0], np.eye(2)), "source": ([0.0, 1.0], np.eye(2))}

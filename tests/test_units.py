@@ -163,9 +163,6 @@ def test_correlated_features_count_once():
     assert sum(alarms) <= 4
 
 
-# -- once, and where ------------------------------------------------------------------------
-
-
 def test_a_warning_points_at_the_users_line(people, prior):
     X, y = few_of(people[0], 6)
     blend = HierarchicalBlendClassifier(prior).start()

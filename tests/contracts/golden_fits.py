@@ -34,8 +34,6 @@ from crossfade.study import CalibrationStudy
 #: Matrices of more features are kept as their product with a fixed vector.
 LARGEST_MATRIX = 6
 
-# -- draws ----------------------------------------------------------------------------------------
-
 
 def draw_samples(n_features=4, n_each=(8, 8), seed=0, gap=1.0, alike=0.4, crowd=0):
     """Samples of two classes or more, neighbours alike, in features of unlike size.
@@ -90,9 +88,6 @@ def with_constant(X):
 
 def changed(tasks, change):
     return [Task(change(np.asarray(task.X)), task.y, task.name) for task in tasks]
-
-
-# -- priors ---------------------------------------------------------------------------------------
 
 
 def _plain(d, **options):
@@ -214,9 +209,6 @@ def numbers_of_prior(prior):
         if value is not None:
             found[name] = _matrix(value) if np.ndim(value) == 2 else value
     return found
-
-
-# -- fits -----------------------------------------------------------------------------------------
 
 
 class Fit:
@@ -501,9 +493,6 @@ def forecasts_of_fit(label, fit):
     return found
 
 
-# -- functions ------------------------------------------------------------------------------------
-
-
 def _target(d=4, seed=0, batch=()):
     rng = np.random.default_rng([seed, d, *batch])
     root = rng.standard_normal((*batch, d, 2 * d))
@@ -593,8 +582,6 @@ FUNCTIONS = {
 }
 
 
-# -- studies --------------------------------------------------------------------------------------
-
 #: Every named method for two classes.
 TWO_CLASS = (
     *("target", "average-source", "paper", "oracle", "target-shrunk", "convex"),
@@ -649,9 +636,6 @@ def scores_of_study(rows, columns):
     return found
 
 
-# -- files ----------------------------------------------------------------------------------------
-
-
 def _save_fit(label, path):
     save_model(fit_of(label).estimator, path)
 
@@ -674,9 +658,6 @@ def numbers_of_model_file(path):
         "second": rule.predict(points) == rule.classes[1],
     }
     return found | {name: getattr(rule, name) for name in names}
-
-
-# -- all groups -----------------------------------------------------------------------------------
 
 
 def number_cases():

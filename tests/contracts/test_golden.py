@@ -79,9 +79,6 @@ def skip_without_opendp(label):
         pytest.importorskip("opendp")
 
 
-# -- numbers --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("label", NUMBERS)
 def test_numbers(label, stored):
     skip_without_opendp(label)
@@ -93,9 +90,6 @@ def test_numbers(label, stored):
 def test_all_numbers_are_asked_for(stored):
     assert list(stored("numbers")) == list(NUMBERS)
     assert list(stored("forecasts")) == list(FORECASTS)
-
-
-# -- forecasts ------------------------------------------------------------------------------------
 
 
 def _families():
@@ -119,9 +113,6 @@ def test_forecasts(family, stored):
         except AssertionError as fault:
             faults.append(f"{label}: {fault}")
     assert not faults, "\n".join(faults)
-
-
-# -- files ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", fits.MODEL_FILES)

@@ -69,9 +69,6 @@ assert state() == before
     assert (run.stdout, run.stderr, run.returncode) == ("", "", 0)
 
 
-# -- what is left alone ---------------------------------------------------------------------
-
-
 def frozen(*arrays):
     for array in arrays:
         array.flags.writeable = False
@@ -108,9 +105,6 @@ def test_global_random_state_is_left_alone(make_target, make_prior):
     for seed in (None, np.random.default_rng(0)):
         ConvexBlendClassifier.paper(make_prior(), random_state=seed).fit(*make_target())
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-
-
-# -- what a fitted rule gives away ----------------------------------------------------------
 
 
 def arrays_within(thing, seen):
@@ -172,9 +166,6 @@ def test_a_fitted_blend_of_three_classes_holds_no_sample(make_many):
     assert_no_sample_in(HierarchicalBlendClassifier(prior).fit(X, person.y), X)
 
 
-# -- what a prior gives away ----------------------------------------------------------------
-
-
 @pytest.mark.parametrize("isotropic", [False, True])
 @pytest.mark.parametrize("n_each", [(10, 10), (2, 2)])
 def test_a_saved_prior_holds_no_row_of_anybodys_data(tmp_path, n_each, isotropic):
@@ -209,9 +200,6 @@ def test_a_saved_prior_holds_no_row_of_anybodys_data(tmp_path, n_each, isotropic
             assert not np.isclose(held, value, rtol=1e-9, atol=0.0).any()
         for row in task.X:
             assert not np.isclose(held, np.linalg.norm(row), rtol=1e-9, atol=0.0).any()
-
-
-# -- scikit-learn ---------------------------------------------------------------------------
 
 
 def test_clone_keeps_the_very_same_prior(make_prior, blend):

@@ -20,9 +20,6 @@ from tests.fuzz._hostile import or_odd, pick, seldom
 ROUNDING = 1e-9
 
 
-# -- what is drawn ---------------------------------------------------------------------------------
-
-
 def drawn_rule(rng, d, many=False, odd=True):
     """Makes an estimator of two classes or of many, always the same."""
     crowd, one_in = hostile.prior(rng, d, many), 15 if odd else 10**9
@@ -63,9 +60,6 @@ def in_units(rng, rule, X):
     scale = getattr(getattr(rule, "prior", None), "feature_scale", None)
     fits = isinstance(scale, np.ndarray) and scale.shape == X.shape[1:]
     return X * scale if fits and not seldom(rng, 4) else X
-
-
-# -- what is judged --------------------------------------------------------------------------------
 
 
 def probability(trial, value, what):
@@ -151,9 +145,6 @@ def judge_copies(trial, rule, X):
         trial.check(np.allclose(*chances, rtol=0.0, atol=1e-12), "a copy has other probabilities")
 
 
-# -- cases -----------------------------------------------------------------------------------------
-
-
 def case_fit(trial):
     """Anything goes."""
     rng = trial.rng
@@ -223,9 +214,6 @@ def case_course(trial):
             judge_forecast(trial, rule)
     if "rule_" in rule.__dict__ and seldom(rng, 3):
         judge_copies(trial, rule, X)
-
-
-# -- what must not change the answer ---------------------------------------------------------------
 
 
 def tame_case(trial):

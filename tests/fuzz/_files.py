@@ -138,9 +138,6 @@ def case_damage(trial):
             trial.check(kind.told(found) == original(name), f"a damaged {name} was believed")
 
 
-# -- hostile content under a right checksum --------------------------------------------------------
-
-
 def unpacked(content):
     """Header and arrays of a prior's file (docs/sharing.md)."""
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
@@ -286,9 +283,6 @@ def case_hostile_table(trial):
     for task in trial.call(read_tasks, path) or ():
         trial.check(np.isfinite(task.X).all(), "a feature is no number")
         trial.check(len(task.y) == len(task.X), "labels and rows differ")
-
-
-# -- studies and recordings ------------------------------------------------------------------------
 
 
 @cache

@@ -19,8 +19,6 @@ from tests.fuzz import _hostile as hostile
 from tests.fuzz._estimators import ROUNDING, probability
 from tests.fuzz._hostile import ODD, or_odd, pick, seldom
 
-# -- risks and directions --------------------------------------------------------------------------
-
 
 @np.errstate(all="ignore")
 def vector(rng, d):
@@ -118,9 +116,6 @@ def case_alpha(trial):
         lengths = np.linalg.vector_norm(blend, axis=-1)
         right = np.isfinite(blend).all() and np.abs(lengths - 1.0).max(initial=0.0) <= ROUNDING
         trial.check(right, f"a blend has length {lengths}")
-
-
-# -- priors ----------------------------------------------------------------------------------------
 
 
 def judge_prior(trial, crowd):
@@ -236,9 +231,6 @@ def case_sources(trial):
     if not many:
         away = np.abs(turned.mean - made.mean).max()
         trial.check(away <= 1e-6, f"the order of tasks moves the mean direction by {away:.3g}")
-
-
-# -- studies ---------------------------------------------------------------------
 
 
 def case_study(trial):

@@ -37,9 +37,6 @@ def or_odd(rng, *usual, one_in=15):
     return pick(rng, ODD) if seldom(rng, one_in) else pick(rng, usual)
 
 
-# -- samples ---------------------------------------------------------------------------------------
-
-
 @np.errstate(all="ignore")
 def samples(rng, label, n_features, kind=None):
     """Features of labelled samples, all numbers; `kind` is one of `KINDS`."""
@@ -124,9 +121,6 @@ def dressed(rng, X):
     return pick(rng, (X.tolist(), pd.DataFrame(X), np.asfortranarray(X), *[X] * 10))
 
 
-# -- labels and weights ----------------------------------------------------------------------------
-
-
 def label_places(rng, n_classes=2):
     """Places of classes, few of each; seldom none of one."""
     most = pick(rng, (1, 2, 3, 5, 9, 20))
@@ -181,9 +175,6 @@ def weights(rng, n):
     return pick(rng, odd)() if seldom(rng, 3) else None
 
 
-# -- parameters ------------------------------------------------------------------------------------
-
-
 def class_prior(rng):
     """Probabilities of two classes."""
     small = 10.0 ** rng.uniform(-320.0, 0.0)
@@ -201,9 +192,6 @@ def shrinkage(rng):
 def n_features(rng):
     """Number of features."""
     return pick(rng, (1, 1, 2, 2, 3, 3, 4, 6, 9))
-
-
-# -- priors ----------------------------------------------------------------------------------------
 
 
 def people(d, n_people=8, n_each=(6, 6), seed=0, names=None):

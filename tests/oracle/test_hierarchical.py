@@ -257,9 +257,6 @@ def test_noise_of_means_is_that_of_independent_windows_where_they_are():
     )
 
 
-# -- the posterior ---------------------------------------------------------------------------------
-
-
 def log_density(away, covariance):
     """Log density of a normal law at vectors (..., p) away from its mean."""
     distance = (away * np.linalg.solve(covariance, away.T).T).sum(-1)
@@ -499,9 +496,6 @@ def test_a_batch_is_one_person_after_the_other(n_features):
             assert batch.details["member"][place] == pytest.approx(one.details["member"])
 
 
-# -- ends ------------------------------------------------------------------------------------------
-
-
 def test_without_a_label_it_is_the_rule_of_the_mean_person():
     """w along (I + P)^-1 t_h, P the spread of the class means of people; the middle is t_c."""
     tasks = people(15, 4, (15, 13), 26)
@@ -570,9 +564,6 @@ def test_midpoint_prior_is_off_where_features_were_centred_person_by_person():
     told = TaskPrior.from_tasks(tasks, rehearse=False, centred_per_person=False)
     misled = HierarchicalBlendClassifier(told).fit(X, y)
     assert misled.midpoint_[0] < own[0] - 0.2
-
-
-# -- what the design promises ----------------------------------------------------------------------
 
 
 @cache

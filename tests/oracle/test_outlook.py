@@ -109,9 +109,6 @@ def test_a_level_of_none_is_the_median_and_of_all_everything():
     np.testing.assert_array_equal(upper, 1.0)
 
 
-# -- probabilities ---------------------------------------------------------------------------------
-
-
 def log_odds(law, x):
     """Log odds at x deviations from the threshold (equation 61)."""
     mean, spread = law.slope
@@ -189,9 +186,6 @@ def test_labels_are_those_of_the_larger_probability(blend, with_record):
                 plain = blend(prior).fit(X, y).predict_proba(rows)[:, 1]
                 moved = logit(chances[:, 1]) - logit(plain)
                 np.testing.assert_allclose(moved, logit(second), atol=1e-6)
-
-
-# -- without a record ------------------------------------------------------------------------------
 
 
 @cache

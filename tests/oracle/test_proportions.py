@@ -39,9 +39,6 @@ def rate(gap, deviation, threshold, class_prior):
     return class_prior[0] * first + class_prior[1] * second
 
 
-# -- risk ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("class_prior", PRIORS)
 def test_threshold_has_the_least_conditional_risk(class_prior):
     rng = np.random.default_rng(91)
@@ -184,8 +181,6 @@ def test_choice_has_the_least_risk_of_a_grid_of_draws(class_prior):
         np.testing.assert_allclose(curve.risks, risks[1:], atol=2e-3)
         assert choice.risk <= curve.risks.min() + 1e-6
 
-
-# -- rules -----------------------------------------------------------------------------------
 
 #: (n_features, n_samples, repeats); kappa = 10, J = 100, covariance estimated, labels balanced.
 CELLS = [(10, 8, 300), (10, 20, 250), (10, 100, 100)]

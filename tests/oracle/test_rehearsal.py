@@ -44,9 +44,6 @@ def draw_people(rng, n_people, n_each, d=5, spread=0.5, gap=0.7, n_classes=2):
     return tasks
 
 
-# -- the sums --------------------------------------------------------------------------------------
-
-
 def plain_sums(forecast, outcome):
     """Sums of 1, z, a, z^2, za, a^2 for every pair of rungs, one person and run at a time."""
     n_people, n_runs, n_rungs = forecast.shape
@@ -83,9 +80,6 @@ def test_sums_are_those_of_a_loop_and_a_person_counts_once():
     np.testing.assert_allclose(record.sums, plain_sums(forecast, outcome), rtol=1e-10, atol=1e-12)
     tried = np.isfinite(forecast[:, 0]).sum(0)
     np.testing.assert_allclose(record.n_people, tried)
-
-
-# -- the regression --------------------------------------------------------------------------------
 
 
 def plain_line(z, a):
@@ -199,9 +193,6 @@ def test_unequal_numbers_are_worth_their_harmonic_mean():
     assert 0.5 < steps[0] < steps[1] < steps[2] < 1.0
 
 
-# -- the rehearsal -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("verb", "n_each"),
     [*((verb, [(14, 14), (12, 9)] * 4) for verb in BLENDS), ("hierarchical", [(9, 8, 10)] * 7)],
@@ -249,9 +240,6 @@ def test_a_rehearsal_is_fitting_everyone_with_the_prior_of_the_others(verb, n_ea
     np.testing.assert_allclose(
         prior.forecast_records[verb].sums, plain_sums(forecast, outcome), rtol=1e-6, atol=1e-7
     )
-
-
-# -- is it true? -----------------------------------------------------------------------------------
 
 
 @cache
@@ -349,9 +337,6 @@ def test_forecast_of_four_classes_is_true_for_one_person():
     assert ours <= theirs
     # Probabilities are as sure as the rule is right.
     np.testing.assert_allclose(sure.mean((1, 2)), truth.mean((1, 2)), atol=0.05)
-
-
-# -- more labels -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

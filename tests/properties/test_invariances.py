@@ -70,9 +70,6 @@ def assert_same_rule(one, other, turned=None, sign=1.0, tolerance=1e-5):
     )
 
 
-# -- rotation, in raw units -----------------------------------------------------------------
-
-
 @given(**worlds, shrinkage=shrinkages)
 def test_rotation_turns_the_discriminant(seed, d, n_each, shrinkage):
     X, y, _, rng = draw(seed, d, n_each)
@@ -153,9 +150,6 @@ def test_rotation_changes_no_draw_of_the_papers_study():
     np.testing.assert_allclose(alphas[0], alphas[1])
 
 
-# -- scale and shift ------------------------------------------------------------------------
-
-
 @given(**worlds, shrinkage=shrinkages, power=st.floats(-6.0, 6.0))
 def test_units_of_single_features_do_not_matter(seed, d, n_each, shrinkage, power):
     X, y, _, rng = draw(seed, d, n_each)
@@ -198,9 +192,6 @@ def test_scale_of_all_features_and_shift_turn_nothing(blend, seed, d, n_each, fa
     assert_same_rule(plain, scaled)
 
 
-# -- labels ---------------------------------------------------------------------------------
-
-
 @given(**worlds, shrinkage=shrinkages)
 def test_label_swap_negates_the_discriminant(seed, d, n_each, shrinkage):
     X, y, _, _ = draw(seed, d, n_each)
@@ -232,9 +223,6 @@ def test_names_of_classes_do_not_matter(blend, seed, d, n_each):
         translated = (named.predict(X) == names[1]).astype(int)
         clear = np.abs(plain.decision_function(X)) > 1e-6
         np.testing.assert_array_equal(translated[clear], plain.predict(X)[clear])
-
-
-# -- samples --------------------------------------------------------------------------------
 
 
 @given(**worlds)
@@ -284,9 +272,6 @@ def test_a_blend_is_always_a_unit_direction_with_a_forecast(blend, seed, d, n_ea
     assert clf.expected_accuracy_error_ >= 0.0
     probabilities = clf.predict_proba(X)
     assert ((probabilities >= 0.0) & (probabilities <= 1.0)).all()
-
-
-# -- priors ---------------------------------------------------------------------------------
 
 
 def assert_same_prior(one, other):
@@ -349,9 +334,6 @@ def test_concentration_and_length_are_inverse(d, log_kappa):
     if 1.0 - length > 1e-7:
         assert concentration_mle(length, d) == pytest.approx(kappa, rel=1e-6)
     assert mean_resultant_length(1.01 * kappa, d) >= length
-
-
-# -- risk -----------------------------------------------------------------------------------
 
 
 @given(seed=seeds, d=dimensions, rank=st.integers(0, 8), log_size=st.floats(-6.0, 6.0))
