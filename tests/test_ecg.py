@@ -1,7 +1,5 @@
 """Beats, RR intervals and heart rate variability: each function, both ends, each refusal."""
 
-import logging
-
 import numpy as np
 import pytest
 
@@ -31,23 +29,11 @@ def test_beats_are_found_where_they_are():
     assert np.abs(found - BEATS * RATE).max() < 0.6
 
 
-@pytest.mark.parametrize("form", [list, np.float32, ">f8", np.int16])
-def test_any_sequence_of_numbers_will_do(form):
-    signal = 1000.0 * ECG
-    given = signal.tolist() if form is list else signal.astype(form)
-    assert np.array_equal(hamilton(given, sfreq=RATE), hamilton(ECG, sfreq=RATE))
-
-
-@pytest.mark.parametrize("level", [0.0, -3.3, 1e6])
-def test_flat_signal_has_no_beats(level):
-    assert hamilton(np.full(2500, level), sfreq=RATE).size == 0
-    assert hamilton(np.full(250, level), sfreq=RATE).size == 0
-
-
 @pytest.mark.parametrize("seconds", [1.0, 10.0, 700.3])
 def test_slow_waves_and_trends_have_no_beats(seconds):
     time = np.arange(round(seconds * RATE)) / RATE
-    for wave in (time, 5.0 - time**2, np.sin(2.0 * np.pi * 0.3 * time), np.sin(2 * np.pi * time)):
+    waves = [np.sin(2.0 * np.pi * frequency * time) for frequency in (0.3, 1.0)]
+    for wave in (*waves, time, 5.0 - time**2, np.full(time.size, -3.3)):
         assert hamilton(wave, sfreq=RATE).size == 0
 
 
@@ -62,27 +48,15 @@ def test_flat_segments_have_no_beats():
     assert not ((beats > ECG.size + 50) & (beats < off - 50)).any()
 
 
-def test_mere_noise_is_logged(caplog):
-    noise = np.random.default_rng(0).standard_normal(60_000)
-    with caplog.at_level(logging.WARNING, logger="crossfade"):
-        hamilton(ECG, sfreq=RATE)
-        assert not caplog.records
-        hamilton(noise, sfreq=RATE)
-    assert "hardly stand out" in caplog.text
-
-
 @pytest.mark.parametrize(
     ("signal", "sfreq", "word"),
     [
         (np.where(np.arange(2500) % 1000 == 7, np.nan, 1.0), RATE, "finite"),
         (np.zeros((2, 2500)), RATE, "one lead"),
         (3.0, RATE, "signal"),
-        (np.zeros(249), RATE, "second"),
         ([], RATE, "second"),
         (["a"] * 300, RATE, "numbers"),
         (np.zeros(300), 0.0, "sfreq"),
-        (np.zeros(300), np.nan, "sfreq"),
-        (np.zeros(300), np.inf, "sfreq"),
         (np.zeros(300), None, "sfreq"),
         (np.zeros(300), 0.25, "sfreq"),
     ],

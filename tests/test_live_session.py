@@ -129,16 +129,6 @@ def test_live_windows_are_those_of_the_recording(begin):
         np.testing.assert_allclose(window.features, other.features, rtol=1e-12)
 
 
-def test_the_course_follows_the_windows(begin):
-    session, tape = begin(per_cue=2)
-    tell(session, "start")
-    follow(session, tape, 2)
-    assert [point["n"] for point in session.view.course] == [0, 1, 2, 3, 4]
-    assert session.view.course[0]["alpha"] < session.view.course[-1]["alpha"]
-    tell(session, "undo")
-    assert [point["n"] for point in session.view.course] == [0, 1, 2, 3]
-
-
 def test_a_session_pauses_when_the_accuracy_is_enough(begin, prior):
     session, tape = begin(live=LiveCalibration(prior, want=0.51))
     tell(session, "start")

@@ -137,22 +137,6 @@ def test_a_bad_file_is_named_and_the_others_are_read(write, tmp_path, content, w
     np.testing.assert_array_equal(task.start, [0.0, 10.0])
 
 
-def test_files_that_are_not_matlabs_are_named(write, tmp_path):
-    path = write("a.mat", EEGData=segment(10), difficulty=0)
-    whole = path.read_bytes()
-    path.with_name("b.mat").write_bytes(whole[: len(whole) // 2])
-    path.with_name("c.mat").write_bytes(b"no matrix at all")
-    path.with_name("d.mat").write_bytes(b"")
-    # Version 2.0 in the header is HDF5, whatever follows.
-    path.with_name("e.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + whole)
-    path.with_name("._f.mat").write_bytes(b"what macOS leaves behind")
-    with pytest.warns(UserWarning, match=r"4 files could not be read.*-v7") as caught:
-        [task] = read_matb(tmp_path)
-    for name in "bcde":
-        assert f"{name}.mat" in str(caught[0].message)
-    assert len(task.y) == 1
-
-
 def test_windows_with_gaps_are_dropped(write, tmp_path):
     data = segment(30)
     data[SMARTING.index("Fz"), 6000] = np.nan

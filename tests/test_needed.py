@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossfade import Task, load_mental_math
+from crossfade import load_mental_math
 from crossfade.study import CalibrationStudy, StudyResult
 
 
@@ -207,15 +207,6 @@ def test_a_study_in_a_folder_and_merged_studies_know_as_much(make_tasks, tmp_pat
     pd.testing.assert_frame_equal(merged.needed(0.6), wanted)
     parts = study(["target", "posterior"], [1, 4]).run() + study(["target", "posterior"], [2]).run()
     pd.testing.assert_frame_equal(parts.needed(0.6), wanted)
-    # What windows take is no part of what a study is told by: one from before resumes.
-    bare = CalibrationStudy(
-        [Task(task.X, task.y, task.name) for task in tasks],
-        methods=["target", "posterior"],
-        budgets=(1, 2, 4),
-        n_splits=3,
-        random_state=0,
-    )
-    assert bare.run(folder=tmp_path).needed(0.6)["seconds"].isna().all()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import json
 import os
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -288,17 +287,6 @@ def test_parts_of_figures_say_what_they_are(usual):
     assert page.row("alpha", "Posterior blend")[0][1] == f"{alpha:.2f}"
 
 
-def test_facts_of_the_citation_are_those_of_its_file(usual):
-    text = Page(usual[3][-1]).text
-    citation = (Path(__file__).parents[1] / "CITATION.cff").read_text("utf-8")
-    facts = dict(re.findall(r'^ *-? *([a-z-]+): "?(.*?)"?$', citation, re.M))
-    for fact in (facts["doi"], facts["title"], f"{facts['volume']}({facts['issue']})"):
-        assert fact in text
-    for name in re.findall(r"family-names: (.*)", citation):
-        assert name in text
-    assert f"Version {re.search(r'^version: (.*)$', citation, re.M)[1]}." in text
-
-
 # -- studies of all kinds -------------------------------------------------------------------------
 
 
@@ -328,8 +316,6 @@ def test_names_are_never_markup(tmp_path):
         {"methods": ["lda"]},
         {"methods": ["oracle", "lda-pooled"]},
         {"methods": ["posterior", "lda"], "budgets": [(6, 3)]},
-        {"methods": ["posterior", "lda"], "budgets": [1, 2, 4]},
-        {"splits": "chronological"},
         {"budgets": [0.1, 3]},
         {"methods": [("never", Refuses())]},
     ],

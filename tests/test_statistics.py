@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossfade.study import StudyResult, verdict
+from crossfade.study import verdict
 from crossfade.study.statistics import (
     by_task,
     compare,
@@ -113,17 +113,6 @@ def test_a_summary_counts_the_tasks_that_only_other_methods_have():
 
 
 # -- intervals ------------------------------------------------------------------------------------
-
-
-def test_intervals_repeat_and_do_not_depend_on_other_rows():
-    rows = two_methods()
-    alone = summarise(rows[(rows["method"] == "lda") & (rows["budget"] == 2)])
-    shuffled = summarise(rows.sample(frac=1.0, random_state=1))
-    together = summarise(rows)
-    for other in (alone, shuffled, together):
-        line = other[(other["method"] == "lda") & (other["budget"] == 2)]
-        assert line["low"].item() == pytest.approx(together["low"].iloc[-1])
-        assert line["high"].item() == pytest.approx(together["high"].iloc[-1])
 
 
 def test_few_participants_have_no_interval_however_many_tasks():
@@ -360,14 +349,6 @@ def test_forecasts_without_spread_have_no_correlation():
     assert forecast_errors(rows[rows["task"] != "p2"])["correlation"].isna().all()
 
 
-def test_methods_without_forecasts_have_empty_tables():
-    rows = two_methods().assign(expected_accuracy=np.nan)
-    for table in (reliability, forecast_errors):
-        empty = table(rows)
-        assert empty.empty
-        assert list(empty.columns) == list(table(two_methods()).columns)
-
-
 # -- odd rows -------------------------------------------------------------------------------------
 
 
@@ -415,17 +396,6 @@ def test_merged_studies_are_one(table):
     merged = pd.concat([first.reset_index(drop=True), read.reset_index(drop=True)])
     renamed = rows.replace({"task": names, "group": names})
     pd.testing.assert_frame_equal(table(merged), table(renamed))
-
-
-def test_methods_that_saw_other_budgets_are_compared_where_both_were():
-    rows = two_methods()
-    rows = rows[(rows["method"] == "posterior") | (rows["budget"] == 2)]
-    table = compare(rows, "lda")
-    assert table["budget"].tolist() == [2]
-    assert table["n_tasks"].tolist() == [6]
-    assert table["n_left_out"].tolist() == [0]
-    assert table["p_holm"].tolist() == pytest.approx([1 / 32])
-    assert labels_saved(rows)["budget"].tolist() == [2]
 
 
 # -- refusals -------------------------------------------------------------------------------------
@@ -490,41 +460,6 @@ def test_people_who_nearly_suffice_are_not_rounded_to_the_goal(n_people):
     [percent] = re.findall(r"only ([\d.]+) % of people", lead(rows))
     assert float(percent) < 80.0
     assert float(percent) == pytest.approx(100 * int(0.799 * n_people) / n_people, abs=0.5)
-
-
-@pytest.mark.parametrize(("step", "said"), [(2.5, "20 s"), (30.0, "4 min"), (np.nan, None)])
-def test_the_time_that_it_takes_is_said_where_it_is_known(step, said):
-    rows = curves([0.70, 0.75, 0.80], [0.60, 0.65, 0.75], budgets=(1, 2, 4))
-    times = {} if np.isnan(step) else {"p0": step}
-    words = verdict(StudyResult(rows, n_classes=2, window_seconds=times), 0.75)
-    assert ("That takes" in words) == (said is not None)
-    assert said is None or f"That takes {said}." in words
-
-
-def test_the_answer_has_at_most_twenty_words_and_unequal_budgets_have_one():
-    name = "a" + " a" * 40
-    equal = rows_of({name: {2: [0.6, 0.7, 0.8]}})
-    assert len(lead(equal).split()) <= 20
-    unequal = rows_of({name: {5.631: [0.6, 0.7, 0.8]}}, n_labelled={5.631: 9})
-    assert lead(unequal) == "With 9 labelled windows (6+3), the mean balanced accuracy is 0.700."
-
-
-def test_the_statistics_of_a_verdict():
-    words = verdict(two_methods())
-    for said in [
-        "With 2 labelled windows (1 of each class), the posterior blend has a mean balanced "
-        "accuracy of 0.742.",
-        "0.067 more than scikit-learn's LDA: better for 4 of 6 participants and equal for 1",
-        "after Holm's correction for 2 budgets",
-        "scikit-learn's LDA needs 4 windows for the same accuracy.",
-    ]:
-        assert said in words
-    assert "for 4 of 6 tasks" in verdict(two_methods(groups=["a", "a", "b", "c", "d", "e"]))
-    some = verdict(failed(two_methods(), task="p3", method="lda", budget=1.0))
-    assert "0.040 more than" in some
-    assert "3 of 5 participants and equal for 1 (1 left out" in some
-    late = verdict(failed(two_methods(), method="lda", budget=1.0))
-    assert "With 4 labelled windows (2 of each class), the posterior" in late
 
 
 def test_whom_a_verdict_is_about():

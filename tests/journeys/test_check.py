@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -54,14 +52,6 @@ def test_a_counter_is_refused_by_every_command(run, frame):
         assert "trial" not in found.output
 
 
-def test_a_column_that_was_named_is_kept(run, frame):
-    counted(frame).to_csv("t.csv", index=False)
-    found = run("tasks", "check", "t.csv", "--columns", "*_*,trial")
-    assert not found.exit_code, found.output
-    assert "Column 'trial'" in found.stderr
-    assert "10 features; 1 to look at." in found.output
-
-
 def test_what_may_mislead_is_said_first_and_heads_the_report(run, frame):
     frame.assign(session=1, code=3 + 4 * frame["label"]).to_csv("t.csv", index=False)
     found = run("study", "t.csv", "-o", "s", *STUDY)
@@ -79,24 +69,6 @@ def test_what_may_mislead_is_said_first_and_heads_the_report(run, frame):
     assert "may mislead" not in Path("c/report.html").read_text("utf-8")
 
 
-def test_names_that_differ_by_white_space_are_refused(run, frame):
-    frame["task"] = np.where(frame.index % 2, frame["task"], frame["task"] + " ")
-    frame.to_csv("t.csv", index=False)
-    found = run("tasks", "check", "t.csv")
-    assert found.exit_code == 1
-    assert "differ only by white space" in found.output
-
-
-def test_what_is_no_table(run):
-    found = run("tasks", "check", "-", input="")
-    assert found.exit_code == 1
-    assert "standard input cannot be read as a table" in found.output
-    pd.DataFrame({"a": [1.0]}).to_csv("t.csv", index=False)
-    found = run("tasks", "check", "t.csv")
-    assert found.exit_code == 1
-    assert "has no column 'task'" in found.output
-
-
 def test_a_person_with_one_class_is_named_before_a_prior_is_built(run, frame):
     lone = frame[(frame["task"] != "Subject03") | (frame["label"] == 0)]
     lone.to_csv("t.csv", index=False)
@@ -110,17 +82,3 @@ def test_a_person_with_one_class_is_named_before_a_prior_is_built(run, frame):
     assert "one class only" in refused.output
     assert "--exclude" in refused.output
     assert run("prior", "build", "t.csv", "-o", "p.npz", "--exclude", "Subject03").exit_code == 0
-
-
-def test_windows_without_a_feature_are_not_counted(run, frame):
-    frame.loc[frame.index[5], "Fz_theta"] = np.nan
-    frame.to_csv("t.csv", index=False)
-    assert f"8 tasks, {len(frame) - 1} windows" in run("tasks", "check", "t.csv").output
-
-
-def test_a_table_of_a_german_spreadsheet(run, frame):
-    frame.to_csv("t.csv", index=False, sep=";", decimal=",")
-    told = run("tasks", "check", "t.csv")
-    assert told.exit_code != 0
-    assert "commas" in told.output
-    assert "decimal points" in told.output

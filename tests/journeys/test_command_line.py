@@ -2,14 +2,12 @@
 
 import subprocess
 import sys
-import time
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from crossfade.cli import main
-from crossfade.cli._output import progress
 
 
 @pytest.fixture
@@ -37,24 +35,6 @@ def test_every_help_text_has_an_example_and_is_not_cut(run, words):
     assert "..." not in listed
 
 
-def test_jobs_have_one_default():
-    context = click.Context(main)
-    found = {
-        option.default
-        for words in commands()
-        for option in command_of(words).get_params(context)
-        if option.name == "jobs"
-    }
-    assert found == {2}
-
-
-def command_of(words):
-    command, context = main, click.Context(main)
-    for word in words:
-        command = command.get_command(context, word)
-    return command
-
-
 @pytest.mark.parametrize(
     "words", [["--help"], ["--version"], ["study", "--help"], ["features", "eeg", "--help"]]
 )
@@ -70,13 +50,3 @@ def test_the_command_starts_without_loading_the_studies(words):
     loaded = set(found.stdout.partition("loaded:")[2].split())
     assert "click" in loaded
     assert loaded & {"numpy", "pandas", "sklearn", "scipy", "matplotlib", "rich.console"} == set()
-
-
-def test_long_work_says_in_a_log_that_it_goes_on(capsys):
-    with progress("Study", every=0.05) as on_progress:
-        on_progress(2, 7)
-        time.sleep(0.5)
-    assert "Study: 2 of 7 (29%) after 0 s" in capsys.readouterr().err
-    with progress("Study") as on_progress:
-        on_progress(7, 7)
-    assert capsys.readouterr().err == ""

@@ -73,20 +73,6 @@ def test_a_bad_file_is_named_and_the_exit_status_tells(run, folder):
     assert "(3 tasks with two classes)" in shown.stdout
 
 
-def test_what_all_files_share_is_said_once(run, folder):
-    result = run("features", "eeg", "lab", "-o", "tasks.csv", "--label-from", "annotations")
-    assert result.exit_code == 1
-    assert result.stderr.count("annotations") == 1
-    assert "--label-from filename" in result.stderr
-    result = run("features", "eeg", "lab", "-o", "tasks.csv", *BY_NAME, "--channels", "Fz,T7")
-    assert "There is no channel T7; there are Fz, Cz, Pz, Oz, ECG." in result.stderr
-    for path in folder.iterdir():
-        path.write_bytes(b"broken")
-    result = run("features", "eeg", "lab", "-o", "tasks.csv", *BY_NAME)
-    assert result.exit_code == 1
-    assert not (folder.parent / "tasks.csv").exists()
-
-
 def test_labels_from_a_table(run, folder):
     (folder / "labels.csv").write_text(
         "file,label,task,group,start,stop\n"
@@ -137,29 +123,6 @@ def test_what_cannot_work_is_said_at_once(run, folder, words, word):
     assert word in " ".join(result.stderr.split())
 
 
-@pytest.mark.parametrize(
-    ("words", "word"),
-    [
-        (["lab", *BY_NAME, "--features", "clr", "--bands", "alpha=8-12"], "two bands"),
-        (["lab", *BY_NAME[:3], "(?P<label>x)"], "does not match"),
-        (["empty", *BY_NAME], "no recording"),
-        (["lab", *BY_NAME, "--class", "7"], "labels 1"),
-    ],
-)
-def test_what_gives_no_window_writes_nothing(run, folder, words, word):
-    (folder.parent / "empty").mkdir()
-    result = run("features", "eeg", *words, "-o", "t.csv")
-    assert result.exit_code == 1
-    assert word in result.stderr
-    assert not (folder.parent / "t.csv").exists()
-
-
-def test_eegmat_names_the_folder_that_it_expects(run, folder):
-    result = run("features", "eegmat", "lab", "-o", "t.csv")
-    assert result.exit_code == 1
-    assert "no file such as Subject00_1.edf" in result.stderr
-
-
 def test_an_output_that_cannot_be_written_is_said_at_once(run, folder):
     result = run("features", "eeg", "lab", "-o", "/proc/t.csv", *BY_NAME)
     assert result.exit_code == 1
@@ -187,15 +150,6 @@ def test_a_table_says_how_it_was_made(run, folder):
     result = run("calibrate", "--prior", "prior.npz", "usual.parquet", "-o", "m.json")
     assert result.exit_code == 1
     assert "filter zero-phase" in " ".join(result.output.split())
-
-
-def test_causal_tangent_vectors_leave_out_the_windows_of_the_first_mean(run, folder):
-    words = ["--features", "tangent", *CAUSAL]
-    assert run("features", "eeg", "lab", "-o", "tasks.parquet", *BY_NAME, *words).exit_code == 0
-    tasks = cf.read_tasks("tasks.parquet")
-    assert [task.start[0] for task in tasks] == [16.0] * 4
-    assert [len(task.y) for task in tasks] == [15 + 15 - 8] * 4
-    assert tasks.recipe.centre == "past"
 
 
 def test_an_ecg_is_found_in_each_window_as_live_sessions_do(run, folder, write_edf):

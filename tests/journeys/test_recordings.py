@@ -111,20 +111,6 @@ def test_the_blend_does_no_harm_with_tangent_vectors(few):
     assert (means.loc["posterior"] - means.loc[parents].max()).min() > -0.015
 
 
-def test_the_command_writes_the_same_table(few, tasks, tmp_path):
-    out = tmp_path / "tasks.parquet"
-    result = CliRunner().invoke(main, ["features", "eegmat", str(few), "-o", str(out)])
-    assert result.exit_code == 0, result.output
-    rest, work = sum(np.bincount(task.y) for task in tasks[:8])
-    counts = f"{rest} of rest, {work} of arithmetic"
-    assert f"8 tasks, {rest + work} windows ({counts}), 9 features: Fz_theta," in result.stdout
-    for ours, read in zip(tasks[:8], cf.read_tasks(out), strict=True):
-        np.testing.assert_array_equal(ours.X, read.X)
-    shown = CliRunner().invoke(main, ["tasks", "show", str(out)])
-    assert shown.exit_code == 0, shown.output
-    assert counts in shown.stdout
-
-
 def test_recordings_without_a_heartbeat_have_empty_windows(eegmat, tmp_path):
     silent = [("Subject02", 1), ("Subject13", 1), ("Subject20", 2), ("Subject35", 2)]
     out = tmp_path / "heart.csv"

@@ -4,12 +4,11 @@ import importlib.util
 import json
 import re
 
-import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from crossfade import Task, TaskSet
+from crossfade import TaskSet
 from crossfade.cli import main
 
 pytest.importorskip("matplotlib")
@@ -97,18 +96,6 @@ def test_budgets_and_methods_of_the_command(run, table, tmp_path, no_figures):
     assert "lda-calibrated" in listed
 
 
-def test_three_classes(run, tmp_path, no_figures):
-    rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 8)
-    tasks = [
-        Task(rng.standard_normal((24, 3)) + np.eye(3)[y], y, f"p{place}") for place in range(5)
-    ]
-    TaskSet(tasks).write(tmp_path / "three.csv")
-    words = ["--splits", "2", "--jobs", "1", "--budgets", "2,4", "--no-forecasts"]
-    result = run("study", "three.csv", *words)
-    assert result.exit_code == 0, result.output
-    assert "Hierarchical blend" in cells_of(result.stdout)
-
-
 @pytest.mark.parametrize(
     ("words", "word"),
     [
@@ -124,25 +111,6 @@ def test_refusals(run, table, tmp_path, words, word):
     assert result.exit_code == 1
     assert word in result.stderr
     assert not (tmp_path / "deep").exists()
-
-
-def test_a_stopped_study_says_how_to_go_on(run, table, monkeypatch):
-    def stop(self, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("crossfade.study.CalibrationStudy.run", stop)
-    stopped = run("study", "tasks.csv", *WORDS)
-    assert stopped.exit_code == 1
-    assert "resume" in stopped.stderr
-
-
-def test_what_a_study_leaves_out_is_said_before_it_runs(run, table, no_figures):
-    frame = pd.read_csv(table)
-    frame[~((frame["task"] == "p0") & (frame["label"] == 1))].to_csv(table, index=False)
-    result = run("study", "tasks.csv", *WORDS)
-    assert result.exit_code == 0, result.output
-    assert "'p0'" in result.stderr
-    assert "5 participants, 5 splits each." in result.stdout
 
 
 def test_demo_shows_what_the_crowd_is_worth_from_zero_labels_on(run, tmp_path, no_figures):
