@@ -11,9 +11,6 @@ from crossfade.blend._rule import Rule
 from crossfade.prior import Law
 from crossfade.risk import BlendLaw, least_risk
 
-#: The alphas that Algorithm 1 tries.
-PAPER_GRID = np.linspace(0.0, 1.0, 11)
-
 
 def convex(
     newcomer: Newcomer,
@@ -36,7 +33,7 @@ def convex(
         choice = (
             least_risk(of_alpha)
             if exact
-            else least_risk(of_alpha, PAPER_GRID, "monte_carlo", n_draws, random_state)
+            else least_risk(of_alpha, None, "monte_carlo", n_draws, random_state)
         )
         weight = np.where(crowd.cancels, 1.0, choice.alpha) if exact else choice.alpha
         curve = {"alphas": choice.alphas, "risks": choice.risks}

@@ -15,7 +15,7 @@ from crossfade._typing import Array
 from crossfade.blend._newcomer import Newcomer
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher import RUNS, ClassMoments, noise_of_runs
-from crossfade.prior import Law, Population, contrasts
+from crossfade.prior import Law, Population, design_of
 
 #: Probability that a person's centre, or contrasts, are not those of the crowd; how much wider the
 #: law of the centre then is.
@@ -116,9 +116,7 @@ def _posterior(population: Population, observed: Observed) -> PosteriorMeans:
     """Posterior of theta under each law, on an axis after those of the batch, and their mixture."""
     n_classes, p = population.mean.shape[-2], observed.sigma.shape[-1]
     if "design" not in population.kept:
-        population.kept["design"] = np.concatenate(
-            [np.ones((n_classes, 1)), contrasts(n_classes)], 1
-        )
+        population.kept["design"] = design_of(n_classes)
     design = population.kept["design"]
     laws = _known_laws(population, observed, design)
     found = _posteriors(observed, laws)

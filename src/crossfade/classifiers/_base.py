@@ -353,9 +353,7 @@ def _moments_of(rows: Rows, names: NDArray[Any], n_classes: int) -> ClassMoments
     if len(rows.y):
         places = places_among(names, rows.y)
         return ClassMoments.of(rows.X, places, rows.weight, n_classes=n_classes)
-    d = rows.X.shape[1]
-    means, scatter = np.zeros((n_classes, d)), np.zeros((0, d))
-    return ClassMoments(np.zeros(n_classes), means, scatter, True, np.zeros(d))
+    return ClassMoments.empty(n_classes, rows.X.shape[1])
 
 
 # -- labels ----------------------------------------------------------------------------------------

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from crossfade._typing import Progress
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-
-Progress = Callable[[int, int], None]
 
 
 def terminal() -> Console:

@@ -21,9 +21,6 @@ from crossfade.fisher import _spectrum
 from crossfade.fisher._moments import ClassMoments
 from crossfade.fisher._spectrum import Spectrum, rank_of, shrink
 
-#: Forms of the covariance of the direction: equation 5, projected off the direction; or the paper's
-#: raw formula (equation 6), with its printed sign or the right one.
-NOISE_FORMS = ("unit", "minus", "plus")
 _SIGNS = np.array([[-1.0], [1.0]])
 
 
@@ -123,8 +120,8 @@ def direction_of(
     else:
         gap = np.vecdot(nu, nu) / counts.sum(-1)
         noise = (1.0 + separation) * gap
-        radial = (-1.0 if form == "minus" else 1.0) * length**2 * gap
-        cross = np.zeros_like(gap)
+        # The paper's raw formula (equation 6), with its printed sign.
+        radial, cross = -(length**2) * gap, np.zeros_like(gap)
     if not more:
         # Known rather than learnt: about the origin, in raw units.
         more = {

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -157,9 +158,22 @@ class FisherDiscriminant(LinearRule):
             self.intercept_ = self.intercept_ - moved
         return self
 
-    def _log_odds(self, scores: Array) -> Array:
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probability of each class under the model (equation 27).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Probabilities.
+        """
         with np.errstate(over="ignore"):
-            return np.asarray(self._slope * scores)
+            second = expit(self.decision_function(X) * self._slope)
+        return np.column_stack([1.0 - second, second])
 
     @property
     def covariance_(self) -> Array:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -172,29 +171,6 @@ class LinearRule(ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X)
         places = scores > 0.0 if scores.ndim == 1 else scores.argmax(-1)
         return self.classes_.take(places)
-
-    def predict_proba(self, X: ArrayLike) -> Array:
-        """Probability of each class under the model (equations 27 and 61).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features in the user's units.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities.
-        """
-        odds = self._log_odds(self.decision_function(X))
-        if odds.ndim > 1:
-            return np.asarray(softmax(odds, -1))
-        second = expit(odds)
-        return np.column_stack([1.0 - second, second])
-
-    def _log_odds(self, scores: Array) -> Array:
-        """Log odds of the second class at scores."""
-        raise NotImplementedError
 
     def _not_fitted(self) -> str:
         return "This %(name)s is not fitted yet; call fit with labelled samples first."

@@ -64,6 +64,12 @@ class ClassMoments:
             np.maximum(X.max(-2), -X.min(-2)),
         )
 
+    @classmethod
+    def empty(cls, n_classes: int, n_features: int) -> ClassMoments:
+        """Moments without any sample."""
+        means, scatter = np.zeros((n_classes, n_features)), np.zeros((0, n_features))
+        return cls(np.zeros(n_classes), means, scatter, True, np.zeros(n_features))
+
     @property
     def n_features(self) -> int:
         """Number of features, d."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import stdtr
 
 from crossfade._typing import Array
 from crossfade.blend import Rule, fit_rule
@@ -21,8 +20,6 @@ _MOST_UNLABELLED = 500
 #: A window within so many deviations from the crowd is never refused. The furthest of Mental Math,
 #: each person left out, is 5.6 away by its shares and 5.9 by its log powers.
 _NEAR = 10.0
-#: A window is refused if so few are as far away, by Student's t.
-_SELDOM = 1e-4
 
 
 @dataclass(frozen=True)
@@ -36,11 +33,8 @@ class Evidence:
     @classmethod
     def empty(cls, classes: tuple[Any, ...], n_features: int) -> Self:
         """No window."""
-        n_classes = len(classes)
-        no_rows = np.zeros((0, n_features))
-        means = np.zeros((n_classes, n_features))
-        moments = ClassMoments(np.zeros(n_classes), means, no_rows, True, np.zeros(n_features))
-        return cls(classes, moments, no_rows)
+        moments = ClassMoments.empty(len(classes), n_features)
+        return cls(classes, moments, np.zeros((0, n_features)))
 
     def then(self, windows: Sequence[LiveWindow]) -> Evidence:
         """Evidence after these windows."""
@@ -67,16 +61,9 @@ class Evidence:
 
 def misfit_of(features: Array, prior: TaskPrior) -> str:
     """Why features (d,) cannot be in the units of the crowd, by Student's t; empty if they can."""
-    units = prior.units
-    if units is None or units.place is None:
+    found = [] if prior.units is None else prior.units.far_away(features[None])
+    worst, away = max(found, key=lambda pair: pair[1], default=(0, 0.0))
+    if away <= _NEAR:
         return ""
-    centre, precision = units.place
-    away = np.abs((features - centre) * precision)
-    chance = 2.0 * away.size * stdtr(units.alike, -away)
-    away = np.where((away > _NEAR) & (chance < _SELDOM), away, 0.0)
-    worst = int(away.argmax())
-    if not away[worst]:
-        return ""
-    names = prior.feature_names
-    name = f"Feature {worst}" if names is None else names[worst]
-    return f"{name} is {away[worst]:.3g} deviations from the crowd's: is the stream in other units?"
+    name = f"Feature {worst}" if prior.feature_names is None else prior.feature_names[worst]
+    return f"{name} is {away:.3g} deviations from the crowd's: is the stream in other units?"

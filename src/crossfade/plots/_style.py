@@ -45,13 +45,11 @@ _SETTINGS: dict[str, Any] = {
 _OWNER, _NEXT = "\u241f", "\u241e"
 
 
-def panels(
-    n_panels: int, width: float, height: float, *, n_columns: int = 4, **options: Any
-) -> tuple[Figure, list[Axes]]:
-    """Figure with `n_panels` in rows of `n_columns`; `height` is that of one row, in inches."""
+def panels(n_panels: int, width: float, height: float, **options: Any) -> tuple[Figure, list[Axes]]:
+    """Figure with `n_panels` in rows of four; `height` is that of one row, in inches."""
     from matplotlib.figure import Figure
 
-    n_columns = min(n_panels, n_columns)
+    n_columns = min(n_panels, 4)
     n_rows = -(-n_panels // n_columns)
     with in_style():
         figure = Figure(figsize=(width, height * n_rows))
@@ -121,18 +119,10 @@ def legend_below(figure: Figure, *axes: Axes) -> None:
         figure.legend(unique.values(), unique.keys(), loc="outside lower center", ncols=columns)
 
 
-def chance_line(ax: Axes, chance: float, *, upright: bool = False) -> None:
-    """Dotted line at the accuracy of guessing, with its name; upright where accuracy is x.
-
-    The name is at the right end, or at the left, if a line that is drawn already ends there.
-    """
+def chance_line(ax: Axes, chance: float) -> None:
+    """Dotted line at the accuracy of guessing; its name is where no other line ends."""
     look: dict[str, Any] = {"color": GREY, "linestyle": ":", "linewidth": 0.9, "zorder": 0}
     name: dict[str, Any] = {"color": GREY, "size": SMALL_LETTERS - 1.0, "va": "bottom"}
-    if upright:
-        ax.axvline(chance, gid="chance", **look)
-        at = ax.get_xaxis_transform()
-        ax.text(chance, 1.0, "chance", transform=at, ha="center", **name)
-        return
     lines = [np.asarray(line.get_ydata(), dtype=np.float64) for line in ax.get_lines()]
     ax.axhline(chance, gid="chance", **look)
     above = (np.array([one[-1] for one in lines if one.size]) - chance) / np.ptp(ax.get_ylim())

@@ -17,7 +17,7 @@ Unlike the paper's, directions are averaged in common units, Psi is tangent to t
 crowd is a distribution and not a point.
 """
 
-from crossfade.prior._class_means import CROWD_DOF, Population, contrasts
+from crossfade.prior._class_means import CROWD_DOF, Population, contrasts, design_of
 from crossfade.prior._directions import Crowd, Directions, Psi
 from crossfade.prior._forecast_record import (
     CLIP,

@@ -350,24 +350,25 @@ class Population:
         )
 
 
-def _turn(n_classes: int) -> Array:
-    """Columns (K, K) that take class means to the centre c and the contrasts h."""
-    design = np.concatenate([np.ones((n_classes, 1)), contrasts(n_classes)], 1)
-    return design / n_classes
+def design_of(n_classes: int) -> Array:
+    """Matrix (1, C) of shape (K, K) that takes centre c and contrasts h to class means."""
+    return np.concatenate([np.ones((n_classes, 1)), contrasts(n_classes)], 1)
 
 
 def _in_theta(means: Array, whiten: Array) -> Array:
     """Class means (..., K d), one after the other, as theta (..., K, rank)."""
     d = whiten.shape[-2]
     rows = means.reshape(*means.shape[:-1], means.shape[-1] // d, d)
-    return _turn(rows.shape[-2]).T @ rows @ whiten
+    n_classes = rows.shape[-2]
+    return (design_of(n_classes) / n_classes).T @ rows @ whiten
 
 
 def outer_in_theta(outer: Array, whiten: Array) -> Array:
     """Matrices (..., K d, K d) of class means as those of theta, (..., K, rank, K, rank)."""
     d = whiten.shape[-2]
     n_classes = outer.shape[-1] // d
-    turn, blocks = _turn(n_classes), outer.reshape(*outer.shape[:-2], n_classes, d, n_classes, d)
+    turn = design_of(n_classes) / n_classes
+    blocks = outer.reshape(*outer.shape[:-2], n_classes, d, n_classes, d)
     turned = np.einsum("ka,...kplq,lb->...apbq", turn, blocks, turn, optimize=True)
     return np.asarray(
         np.einsum("...pr,...apbq,...qs->...arbs", whiten, turned, whiten, optimize=True)

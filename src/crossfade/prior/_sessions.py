@@ -15,7 +15,7 @@ import numpy as np
 
 from crossfade._typing import Array
 from crossfade.fisher import ClassMoments
-from crossfade.prior._class_means import Population, contrasts, outer_in_theta, shrunk_blocks
+from crossfade.prior._class_means import Population, design_of, outer_in_theta, shrunk_blocks
 from crossfade.prior._sums import Arrays, Sums, summed
 
 #: Assumed part of the crowd's covariance that a session changes, if no person had two sessions.
@@ -69,7 +69,7 @@ class Person(Arrays):
         """Law of the next session by the moments of the person's earlier ones."""
         n_classes, p = population.mean.shape
         size = n_classes * p
-        design = np.concatenate([np.ones((n_classes, 1)), contrasts(n_classes)], 1)
+        design = design_of(n_classes)
         whole = population.covariance.reshape(size, size)
         effect = _of_session(population, sessions)
         mean, left = population.mean.reshape(size), whole - effect
@@ -85,7 +85,7 @@ class Person(Arrays):
             left = left - gain @ rows @ left
             scatter += one.dense_scatter() / (scale[:, None] * scale)
             dof += float(one.counts.sum()) - seen.size
-        back = np.kron(design, population.unwhiten)
+        back: Array = np.kron(design, population.unwhiten)
         covariance = back @ (left + effect) @ back.T
         return cls(
             back @ mean,

@@ -114,7 +114,7 @@ class Units:
                 return found
             for one in single:
                 far[one] = f"varies {_number(np.sqrt(ratio[one]))} times as much as in the prior"
-        for one, away in self._away(moments.means if seen.all() else moments.means[seen]):
+        for one, away in self.far_away(moments.means if seen.all() else moments.means[seen]):
             far.setdefault(
                 one, f"lies {_number(away)} deviations from where the prior's people have it"
             )
@@ -147,7 +147,7 @@ class Units:
         chance = np.minimum(_above(dof, self.alike, wide), _below(fewer, self.alike, narrow))
         return bool(typical), np.flatnonzero(chance * size < _SELDOM).tolist()
 
-    def _away(self, means: Array) -> list[tuple[int, float]]:
+    def far_away(self, means: Array) -> list[tuple[int, float]]:
         """Features in which class means (K, d) are too far from the crowd's, and by how much."""
         if self.place is None:
             return []

@@ -136,13 +136,8 @@ def _terms(law: BlendLaw) -> tuple[_Terms, Array | None]:
     return terms, multiplicity
 
 
-def curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
-    """Expected risks and their errors at alphas of shape (n_alphas,) or (..., n_alphas)."""
-    return curve_of(law)(alphas)
-
-
 def curve_of(law: BlendLaw) -> Callable[[Array], tuple[Array, Array]]:
-    """The function that `curve` evaluates; whatever does not depend on alpha is done once."""
+    """Function of alphas (n_alphas,) or (..., n_alphas): expected risks and their errors."""
     terms, multiplicity = _terms(law)
     prior = None
     if np.count_nonzero(law.class_prior != 0.5):
@@ -317,7 +312,7 @@ def _source_draws(mu: Array, psi: Psi, normals: Array) -> Array:
 
 
 def hidden_gap(law: BlendLaw) -> bool:
-    """Whether the classes differ where Sigma has no variance, which `curve` cannot see."""
+    """Whether the classes differ where Sigma has no variance, which `curve_of` cannot see."""
     person, sigma = law.person, law.person.sigma
     full = np.count_nonzero(sigma.values) == sigma.values.size
     if full and (not sigma.n_outside or sigma.floor.all()):
