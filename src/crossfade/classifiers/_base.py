@@ -111,7 +111,7 @@ class BlendClassifier(FittedBlend):
             beside = (X_target_labeled, y_target_labeled, X_target_unlabeled)
             sources = [part for part in (*people.values(), *beside) if part is not None]
             prior, unlabelled = self.prior, None
-            self._refuse_other_columns(X, prior)
+            self._compared(X, prior)
             rows = Rows(*self._check_fit_input(X, y, sample_weight))
             if sources:
                 rows, unlabelled, prior = with_sources(self, rows, prior, people, beside)
@@ -153,7 +153,7 @@ class BlendClassifier(FittedBlend):
             # Source data of an earlier fit is kept, unless the parameter was changed since.
             same = self._seen is not None and self._seen.given is self.prior
             prior = self.prior_ if same else self.prior
-            self._refuse_other_columns(X, prior)
+            self._compared(X, prior)
             reset = self._seen is None or not self._seen.moments.largest.any()
             hidden = _missing_labels(y)
             if y is not None and hidden is None:
@@ -193,18 +193,6 @@ class BlendClassifier(FittedBlend):
         return self
 
     # -- from samples to a rule -------------------------------------------------------------
-
-    def _refuse_other_columns(self, X: Any, prior: Any) -> None:
-        """Refuse other features than the prior's before anything is learnt of them."""
-        if prior is None:
-            return
-        # Lists are compared with the prior once they are arrays.
-        space = prior.space
-        shape: Any = getattr(X, "shape", ())
-        if len(shape) == 2 and shape[1] != space.feature_scale.size:
-            self._refuse_other_features(space, shape[1])
-        if hasattr(X, "columns"):
-            self._compared(X, space)
 
     @contextmanager
     def _unchanged_if_refused(self) -> Iterator[None]:

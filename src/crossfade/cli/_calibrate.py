@@ -10,7 +10,6 @@ import click
 from crossfade._files import refuse_same_file
 from crossfade.cli._options import FILE, OUT, TABLE, TABLE_OUT
 from crossfade.cli._output import narrow_table, plain_messages, terminal
-from crossfade.cli._windows import read_person, read_sessions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from crossfade.blend import Rule
     from crossfade.crowd import TaskPrior
+    from crossfade.tasks import Task
 
 #: Labelled windows of each class for which `calibrate` forecasts the accuracy.
 _COUNTS = (1, 2, 4, 8, 16, 32)
@@ -96,7 +96,7 @@ def calibrate(
                 err=True,
             )
         if earlier is not None:
-            crowd = crowd.for_person(read_sessions(earlier, label, crowd))
+            crowd = crowd.for_person(_read_sessions(earlier, label, crowd))
         blend = kind(crowd, class_prior=class_prior, consecutive=not scattered)
         n_unlabelled = _learn(blend, crowd, few, label)
         rule = rule_of(blend)
@@ -117,7 +117,9 @@ def _learn(blend: Any, crowd: TaskPrior, few: Path | None, label: str) -> int:
     if few is None:
         blend.start()
         return 0
-    X, y = read_person(few, label, crowd)
+    X, y, others = _read(few, label, crowd)
+    if "task" in others and others["task"].nunique() > 1:
+        raise ValueError(f"{few} has windows of several tasks. A model is for one person.")
     if y is None:
         note = f"Note: {few} has no column {label!r}: all windows are unlabelled."
         click.echo(note, err=True)
@@ -127,6 +129,43 @@ def _learn(blend: Any, crowd: TaskPrior, few: Path | None, label: str) -> int:
     if not known.all() and crowd.class_means is not None:
         blend.partial_fit(X[~known], None)
     return int((~known).sum())
+
+
+def _read_sessions(path: Path, label: str, crowd: TaskPrior) -> list[Task]:
+    """Labelled windows of earlier sessions of one person; a column `task` tells them apart."""
+    from crossfade.tasks import Task
+
+    X, labels, others = _read(path, label, crowd)
+    if labels is None:
+        raise ValueError(f"{path} has no column {label!r}, and earlier windows need labels.")
+    X, labels = X[labels.notna()], labels[labels.notna()]
+    session = X.assign(session=others.get("task", path.stem))["session"]
+    return [
+        Task(X[session == name], labels[session == name].tolist(), str(name))
+        for name in session.unique()
+    ]
+
+
+def _read(
+    path: Path, label: str, crowd: TaskPrior
+) -> tuple[pd.DataFrame, pd.Series[Any] | None, pd.DataFrame]:
+    """Windows with all features of a prior; refuses labels of other classes."""
+    from crossfade.tasks import read_windows
+
+    X, labels, others = read_windows(
+        path, label, crowd.feature_names, crowd.classes, crowd.class_names, crowd.recipe
+    )
+    strange = set() if labels is None else {*labels.dropna()} - {*(crowd.classes or labels)}
+    if strange:
+        raise ValueError(
+            f"{path} has the label {strange.pop()!r}; the prior has {list(crowd.classes or ())}."
+        )
+    whole = X.notna().all(axis=1)
+    if not whole.all():
+        click.echo(
+            f"Note: {path}: {(~whole).sum()} windows lack a feature and are left out.", err=True
+        )
+    return X[whole], None if labels is None else labels[whole], others[whole]
 
 
 def _class_names(rule: Rule) -> list[str]:
