@@ -87,13 +87,13 @@ def collect_wesad(
     import pandas as pd
 
     check_choice("recipe", recipe, ("printed", "authors"))
-    read = partial(_read_participant, recipe=recipe)
     frames: list[pd.DataFrame] = []
     failures: dict[str, str] = {}
     found = {path.stem: path for path in sorted(Path(folder).rglob("S*.pkl"))}
     paths = [found[name] for name in PARTICIPANTS if name in found]
     if not paths:
         raise ValueError(f"{folder} has no participant of WESAD, such as S2/S2.pkl.")
+    read = partial(_read_participant, recipe=recipe)
     for path, outcome in process_files(paths, read, n_jobs, on_progress):
         if isinstance(outcome, str):
             failures[path.stem] = outcome

@@ -7,10 +7,9 @@
 
 from crossfade.signals._collect import Collected, collect, process_files
 from crossfade.signals._extract import KINDS, clean, ecg_recipe, eeg_recipe, extract, finish
-from crossfade.signals._hamilton import find_beats
 from crossfade.signals._labels import Segment, label_from
-from crossfade.signals._mat import load_mat
 from crossfade.signals._online import OnlineFeatures, RawWindows
 from crossfade.signals._variability import features_of_windows, heart_features
+from crossfade.signals.ecg import find_beats
 from crossfade.signals.eeg import BANDS, average_reference, band_pass
-from crossfade.signals.recordings import Annotation, plain_name
+from crossfade.signals.recordings import Annotation, load_mat, plain_name

@@ -191,7 +191,9 @@ def _table(
     tasks: dict[str, list[Rows]] = {}
     for one in rows:
         tasks.setdefault(one.segment.task, []).append(one)
-    plain = _plain_labels({one.segment.label for one in rows})
+    labels = {one.segment.label for one in rows}
+    whole = all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", label) for label in labels)
+    plain: dict[str, Hashable] = {label: int(label) if whole else label for label in labels}
     with_group = any(one.segment.group is not None for one in rows)
     parts = []
     for task in list(tasks):
@@ -213,9 +215,3 @@ def _table(
         parts.append(part[counted])
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     return Collected(with_about(frame, recipe=recipe), failures, notes)
-
-
-def _plain_labels(labels: set[str]) -> dict[str, Hashable]:
-    """Labels as whole numbers if all of them are."""
-    whole = all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", label) for label in labels)
-    return {label: int(label) if whole else label for label in labels}

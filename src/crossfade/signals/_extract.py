@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 from crossfade._typing import Array
 from crossfade._validate import check_number
 from crossfade.signals._causal import N_REFERENCE, CausalCleaner, RunningTangent
-from crossfade.signals._check import Bands, check_rate
-from crossfade.signals._hamilton import BAND, MIN_SFREQ
 from crossfade.signals._labels import Segment
 from crossfade.signals._variability import check_features, features_of_windows
+from crossfade.signals.ecg import BAND, MIN_SFREQ
 from crossfade.signals.eeg import (
     BANDS,
     BandPower,
+    Bands,
     average_reference,
     band_pass,
     tangent_vectors,
     window_covariances,
 )
 from crossfade.signals.recordings import Recording
-from crossfade.signals.windows import cut_windows
+from crossfade.signals.windows import check_rate, cut_windows
 from crossfade.tasks import Recipe
 
 #: Band features of a window of EEG, and whether they are relative and logarithms.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._typing import Array
-from crossfade.signals._hamilton import find_beats, running_median
+from crossfade.signals.ecg import find_beats, running_median
 
 # Intervals that a heart can have, in seconds; and how far, relative to the median of N_AROUND
 # intervals, one may be off.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array
 from crossfade._validate import check_extra
-from crossfade.signals._check import Bands, check_band, check_rate
+from crossfade.signals.windows import check_rate
 
 __all__ = ["BandPower", "tangent_vectors", "window_covariances"]
 
@@ -21,6 +21,7 @@ _AT_ONCE = 32
 #: Power below this part of a channel's mean square is rounding: an amplitude of 1e-12.
 _ROUNDING = 1e-24
 
+Bands = Mapping[str, tuple[float, float]]
 #: The bands of the paper, in Hz; both ends belong to a band.
 BANDS: Bands = {"theta": (4.0, 8.0), "alpha": (8.0, 12.0), "beta": (12.0, 20.0)}
 
@@ -289,3 +290,14 @@ def _windows(X: ArrayLike) -> Array:
             f"X must be of shape (n_windows, n_channels, n_samples); got {windows.shape}."
         )
     return windows
+
+
+def check_band(name: str, ends: Any, sfreq: float) -> tuple[float, float]:
+    """Return the ends of a band in Hz, below half the sampling rate."""
+    low, high = ends if np.shape(ends) == (2,) else (0.0, 0.0)
+    if not 0.0 <= low < high <= sfreq / 2.0:
+        raise ValueError(
+            f"Band {name!r} must be two rising frequencies up to half of sfreq, {sfreq / 2.0:g} "
+            f"Hz; got {ends!r}."
+        )
+    return low, high

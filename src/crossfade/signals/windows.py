@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossfade._validate import check_number
-from crossfade.signals._check import check_rate
 
 __all__ = ["cut_windows"]
 
@@ -18,6 +17,14 @@ class Windows(NamedTuple):
 
     data: NDArray[Any]
     start: NDArray[np.float64]
+
+
+def check_rate(sfreq: object, low: float = 0.0) -> float:
+    """Return a sampling rate of at least `low`."""
+    rate = check_number("sfreq", sfreq, low)
+    if not 0.0 < rate < np.inf:
+        raise ValueError(f"sfreq must be a positive number of samples per second; got {sfreq!r}.")
+    return rate
 
 
 def cut_windows(signal: ArrayLike, sfreq: float, *, length: float, overlap: float = 0.0) -> Windows:

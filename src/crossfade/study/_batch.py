@@ -27,11 +27,7 @@ _LARGEST, _AT_ONCE = 2_000_000, 100
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some splits of one target.
-
-    `X` (n_windows, n_features) are all of its windows; `splits` say which are labelled. Their
-    `truth` is for methods that may see the labels of test windows.
-    """
+    """Windows X (n_windows, n_features) of one target, and which of them are labelled."""
 
     X: Array
     classes: NDArray[Any]
@@ -42,9 +38,11 @@ class Batch:
 
     def part(self, first: int, last: int) -> Batch:
         """Splits from `first` up to but not including `last`."""
-        if first == 0 and last == len(self):
+        if last - first == len(self):
             return self
-        return replace(self, splits=self.splits.part(first, last))
+        splits = self.splits
+        labelled, test = splits.labelled[first:last], splits.test[first:last]
+        return replace(self, splits=splits._replace(labelled=labelled, test=test))
 
     @property
     def largest_part(self) -> int:
@@ -168,11 +166,7 @@ def recalls(predicted: Places, truth: Places) -> Array:
 
 
 def roc_auc(scores: Array, truth: Places) -> Array:
-    """Mean over the columns of the area under the curve of each class against the rest.
-
-    The area is the probability that a window of the class has the higher score; ties count one
-    half. `scores` are (n_splits, n_test, n_columns); a split with NaN has NaN.
-    """
+    """Mean over columns (n_splits, n_test, n_columns) of the area under each class's curve."""
     n_columns = scores.shape[-1]
     areas = []
     for column, name in enumerate(range(int(truth.max()) + 1)[-n_columns:]):

@@ -26,10 +26,7 @@ _LARGEST = 2_000_000
 
 @dataclass(frozen=True)
 class BlendOf:
-    """A kind of blend, with or without the test windows as unlabelled ones.
-
-    The kind "fisher" is the person alone.
-    """
+    """A kind of blend, with or without the test windows as unlabelled ones."""
 
     kind: str
     unlabelled: bool = False
@@ -73,11 +70,7 @@ def _rule(batch: Batch, law: Law | None, kind: str, unlabelled: bool = False) ->
 
 
 def run_live(sources: Sources, batch: Batch, rng: Rng) -> Columns:
-    """The hierarchical blend as in a live session: window by window, until the advice is to stop.
-
-    Classes take turns; the advice is asked after every window from the first of each class on, and
-    the budget is the end.
-    """
+    """The hierarchical blend, window by window, classes in turn, until the advice is to stop."""
     law = sources.law_for("hierarchical")
     turns = _in_turns(batch.splits.label)
     n_seen, going = len(batch.classes), np.arange(len(batch))

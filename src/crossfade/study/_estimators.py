@@ -22,11 +22,7 @@ from crossfade.study._sources import Sources
 
 @dataclass(frozen=True)
 class FitEach:
-    """Fit a scikit-learn classifier to the labelled windows of the one split of a batch.
-
-    It also gets the windows of the sources if it asks for them by the convention `crowd`. It is
-    cloned, and a `random_state` of None is seeded.
-    """
+    """Fit a clone to the labelled windows of one split, and by a convention to the sources."""
 
     estimator: Any
     crowd: str | None = None
@@ -66,11 +62,9 @@ _CONVENTIONS = ("groups", "sample_domain", *_BESIDE)
 
 
 def asks_for(estimator: Any) -> str | None:
-    """By which convention an estimator asks for the sources; None if it does not.
-
-    A blend that has a prior has its crowd already.
-    """
+    """Convention by which an estimator asks for the sources; None if it does not."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    # A blend that has a prior has its crowd already.
     if getattr(last, "prior", None) is not None:
         return None
     with config_context(enable_metadata_routing=True):
@@ -124,22 +118,19 @@ def _answers(estimator: Any, X: Array, batch: Batch) -> Columns:
     return measured(batch.splits.truth, scores[None], known, taken.argmax(-1)[None])
 
 
-#: What a blend says about itself.
-_ABOUT = ("alpha", "expected_accuracy")
-
-
 def _about_itself(estimator: Any) -> Columns:
     """Alpha, forecast and its intervals of a blend, or of what forecasts like one."""
     if not hasattr(estimator, "expected_accuracy_interval"):
         return {}
-    about = {name: getattr(estimator, f"{name}_", np.nan) for name in _ABOUT}
+    names = ("alpha", "expected_accuracy")
+    about = {name: getattr(estimator, f"{name}_", np.nan) for name in names}
     for level, names in INTERVALS.items():
         about |= dict(zip(names, estimator.expected_accuracy_interval(level), strict=True))
     return {name: np.array([value], np.float64) for name, value in about.items()}
 
 
 def _output(estimator: Any, name: str, X: Array, *n_columns: int) -> NDArray[Any]:
-    """What an estimator's function returns; numpy would broadcast a wrong shape to a score."""
+    """Output of an estimator's function; numpy would broadcast a wrong shape to a score."""
     values = np.asarray(getattr(estimator, name)(X))
     shape = (len(X), *n_columns)
     if values.shape != shape:

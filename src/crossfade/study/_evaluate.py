@@ -65,10 +65,7 @@ class Shard(NamedTuple):
 
 
 class Note(NamedTuple):
-    """How often one task, budget and method failed, or only warned, and why the first time.
-
-    The budget is the number that stands for it in rows.
-    """
+    """How often one task, budget and method failed, or only warned, and why the first time."""
 
     task: str
     budget: float
@@ -108,10 +105,7 @@ def run_target(
 
 
 def _run_method(target: Participant, others: Sources, plan: Plan, method: Method) -> Outcome:
-    """Rows of one method on one target; they depend on nothing but the arguments.
-
-    A method has no rows at budgets that give it too few windows.
-    """
+    """Rows of one method on one target, but for budgets that give it too few windows."""
     parts: list[Columns] = []
     notes: list[Note] = []
     # The matrices are small, and sums by several threads are not the same to the last bit.
@@ -127,17 +121,14 @@ def _run_method(target: Participant, others: Sources, plan: Plan, method: Method
             batch = Batch(target.X, others.classes, splits)
             rng = generator_for(plan.seed, target.name, budget, "method", method.name)
             columns, found = _evaluate(method, others, batch, rng)
-            about = {
-                "task": target.name,
-                "group": target.group,
-                "method": method.name,
-                "budget": number_of(budget),
-            }
+            key = target.name, number_of(budget), method.name
+            about = dict(zip(("task", "budget", "method"), key, strict=True))
+            about |= {"group": target.group}
             same: Columns = {
                 name: np.full(plan.n_splits, value, COLUMNS[name]) for name, value in about.items()
             }
             parts.append(same | {"split": np.arange(plan.n_splits)} | columns)
-            notes += [Note(target.name, number_of(budget), method.name, *one) for one in found]
+            notes += [Note(*key, *one) for one in found]
     return Outcome(_frame_of(parts), notes)
 
 

@@ -150,11 +150,7 @@ _ERRORS = [
 
 
 def _sums(both: pd.DataFrame) -> pd.DataFrame:
-    """What the rows of each task, method and budget add to the errors of all.
-
-    Means of forecast and outcome, the sums of their squares and products about these (`ff`, `oo`,
-    `fo`), squared errors, and how many intervals there are and hold the outcome.
-    """
+    """Means of each task, method and budget, sums of squares and products, and intervals."""
     tasks = both.groupby(KEYS, sort=False)
     off_f, off_o = (both[name] - tasks[name].transform("mean") for name in "fo")
     added = {
@@ -173,8 +169,7 @@ def _sums(both: pd.DataFrame) -> pd.DataFrame:
     means = tasks.agg(
         n_labelled=("n_labelled", "first"), n=("o", "size"), f=("f", "mean"), o=("o", "mean")
     )
-    found: pd.DataFrame = means.join(pd.DataFrame(added).groupby(keys, sort=False).sum())
-    return found.reset_index()
+    return means.join(pd.DataFrame(added).groupby(keys, sort=False).sum()).reset_index()
 
 
 def _mean_of_others(tasks: pd.DataFrame) -> pd.Series[float]:

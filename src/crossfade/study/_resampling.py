@@ -48,22 +48,7 @@ def check_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_task(rows: pd.DataFrame | StudyResult) -> pd.DataFrame:
-    """Means over splits, for each task, method and budget.
-
-    Parameters
-    ----------
-    rows : DataFrame or StudyResult
-        Rows of a study, or of several; a result is read a part at a time. The means themselves stay
-        as they are, so that all statistics take them instead of rows.
-
-    Returns
-    -------
-    DataFrame
-        `task`, `group`, `method`, `budget`, `n_labelled`, the number of splits `n_splits` and of
-        those that failed `n_failed`, and the means over the others of `balanced_accuracy`,
-        `accuracy`, `roc_auc`, `brier`, `log_loss`, `alpha` and `expected_accuracy`; NaN where there
-        is none.
-    """
+    """Means over splits, for each task, method and budget; means themselves stay as they are."""
     if not isinstance(rows, pd.DataFrame):
         return rows.means.copy()
     if {"n_splits", "n_failed"} <= set(rows.columns):
@@ -83,10 +68,7 @@ def cells(means: pd.DataFrame) -> Iterator[tuple[str, float, pd.DataFrame]]:
 
 
 def resampled_means(values: Array, groups: NDArray[Any]) -> Array:
-    """Means (2000, n_columns) over tasks when participants are drawn anew, with all of their tasks.
-
-    `values` (n_tasks, n_columns) have no gaps; `groups` (n_tasks,) are the participants.
-    """
+    """Means (2000, n_columns) over tasks when participants (n_tasks,) are drawn anew."""
     names, which = np.unique(groups, return_inverse=True)
     sums = np.zeros((names.size, values.shape[1] + 1))
     np.add.at(sums, which, np.column_stack([values, np.ones(len(values))]))
@@ -105,15 +87,9 @@ def resampled_means(values: Array, groups: NDArray[Any]) -> Array:
 
 
 def limits(draws: Array, n_groups: int) -> tuple[Array, Array]:
-    """Ends of the 95 % interval that resampled participants give.
-
-    Plain percentiles, with or without BCa's correction, are too narrow for few participants:
-    resamples vary by n - 1 over n of what they should, and normal quantiles are not Student's. With
-    14 they cover 0.92. Here the percentiles are those at which a normal sample's interval would be
-    Student's (Hesterberg, The American Statistician 69, 2015, "expanded percentile").
-
-    `draws` are (n_resamples, ...); with fewer than five participants the limits are NaN.
-    """
+    """Ends of the 95 % interval of draws (n_resamples, ...); NaN with fewer than five groups."""
+    # Plain percentiles cover 0.92 with 14 people. These are the percentiles at which a normal
+    # sample's interval is Student's (Hesterberg, The American Statistician 69, 2015).
     if n_groups < _FEWEST:
         unknown = np.full(draws.shape[1:], np.nan)
         return unknown, unknown
@@ -133,10 +109,7 @@ def mean_limits(values: Array, groups: NDArray[Any]) -> tuple[float, float]:
 
 
 def log_needed(n_labelled: Array, curves: Array, accuracy: Array) -> Array:
-    """Log of the windows at which each curve reaches the accuracies of its row.
-
-    -inf is at most the smallest of `n_labelled`, inf is more than the largest.
-    """
+    """Log of the windows at which curves reach accuracies; inf beyond the largest, -inf below."""
     windows, which = np.unique(n_labelled, return_inverse=True)
     # Budgets that come to as many windows are one point of the curve.
     weights = np.eye(windows.size)[which]

@@ -166,7 +166,7 @@ class StudyResult:
 
     @cached_property
     def means(self) -> pd.DataFrame:
-        """Means over splits, as of :func:`crossfade.study.statistics.by_task`, read by parts."""
+        """Means over splits, read by parts."""
         tables = [by_task(part) for part in self.parts() if len(part)]
         return pd.concat(tables, ignore_index=True) if tables else by_task(self.rows)
 

@@ -46,13 +46,9 @@ def run_lda(sources: Sources, batch: Batch, rng: Rng) -> Columns:
 
 
 def lda_odds(batch: Batch) -> Array:
-    """Log odds (n_splits, n_test, n_classes), up to a constant, for all splits at once.
-
-    scikit-learn itself computes them where its own rounding decides. The covariance is the mean
-    over the classes of (1 - s) E + s I, in units of their deviations, with E the covariance of the
-    standardised windows x and Ledoit and Wolf's s = min(1, b / c), b = (mean |x|^4 - |E|^2) / n,
-    c = |E - I|^2.
-    """
+    """Log odds (n_splits, n_test, n_classes), up to a constant, for all splits at once."""
+    # The covariance is the mean over the classes of (1 - s) E + s I, in units of their deviations,
+    # with E the covariance of the standardised windows and s Ledoit and Wolf's weight.
     n_classes, n_features = len(batch.classes), batch.X.shape[1]
     means, scale = np.empty((2, len(batch), n_classes, n_features))
     within = np.empty((len(batch), n_classes, n_features, n_features))
@@ -76,6 +72,7 @@ def lda_odds(batch: Batch) -> Array:
     coef = np.linalg.solve(sigma[:, None], means[..., None])[..., 0]
     odds = batch.scores(coef, np.zeros((len(batch), n_features)))
     odds = (odds - 0.5 * np.vecdot(means, coef)[..., None]).mT
+    # Where rounding decides, scikit-learn's own decides.
     for place in np.flatnonzero(~able).tolist():
         rule = lda(n_classes).fit(X[place], batch.splits.label)
         odds[place] = _per_class(rule.decision_function(batch.X[batch.splits.test[place]]))
@@ -129,10 +126,7 @@ def logistic_of_crowd(sources: Sources) -> tuple[Array, Array]:
 
 
 def run_logistic(sources: Sources, batch: Batch, rng: Rng) -> Columns:
-    """Weights w near the crowd's: least sum of log losses + |w - crowd|^2 / 2, by Newton's steps.
-
-    The penalty is that of scikit-learn's logistic regression, moved from zero to the crowd.
-    """
+    """Weights w of least sum of log losses + |w - crowd|^2 / 2, by Newton's steps."""
     scale, crowd = sources.once(logistic_of_crowd)
     middle = batch.midpoint()
     rows = (batch.X[batch.splits.labelled] - middle[:, None, :]) / scale
@@ -159,11 +153,7 @@ _N_PARTS, _SLOPES = 5, np.geomspace(0.01, 4.0, 49)
 
 
 def run_lda_calibrated(sources: Sources, batch: Batch, rng: Rng) -> Columns:
-    """LDA with p = softmax(s log p), s being best for labelled windows that it was not fitted to.
-
-    These are cut into parts, each of which is predicted from the others; their targets are Platt's,
-    (n + 1) / (n + 2) for the own one of n windows.
-    """
+    """LDA with softmax(s log p), s by cross-validation of the labelled windows, Platt's targets."""
     label, labelled = batch.splits.label, batch.splits.labelled
     counts = np.bincount(label)
     # Parts are runs, since neighbours are alike.

@@ -24,19 +24,14 @@ from crossfade.tasks import Task, TaskSet
 
 
 class Participant(NamedTuple):
-    """One task of a study, its windows in the order of time.
-
-    `X` is (n_windows, n_features); `label` (n_windows,) has places among the `n_classes` classes of
-    the study, of which a participant may lack some. `step` is the time in seconds from one window
-    to the next, where it is known.
-    """
+    """One task of a study, its windows in the order of time."""
 
     name: str
     group: str
-    X: Array
-    label: Places
-    n_classes: int = 2
-    step: float | None = None
+    X: Array  # (n_windows, n_features)
+    label: Places  # (n_windows,), places among the classes of the study
+    n_classes: int
+    step: float | None  # seconds from one window to the next, where they are known
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -166,11 +161,7 @@ _Learnt = TypeVar("_Learnt")
 
 
 def _balanced_direction(participant: Participant, rng: np.random.Generator) -> Array:
-    """Unit direction (d,) of a source as the paper's authors had it.
-
-    The larger class is cut to a random run of consecutive windows; the pseudo-inverse of the plain
-    covariance, in raw units.
-    """
+    """Unit direction (d,) of a source as the paper's authors had it: balanced, in raw units."""
     n_each = min(participant.counts)
     kept = []
     for name in (0, 1):
@@ -183,15 +174,11 @@ def _balanced_direction(participant: Participant, rng: np.random.Generator) -> A
 
 
 class Windows(NamedTuple):
-    """Windows of all tasks, one task after the other.
+    """Windows of all tasks, one task after the other."""
 
-    `X` is (n_windows, n_features), `label` (n_windows,) has places of classes and `task`
-    (n_windows,) places of tasks.
-    """
-
-    X: Array
-    label: Places
-    task: Places
+    X: Array  # (n_windows, n_features)
+    label: Places  # (n_windows,), places of classes
+    task: Places  # (n_windows,), places of tasks
 
     @classmethod
     def of(cls, participants: Sequence[Participant]) -> Windows:
@@ -205,25 +192,18 @@ class Windows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """The tasks that a target may learn from.
-
-    `kept` (n_tasks,) says which of the study's tasks they are. `moments` are those of the tasks
-    with `all_classes` (n_tasks,), and `balanced` (n_tasks, d) the directions of two classes as the
-    paper's authors had them. There are `windows` where a method needs them. `forecasts` says
-    whether blends are rehearsed on the sources, and `earlier` (n_tasks,) which tasks are earlier
-    sessions of the target's person, in a study of next sessions.
-    """
+    """The tasks that a target may learn from; arrays are (n_tasks, ...) of the whole study."""
 
     classes: NDArray[Any]
     names: NDArray[Any]
     groups: NDArray[Any]
-    kept: NDArray[np.bool_]
-    all_classes: NDArray[np.bool_]
+    kept: NDArray[np.bool_]  # those that the target may learn from
+    all_classes: NDArray[np.bool_]  # those with windows of every class, which have moments
     moments: TaskMoments
-    balanced: Array | None = None
-    windows: Windows | None = None
-    forecasts: bool = True
-    earlier: NDArray[np.bool_] | None = None
+    balanced: Array | None  # directions of two classes as the paper's authors had them
+    windows: Windows | None  # where a method needs them
+    forecasts: bool  # whether blends are rehearsed
+    earlier: NDArray[np.bool_] | None = None  # earlier sessions of the target, if they count
 
     @classmethod
     def of(
@@ -233,7 +213,7 @@ class Sources:
         seed: int,
         *,
         keep_windows: bool,
-        forecasts: bool = True,
+        forecasts: bool,
     ) -> Sources:
         """All participants of a study; its seed chooses the balanced runs."""
         samples = [(one.X, one.label) for one in participants]

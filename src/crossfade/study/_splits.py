@@ -131,34 +131,19 @@ MOST_SPLITS = 1_000_000
 
 
 class Splits(NamedTuple):
-    """Labelled windows and the rest, for many splits of one task.
+    """Labelled windows and the rest, for many splits of one task; each row is sorted by class."""
 
-    `labelled` (n_splits, n_labelled) and `test` (n_splits, n_test) are places of windows. In each
-    row those of the first class stand before those of the second and so on, each in the order of
-    time, so that all rows have the same classes: `label` (n_labelled,) and `truth` (n_test,).
-    `consecutive` says whether the labelled windows of a class follow each other.
-    """
-
-    labelled: Places
-    test: Places
-    label: Places
-    truth: Places
-    consecutive: bool = True
-
-    def part(self, first: int, last: int) -> Splits:
-        """Splits from `first` up to but not including `last`."""
-        return self._replace(labelled=self.labelled[first:last], test=self.test[first:last])
+    labelled: Places  # (n_splits, n_labelled), places of windows
+    test: Places  # (n_splits, n_test)
+    label: Places  # (n_labelled,), places of classes, the same for all splits
+    truth: Places  # (n_test,)
+    consecutive: bool = True  # whether the labelled windows of a class follow each other
 
 
 def draw_splits(
     label: Places, n_each: int | Sequence[int], n_splits: int, kind: str, rng: Rng
 ) -> Splits:
-    """Choose `n_each` windows of each class; a split does not depend on how many follow it.
-
-    `label` (n_windows,) has the place of each window's class, in the order of time; none is
-    missing. A run of n among N windows starts at floor(u (N - n + 1)), u being uniform and of each
-    class its own.
-    """
+    """Choose `n_each` windows of each class; a split does not depend on how many follow it."""
     labelled, test = [], []
     classes = [np.flatnonzero(label == name) for name in range(int(label.max()) + 1)]
     n_labelled = np.broadcast_to(n_each, len(classes)).tolist()

@@ -77,11 +77,7 @@ def sentences(
 
 
 def rivals(names: Sequence[str]) -> tuple[str, str | None]:
-    """The method that a verdict is about, and the one it is compared with, if any.
-
-    The first of the new methods, or else of the user's own; the first of their rivals. Methods that
-    see test windows come after those that do not.
-    """
+    """The first new method, or else one of the user's, and the first rival, if there is any."""
     known = METHODS.values()
     new = [one.name for one in known if one.role == "new"]
     new += [name for name in names if name not in METHODS]

@@ -31,10 +31,7 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 def in_processes(
     work: Sequence[tuple[Participant, Sequence[Shard]]], sources: Sources, plan: Plan, n_jobs: int
 ) -> Generator[tuple[Shard, Outcome]]:
-    """Outcomes as they come: workers do targets from the first on, this process from the last on.
-
-    A worker needs a second to start, in which this process has done many small shards.
-    """
+    """Outcomes as they come: workers begin with the first target, this process with the last."""
     n_workers = min(effective_n_jobs(n_jobs), len(work)) - 1
     if not n_workers:
         for target, shards in work:
@@ -115,10 +112,7 @@ Work = Sequence[tuple[Participant, Sequence[Shard]]]
 def on_workers(
     work: Work, sources: Sources, plan: Plan, dask: str | Client
 ) -> Iterator[tuple[Shard, Outcome]]:
-    """Outcomes of shards as they are finished; other workers do what a lost worker had.
-
-    The sources are sent to each worker once. A client stays open.
-    """
+    """Outcomes of shards as they are finished; a client stays open."""
     check_extra("distributed", "dask", "A study on a cluster")
     from distributed import Client
 

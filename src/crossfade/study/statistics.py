@@ -202,11 +202,7 @@ def _p_greater(difference: Array) -> float:
 
 
 def holm(p: ArrayLike) -> Array:
-    """Correct p-values (n_tests,) by Holm's step-down method; NaN stays and is no test.
-
-    The smallest of m is multiplied by m, the next by m - 1, and so on; none becomes smaller than
-    one before it, or larger than one.
-    """
+    """Correct p-values (n_tests,) by Holm's step-down method; NaN does not count as a test."""
     values = np.asarray(p, dtype=np.float64)
     tested = np.flatnonzero(~np.isnan(values))
     order = tested[values[tested].argsort(kind="stable")]
@@ -217,10 +213,7 @@ def holm(p: ArrayLike) -> Array:
 
 
 def p_text(p: float, equals: str = "") -> str:
-    """A p-value with two significant digits; a dash where there is none.
-
-    `equals` stands before a number that has no sign of its own.
-    """
+    """A p-value with two significant digits; a dash for NaN; `equals` where it has no "<"."""
     if not np.isfinite(p):
         return "–"
     return "< 0.0001" if p < 1e-4 else f"{equals}{p:.2g}" if p < 0.1 else f"{equals}{p:.2f}"
