@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     from crossfade.fisher import FisherDiscriminant
     from crossfade.live import LiveCalibration
     from crossfade.prior import Ledger
-    from crossfade.risk import (
-        choose_alpha,
-        risk_curve,
-    )
+    from crossfade.risk import choose_alpha, risk_curve
     from crossfade.study import CalibrationSplit, CalibrationStudy
     from crossfade.tasks import Recipe, Task, TaskSet, read_tasks
 
@@ -60,10 +57,7 @@ _ROOMS = {
     "fisher": ("FisherDiscriminant",),
     "prior": ("Ledger",),
     "crowd": ("TaskPrior",),
-    "risk": (
-        "choose_alpha",
-        "risk_curve",
-    ),
+    "risk": ("choose_alpha", "risk_curve"),
     "blend": ("Rule", "load_model"),
     "classifiers": (
         "ConvexBlendClassifier",

@@ -46,11 +46,7 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None) -> i
 
 
 def check_finite(
-    name: str,
-    values: ArrayLike,
-    ndim: int,
-    n_features: int | None = None,
-    largest: float = 1e100,
+    name: str, values: ArrayLike, ndim: int, n_features: int | None = None, largest: float = 1e100
 ) -> Array:
     """Return `values` as finite floats with at least `ndim` axes, the last of length n_features."""
     plain = type(values) is np.ndarray and values.dtype == np.float64

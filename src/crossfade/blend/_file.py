@@ -73,11 +73,7 @@ def _fields_of(rule: Rule) -> dict[str, Any]:
     """Fields of the file of a rule, all but its card and its checksum."""
     law, about = rule.outlook, rule.about
     slope, bend = rule.slope
-    said = {
-        "class_names": about.class_names,
-        "person": about.person,
-        "date": about.date,
-    }
+    said = {"class_names": about.class_names, "person": about.person, "date": about.date}
     return {
         "format": FORMAT,
         "version": VERSION,

@@ -81,11 +81,7 @@ def rule_of(model: Any) -> Rule:
 
 
 def about_of(
-    prior: Any,
-    classes: NDArray[Any],
-    *,
-    made_by: str,
-    feature_names: tuple[str, ...] | None = None,
+    prior: Any, classes: NDArray[Any], *, made_by: str, feature_names: tuple[str, ...] | None = None
 ) -> About:
     """Description of a rule that was made with a prior, for sorted labels."""
     if prior is None:

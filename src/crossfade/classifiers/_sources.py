@@ -29,11 +29,7 @@ class Rows(NamedTuple):
 
 
 def with_sources(
-    estimator: Any,
-    rows: Rows,
-    prior: Any,
-    people: dict[str, Any],
-    beside: tuple[Any, Any, Any],
+    estimator: Any, rows: Rows, prior: Any, people: dict[str, Any], beside: tuple[Any, Any, Any]
 ) -> tuple[Rows, Array | None, Any]:
     """The target's labelled and unlabelled samples, and the prior with the sources."""
     named = [name for name, value in people.items() if value is not None]

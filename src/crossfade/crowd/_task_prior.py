@@ -329,10 +329,7 @@ class TaskPrior(PriorSums):
         )
 
     def released(
-        self,
-        epsilon: float,
-        delta: float,
-        ledger: Ledger | str | os.PathLike[str] | None = None,
+        self, epsilon: float, delta: float, ledger: Ledger | str | os.PathLike[str] | None = None
     ) -> TaskPrior:
         """Differentially private copy: replacing any one person hardly changes what it may be.
 

@@ -38,12 +38,7 @@ class ClassMoments:
 
     @classmethod
     def of(
-        cls,
-        X: Array,
-        label: Places,
-        weight: Array | None = None,
-        *,
-        n_classes: int = 2,
+        cls, X: Array, label: Places, weight: Array | None = None, *, n_classes: int = 2
     ) -> ClassMoments:
         """Moments of samples (..., n, d), by places of classes and weights."""
         n_samples, n_features = X.shape[-2:]

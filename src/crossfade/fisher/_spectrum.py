@@ -161,11 +161,7 @@ def oas(
 
 
 def shrinkage_weight(
-    shrinkage: str | float,
-    trace: Array,
-    square: Array,
-    size: int | Places,
-    dof: float | Array,
+    shrinkage: str | float, trace: Array, square: Array, size: int | Places, dof: float | Array
 ) -> Array:
     """Weight r (...) of the identity for traces of S and S S: OAS in `size` dimensions, given."""
     if isinstance(shrinkage, str):

@@ -281,10 +281,7 @@ def _neighbours(moments: ClassMoments, runs: tuple[Array, Array]) -> Array:
         in_units = np.asarray(solved.mT, np.float64)
     n_first = sizes[0]
     return autocorrelation(
-        [
-            (rows[:, :n_first], in_units[:, :n_first]),
-            (rows[:, n_first:], in_units[:, n_first:]),
-        ]
+        [(rows[:, :n_first], in_units[:, :n_first]), (rows[:, n_first:], in_units[:, n_first:])]
     )
 
 
@@ -301,9 +298,7 @@ def autocorrelation(runs: list[tuple[Array, Array]]) -> Array:
     whole = alike[..., :1] / pairs[0]
     told = (pairs[1:] >= _FEWEST_PAIRS) & (whole > 0.0)
     return np.where(
-        told,
-        alike[..., 1:] / np.maximum(pairs[1:], 1.0) / np.where(whole > 0.0, whole, 1.0),
-        0.0,
+        told, alike[..., 1:] / np.maximum(pairs[1:], 1.0) / np.where(whole > 0.0, whole, 1.0), 0.0
     )
 
 

@@ -7,9 +7,4 @@ from crossfade.plots._study import accuracy_by_budget, differences
 from crossfade.plots._style import for_files, render, told_by
 from crossfade.plots._svg import inline, marker
 
-__all__ = [
-    "accuracy_by_budget",
-    "differences",
-    "forecast",
-    "needed",
-]
+__all__ = ["accuracy_by_budget", "differences", "forecast", "needed"]

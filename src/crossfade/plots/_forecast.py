@@ -117,10 +117,7 @@ def _frame(ax: Axes, curve: pd.DataFrame, constant: float) -> None:
     ax.axline((0.5, 0.5), slope=1.0, color=GREY, linewidth=0.8, label="forecast = outcome")
     ax.axhline(constant, color=GREY, linestyle=":", linewidth=0.9, zorder=0, gid="constant")
     ax.text(
-        *(low + 0.01, constant, "mean accuracy"),
-        color=GREY,
-        size=SMALL_LETTERS - 1.0,
-        va="bottom",
+        *(low + 0.01, constant, "mean accuracy"), color=GREY, size=SMALL_LETTERS - 1.0, va="bottom"
     )
     ax.set(xlim=(low, high), ylim=(low, high), aspect="equal")
     ax.locator_params(nbins=5)

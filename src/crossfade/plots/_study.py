@@ -30,12 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def accuracy_by_budget(
-    rows: pd.DataFrame,
-    *,
-    chance: float = 0.5,
-    legend: bool = True,
-) -> Figure:
+def accuracy_by_budget(rows: pd.DataFrame, *, chance: float = 0.5, legend: bool = True) -> Figure:
     """Mean balanced accuracy over tasks against what is labelled, one line for each method.
 
     Bars are 95 % intervals over participants, where there are five or more. Methods that see test

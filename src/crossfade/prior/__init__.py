@@ -39,12 +39,7 @@ from crossfade.prior._sums import Sums, summed
 from crossfade.prior._units import warn_of_units
 from crossfade.prior._vmf import concentration_formula, concentration_mle, mean_resultant_length
 
-__all__ = [
-    "Ledger",
-    "concentration_formula",
-    "concentration_mle",
-    "mean_resultant_length",
-]
+__all__ = ["Ledger", "concentration_formula", "concentration_mle", "mean_resultant_length"]
 
 for _name in __all__:
     globals()[_name].__module__ = __name__

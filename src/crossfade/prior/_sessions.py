@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class Person(Arrays):
             left = left - gain @ rows @ left
             scatter += one.dense_scatter() / (scale[:, None] * scale)
             dof += float(one.counts.sum()) - seen.size
-        back: Array = np.kron(design, population.unwhiten)
+        back: Any = np.kron(design, population.unwhiten)
         covariance = back @ (left + effect) @ back.T
         return cls(
             back @ mean,

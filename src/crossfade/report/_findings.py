@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossfade.study import (
-    StudyResult,
-    budget_of,
-    budget_text,
-    rivals,
-    sentences,
-)
+from crossfade.study import StudyResult, budget_of, budget_text, rivals, sentences
 from crossfade.study.statistics import (
     SAVED,
     compare,

@@ -39,11 +39,7 @@ class RiskCurve(NamedTuple):
 
 
 def conditional_risk(
-    omega: ArrayLike,
-    *,
-    nu: ArrayLike,
-    sigma: ArrayLike,
-    class_prior: ArrayLike | None = None,
+    omega: ArrayLike, *, nu: ArrayLike, sigma: ArrayLike, class_prior: ArrayLike | None = None
 ) -> Array:
     r"""Error rate of ``omega @ x > 0`` on two balanced Gaussians at ``+nu`` and ``-nu``.
 

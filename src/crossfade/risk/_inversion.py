@@ -197,13 +197,7 @@ def integrated_risk(
 
 
 def _quadratic_form(
-    spread: Array,
-    p: Array,
-    q: Array,
-    centre: Array,
-    variance: Array,
-    *unequal: Array,
-    n_nodes: int,
+    spread: Array, p: Array, q: Array, centre: Array, variance: Array, *unequal: Array, n_nodes: int
 ) -> tuple[Array, Array]:
     """Equation 16, over the eigenvalues of L' Sigma L with C = L L'; one case a row."""
     # From the centre on they are the same in every column.
