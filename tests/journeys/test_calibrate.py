@@ -211,6 +211,7 @@ def test_labels_may_be_names_of_classes(person):
         (["calibrate", "--prior", "{prior}", "few.csv", "-o", "{prior}"], "also read"),
         (["calibrate", "--prior", "{prior}", "--earlier", "few.csv", "-o", "few.csv"], "also read"),
         (["predict", "{prior}", "few.csv", "-o", "few.csv"], "also read"),
+        (["study", "rows.csv", "-o", "."], "also read"),
         (["export", "few.csv", "-o", "few.csv"], "also read"),
         (
             [
@@ -228,6 +229,7 @@ def test_refusals(crowd, person, words, word):
     few.assign(task=range(len(few))).to_csv("many.csv", index=False)
     few.assign(label="other").to_csv("odd.csv", index=False)
     few.drop(columns="label").to_csv("bare.csv", index=False)
+    few.to_csv("rows.csv", index=False)
     before = Path("few.csv").read_bytes(), Path(crowd[1]).read_bytes()
     result = run(*(one.format(prior=crowd[1]) for one in words))
     assert result.exit_code == 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crossfade._files import refuse_same_file
 from crossfade.cli._options import (
     COUNT,
     FOLDER,
@@ -124,6 +125,8 @@ def study(
     """
     from crossfade.tasks import read_tasks
 
+    with plain_messages():
+        refuse_same_file(tasks, out / "rows.csv", out / "rows.parquet")
     run_study(
         lambda: read_tasks(tasks, **mapping),
         out,
