@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from crossfade._typing import Array, Places
-from crossfade._validate import HEAVIEST, LARGEST, SMALLEST, refuse_masked, refuse_size
+from crossfade._validate import HEAVIEST, refuse_masked, refuse_size
 from crossfade.exceptions import PriorMismatchError
 
 #: How many times as large as what it is divided by a feature may be.
@@ -37,21 +37,10 @@ class LinearRule(ClassifierMixin, BaseEstimator):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool = True
     ) -> tuple[Array, NDArray[Any], Array | None]:
         """Samples, labels and weights, checked; no weights are None."""
-        if self._plain(X, reset) and _plain_labels(y, X):
-            rows, labels = np.ascontiguousarray(X), np.asarray(y)
-            if reset:
-                self.n_features_in_ = rows.shape[1]
-                self.__dict__.pop("feature_names_in_", None)
-        else:
-            # In one order of memory, so that products are the same to the bit.
-            rows, labels = self._validated(X, y, order="C", reset=reset)
-            check_classification_targets(labels)
-        largest = np.maximum(rows.max(0), -rows.min(0))
-        if not (largest.min() >= SMALLEST and largest.max() <= LARGEST):
-            # What is not finite is refused in scikit-learn's words.
-            if not np.isfinite(largest).all():
-                self._validated(X, y, reset=reset)
-            refuse_size(largest)
+        # In one order of memory, so that products are the same to the bit.
+        rows, labels = self._validated(X, y, order="C", reset=reset)
+        check_classification_targets(labels)
+        refuse_size(np.abs(rows).max(0))
         if sample_weight is None:
             return rows, labels, None
         return rows, labels, check_weight(sample_weight, rows)
@@ -72,22 +61,6 @@ class LinearRule(ClassifierMixin, BaseEstimator):
             if remedy is None:
                 raise
             raise ValueError(f"{said.splitlines()[0]} {remedy}") from None
-
-    def _plain(self, X: object, reset: bool) -> bool:
-        """Whether X is an array that needs no conversion, of as many features as are known."""
-        return (
-            type(X) is np.ndarray
-            and X.dtype == np.float64
-            and X.ndim == 2
-            and X.size > 0
-            and (
-                reset
-                or (
-                    X.shape[1] == self.__dict__.get("n_features_in_")
-                    and "feature_names_in_" not in self.__dict__
-                )
-            )
-        )
 
     def _compared(self, X: ArrayLike, prior: Any) -> ArrayLike:
         """Frame as an array if its columns are the prior's and no sample named any; else X."""
@@ -134,14 +107,8 @@ class LinearRule(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,), or (n_samples, n_classes) with more than two classes
             Scores.
         """
-        X = self._known_columns(X)
-        if "coef_" in self.__dict__ and self._plain(X, reset=False):
-            # What is not finite is refused below, in words.
-            rows = np.ascontiguousarray(X)
-            if np.isfinite(rows).all():
-                return self._scores(rows)
         check_is_fitted(self, "coef_", msg=self._not_fitted())
-        return self._scores(self._validated(X, order="C", reset=False))
+        return self._scores(self._validated(self._known_columns(X), order="C", reset=False))
 
     def _known_columns(self, X: ArrayLike) -> ArrayLike:
         """X; a rule with a prior compares the names of columns with the prior's."""
@@ -215,11 +182,6 @@ def check_weight(sample_weight: ArrayLike, rows: Array) -> Array:
             "Rescale them, or leave these samples out."
         )
     return weight
-
-
-def _plain_labels(y: object, X: Any) -> bool:
-    """Whether y is an array of whole numbers, booleans or text, one for each row of X."""
-    return type(y) is np.ndarray and y.dtype.kind in "iubU" and y.shape == X.shape[:1]
 
 
 def scores_of(rows: Array, coef: Array, intercept: Array) -> Array:
