@@ -93,6 +93,9 @@ def build(
         if unknown:
             raise ValueError(f"There is no task {min(unknown)!r} in {tasks}.")
         kept = TaskSet([task for task in found if task.name not in exclude], found.class_names)
+        lone = [str(task.name) for task in kept if len(task.classes) < 2]
+        if lone:
+            raise ValueError(f"Windows of one class only: {', '.join(lone)}. Use --exclude.")
         units = _scale_of(scale, found.feature_names or ())
         made = TaskPrior.from_tasks(kept, feature_scale=units, mean_norm_bound=mean_norm_bound)
         made = made.annotated(**{key: text for key, text in about.items() if text is not None})
