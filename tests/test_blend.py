@@ -175,11 +175,12 @@ def moments_of(X, label):
     return ClassMoments(np.zeros(2), *nothing, False, np.zeros((*batch, d)))
 
 
+@pytest.mark.parametrize("class_prior", [None, (0.8, 0.2)])
 @pytest.mark.parametrize("n_features", [4, 25])
-def test_convex_chooses_what_choose_alpha_does(make_target, make_prior, n_features):
+def test_convex_chooses_what_choose_alpha_does(make_target, make_prior, n_features, class_prior):
     X, y = make_target(n_features, gap=0.5)
     prior = make_prior(n_features=n_features)
-    clf = ConvexBlendClassifier(prior).fit(X, y)
+    clf = ConvexBlendClassifier(prior, class_prior=class_prior).fit(X, y)
     plain = FisherDiscriminant(feature_scale=prior.feature_scale).fit(X, y)
     choice = choose_alpha(
         prior,
@@ -187,6 +188,7 @@ def test_convex_chooses_what_choose_alpha_does(make_target, make_prior, n_featur
         covariance=plain.covariance_,
         n_samples=(8, 8),
         shrinkage=plain.shrinkage_,
+        class_prior=class_prior,
     )
     assert clf.alpha_ == pytest.approx(choice.alpha, abs=1e-4)
     np.testing.assert_allclose(clf.risks_, choice.risks, atol=1e-6)

@@ -108,19 +108,6 @@ def test_rule_in_the_users_units(make_target):
     assert rule.score(X, y) > 0.8
 
 
-@pytest.mark.parametrize("priors", [(0.5, 0.5), (0.2, 0.8), (0.9, 0.1)])
-def test_priors_move_the_threshold_by_the_corrected_formula(make_target, priors):
-    X, y = make_target()
-    rule = FisherDiscriminant(shrinkage=0.0, feature_scale=None, priors=priors).fit(X, y)
-    rows, _ = pooled(X, y)
-    both = 2.0 * rows.T @ rows / (len(y) - 2)
-    omega = np.linalg.solve(both, rule.means_[1] - rule.means_[0])
-    threshold = omega @ rule.means_.sum(0) / 2.0 + np.log(priors[0] / priors[1]) / 2.0
-    size = np.linalg.norm(omega)
-    np.testing.assert_allclose(rule.coef_[0] * size, omega)
-    assert rule.intercept_[0] * size == pytest.approx(-threshold)
-
-
 @pytest.mark.parametrize(("priors", "label"), [((0.3, 0.7), 1), ((0.7, 0.3), 0)])
 def test_without_a_gap_every_sample_goes_to_the_likelier_class(make_target, priors, label):
     X, _ = make_target()

@@ -112,24 +112,6 @@ def test_without_a_prior_it_is_fishers_threshold_with_an_honest_gap(make_target)
     np.testing.assert_allclose(rule.intercept_, fisher.intercept_, rtol=1e-3)
 
 
-def test_the_convex_blend_chooses_alpha_by_the_risk_of_these_proportions(make_target, make_prior):
-    X, y = make_target(n_each=(5, 5), gap=0.7)
-    prior = make_prior()
-    rule = ConvexBlendClassifier(prior, class_prior=(0.8, 0.2)).fit(X, y)
-    plain = FisherDiscriminant(feature_scale=prior.feature_scale).fit(X, y)
-    choice = choose_alpha(
-        prior,
-        half_gap=plain.half_gap_,
-        covariance=plain.covariance_,
-        n_samples=(5, 5),
-        shrinkage=plain.shrinkage_,
-        class_prior=(0.8, 0.2),
-    )
-    assert rule.alpha_ == pytest.approx(float(choice.alpha), abs=1e-6)
-    assert rule.alpha_ != ConvexBlendClassifier(prior).fit(X, y).alpha_
-    np.testing.assert_allclose(rule.risks_, choice.risks, atol=1e-9)
-
-
 def test_a_rule_without_a_gap_answers_the_likelier_class(make_prior):
     # Classes that do not differ along the crowd's direction.
     X = np.array([[0.0, 1.0, 0.0, 0.0], [0.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]] * 2)

@@ -39,14 +39,6 @@ def test_conditional_risk_without_variance():
     np.testing.assert_array_equal(risks, [0.0, 0.5, 1.0])
 
 
-def test_expected_risk_of_a_certain_direction_is_its_conditional_risk():
-    nu, sigma = draw_model()
-    mean = np.array([1.0, 0.3, -0.2, 0.5])
-    answer = expected_risk(mean, np.zeros((4, 4)), nu=nu, sigma=sigma)
-    assert answer.risk == pytest.approx(conditional_risk(mean, nu=nu, sigma=sigma), abs=1e-8)
-    assert answer.error < 1e-6
-
-
 def test_expected_risk_in_batches_is_one_by_one():
     nu, sigma = draw_model(3, batch=(6,))
     mean = np.random.default_rng(5).standard_normal((4, 1, 3))
@@ -154,22 +146,6 @@ def test_choice_at_both_ends(make_directions):
     opposite = TaskPrior.from_projections(np.tile(-right, (50, 1)))
     against = choose_alpha(opposite, half_gap=nu, covariance=np.eye(4), n_samples=100)
     assert against.alpha == pytest.approx(1.0, abs=0.01)
-
-
-def test_choice_in_batches(make_prior):
-    prior = make_prior(12, 3)
-    nu, sigma = draw_model(3, batch=(2, 5))
-    options = {"n_samples": 12, "shrinkage": np.full((2, 5), 0.1)}
-    choice = choose_alpha(prior, half_gap=nu, covariance=sigma, **options)
-    assert choice.alpha.shape == choice.risk.shape == choice.error.shape == (2, 5)
-    assert choice.risks.shape == (2, 5, choice.alphas.size)
-    one = choose_alpha(
-        prior, half_gap=nu[1, 3], covariance=sigma[1, 3], n_samples=(6, 6), shrinkage=0.1
-    )
-    assert choice.alpha[1, 3] == pytest.approx(one.alpha, abs=1e-4)
-    assert choice.risk[1, 3] == pytest.approx(one.risk, abs=1e-6)
-    shared = choose_alpha(prior, half_gap=nu, covariance=sigma[1, 3], n_samples=12)
-    assert shared.alpha.shape == (2, 5)
 
 
 def test_choice_between_equals_is_the_persons_own(make_prior):

@@ -232,38 +232,7 @@ def tame_case(trial):
     return make if rule is not None else None, X, np.array(names)[label], weight
 
 
-def fitted(trial, make, X, y, weight=None):
-    """A new estimator, fitted; None if it refuses."""
-    rule = trial.made(make)
-    return rule if trial.call(rule.fit, X, y, sample_weight=weight) is not None else None
-
-
-def check_equal(trial, one, other, what):
-    """Refuse rules that differ in any bit."""
-    for name in ("coef_", "intercept_", "alpha_"):
-        if hasattr(one, name):
-            mine, theirs = getattr(one, name), getattr(other, name)
-            trial.check(np.array_equal(mine, theirs), f"{what} changes {name}: {mine}, {theirs}")
-
-
-def case_refit(trial):
-    """What was learnt before is forgotten, and copies answer alike."""
-    make, X, y, weight = tame_case(trial)
-    if make is None:
-        return
-    before = hostile.samples(trial.rng, np.unique(y, return_inverse=True)[1], X.shape[1])
-    rule = trial.made(make)
-    trial.call(rule.fit, before, y)
-    again = trial.call(rule.fit, X, y, sample_weight=weight)
-    alone = fitted(trial, make, X, y, weight)
-    trial.check((alone is None) == (again is None), "an earlier fit changes what is refused")
-    if alone is not None:
-        check_equal(trial, alone, again, "an earlier fit")
-        judge_copies(trial, alone, X)
-
-
 CASES = {
     "fit": (case_fit, 10),
     "course": (case_course, 3),
-    "refit": (case_refit, 2),
 }

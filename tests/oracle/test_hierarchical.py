@@ -590,10 +590,9 @@ def true_accuracies(stranger, n_each=5, crowds=30, newcomers=60, d=10, kappa=100
 
 @pytest.mark.parametrize(("stranger", "least"), [(True, 0.69), (False, 0.824)])
 def test_protection_of_a_stranger_and_its_price_for_a_member(stranger, least):
-    """1800 newcomers with five labels a class; printed with ``pytest -s``."""
+    """1800 newcomers with five labels a class."""
     accuracy = true_accuracies(stranger)
     error = accuracy.std() / np.sqrt(accuracy.size)
-    print(f"{'stranger' if stranger else 'member'}: {accuracy.mean():.4f} +- {error:.4f}")
     assert error < 0.003
     assert accuracy.mean() >= least
 
@@ -634,8 +633,6 @@ def four_classes(n_sources=30, n_each=50, d=10, repeats=30, newcomers=8):
 @pytest.mark.parametrize("n", [1, 2, 5, 20])
 def test_four_classes_are_told_apart_as_well_as_by_centred_pooled_lda(n):
     mine, theirs = four_classes()[n].T
-    error = (mine - theirs).std() / np.sqrt(mine.size)
-    print(f"{n} a class: {mine.mean():.3f}, pooled {theirs.mean():.3f}, difference +- {error:.4f}")
     assert mine.mean() >= theirs.mean() - 0.003
 
 

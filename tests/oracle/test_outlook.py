@@ -202,13 +202,9 @@ def noise(n_features, n=40, repeats=400):
 
 @pytest.mark.parametrize("n_features", [1, 2, 5])
 def test_pure_noise_is_forecast_as_chance(n_features):
-    """Without a prior, 20 samples a class; printed with ``pytest -s``."""
+    """Without a prior, 20 samples a class."""
     forecast, lower, upper = noise(n_features)
     held = ((lower <= 0.5) & (upper >= 0.5)).mean()
-    print(
-        f"d={n_features}: mean {forecast.mean():.3f}, below 0.4 {(forecast < 0.4).mean():.3f}, "
-        f"90 % interval holds the truth in {held:.3f}, its width {np.mean(upper - lower):.3f}"
-    )
     assert 0.47 <= forecast.mean() <= 0.54
     assert (forecast < 0.4).mean() <= 0.05
     assert held >= 0.9
@@ -231,7 +227,6 @@ def test_interval_without_a_prior_holds_the_truth(n_features, gap):
         lower, upper = rule.expected_accuracy_interval(0.9)
         held.append(lower <= truth <= upper)
         widths.append(upper - lower)
-    print(f"d={n_features} gap={gap}: {np.mean(held):.3f}, width {np.mean(widths):.3f}")
     assert np.mean(held) >= 0.86
     assert np.mean(widths) < 0.5
 
@@ -338,7 +333,6 @@ def test_a_record_promises_less_than_chance_only_where_samples_contradict(blend)
         assert accuracy >= 0.5 or turned
         assert (forecast_labels(rule, [8, 13]).accuracy >= 0.5).all() or turned
         below, floored = below + said, floored + (accuracy == 0.5)
-    print(f"{blend.__name__}: {below} below chance, {floored} at chance of 150")
     # Or nothing was put to the test.
     assert floored > 0 or blend is HierarchicalBlendClassifier
     assert below > 0 or blend is not PosteriorBlendClassifier
@@ -402,11 +396,7 @@ def without_a_record(n, real_priors):
 @pytest.mark.filterwarnings("ignore::crossfade.exceptions.ContradictionWarning")
 @pytest.mark.parametrize("n", [0, 2, 5, 13])
 def test_without_a_record_intervals_hold_on_real_windows(n, real_priors):
-    """And released class means do not promise far more than is found (69); see ``pytest -s``."""
-    for name, (promise, accuracy, held_68, held_90) in without_a_record(n, real_priors).items():
-        print(
-            f"{n} a class, {name}: promise {promise:.3f}, found {accuracy:.3f}, the 68 % interval "
-            f"holds in {held_68:.2f}, the 90 % interval in {held_90:.2f}"
-        )
+    """And released class means do not promise far more than is found (69)."""
+    for name, (promise, accuracy, _, held_90) in without_a_record(n, real_priors).items():
         assert held_90 >= (0.7 if "released" in name else 0.85)
         assert promise <= accuracy + 0.07 or name != "hierarchical, released"

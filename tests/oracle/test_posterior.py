@@ -213,12 +213,11 @@ def test_auto_trusts_a_crowd_that_is_right(kappa, n):
     """Few targets that belong to the crowd are taken for strangers, at little cost.
 
     None at kappa = 1, about one in a hundred at 10, one in ten at 1000, where a noisy direction of
-    unit length looks like a contradiction. Printed with ``pytest -s``.
+    unit length looks like a contradiction.
     """
     chosen, accuracies = outcomes(n, kappa, 200, 1.0)
     lost = accuracies[:, 1] - accuracies[:, 0]
     strangers = (chosen > 1.0).mean()
-    print(f"kappa={kappa:g} n={n}: strength above 1 for {strangers:.3f}, costs {lost.mean():.4f}")
     assert strangers < 0.17
     assert lost.mean() < 0.003
 
@@ -233,7 +232,6 @@ def test_auto_leaves_a_crowd_that_is_wrong(n, behind):
     assert (chosen > 1.0).mean() > 0.95
     assert np.median(chosen) > 100.0
     auto, trusting, alone = accuracies.mean(0)
-    print(f"n={n}: auto {auto:.3f}, strength 1 {trusting:.3f}, person alone {alone:.3f}")
     assert trusting < 0.2
     assert auto > alone - behind
 
@@ -252,7 +250,7 @@ def test_noise_is_not_projected_off_the_direction(n_features, n, kappa, gain, op
     """With the projected form the blend takes over the length of the person's own direction.
 
     That is no more accurate anywhere, less so with few samples or a concentrated crowd, and its
-    forecast is too high. Printed with ``pytest -s``.
+    forecast is too high.
     """
     rng = np.random.default_rng(59)
     repeats = 1000 if n_features == 10 else 150
@@ -279,11 +277,6 @@ def test_noise_is_not_projected_off_the_direction(n_features, n, kappa, gain, op
             row.append(forecast - ndtr((omega @ nu + shift) / size).mean())
         rows.append(row)
     direction, off, direction_projected, off_projected = np.mean(rows, axis=0)
-    print(
-        f"d={n_features} n={n} kappa={kappa:g}: accuracy of the direction {direction:.3f}, "
-        f"projected {direction_projected:.3f}; forecast off by {off:+.3f}, "
-        f"projected {off_projected:+.3f}"
-    )
     assert direction - direction_projected > gain
     assert abs(off) < 0.03
     assert off_projected > optimism

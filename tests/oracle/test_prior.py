@@ -123,12 +123,6 @@ def test_both_ends(concentration, d):
     assert 0.0 < tiny < 1e-5 < small < large < np.inf
 
 
-def test_one_dimension_is_two_points():
-    assert mean_resultant_length(0.7, 1) == pytest.approx(np.tanh(0.7))
-    assert concentration_mle(np.tanh(0.7), 1) == pytest.approx(0.7)
-    assert concentration_mle(1.0, 1) == np.inf
-
-
 def test_length_at_both_ends():
     assert mean_resultant_length(0.0, 5) == 0.0
     assert mean_resultant_length(1e12, 5) == pytest.approx(1.0 - 4 / 2e12)
@@ -164,8 +158,6 @@ def test_covariance_of_the_mean_direction_is_the_tangent_form(n_tasks, tolerance
         misfit = np.linalg.norm(psi - covariance) / np.linalg.norm(covariance)
         # Noise of a covariance from 2000 crowds: about sqrt(d / 2000).
         assert (misfit < 0.12) == (form == "tangent")
-    words = ", ".join(f"{form} {size:.2f}" for form, size in sizes.items())
-    print(f"J={n_tasks}: trace of Psi over that of the simulated covariance: {words}")
     assert sizes["tangent"] == pytest.approx(1.0, abs=tolerance)
     # The authors' form has the whole angular variance in each of d directions.
     assert sizes["authors"] == pytest.approx(n_features, rel=tolerance)
@@ -193,8 +185,6 @@ def test_average_source_accuracy_is_predicted_by_the_tangent_form():
                 sigma=sigma,
             ).risk.mean()
         )
-    words = ", ".join(f"{form} {value:.3f}" for form, value in predicted.items())
-    print(f"average source: true {truth.mean():.3f}; predicted: {words}")
     assert predicted["printed"] == pytest.approx(0.615, abs=4.0 * standard_error)
     assert predicted["authors"] == pytest.approx(0.653, abs=4.0 * standard_error)
     assert predicted["tangent"] == pytest.approx(0.707, abs=4.0 * standard_error)

@@ -223,14 +223,10 @@ def simulate(n_features, n, repeats, second):
 @pytest.mark.parametrize("second", [0.2, 0.95])
 @pytest.mark.parametrize("cell", CELLS, ids=str)
 def test_mean_forecast_is_the_mean_accuracy(cell, second, name):
-    """Within 0.03, as with equal proportions; printed with ``pytest -s``."""
+    """Within 0.03, as with equal proportions."""
     truth, _, promised, error = simulate(*cell, second)[0][name].T
     off = promised - truth
     spread, claimed = np.sqrt((off**2).mean()), np.sqrt((error**2).mean())
-    print(
-        f"n={cell[1]} share {second} {name}: accuracy {truth.mean():.3f}, forecast off by "
-        f"{off.mean():+.3f}, spread {spread:.3f}, error {claimed:.3f}"
-    )
     assert abs(off.mean()) < 0.03
     assert 1 / 1.6 < spread / claimed < 1.6
 

@@ -276,7 +276,6 @@ def test_intervals_hold_the_accuracy_of_fresh_people_as_often_as_they_say(verb):
     truth, _, low, high, lower, upper = np.moveaxis(fresh_people()[verb], -1, 0)
     narrow = ((low <= truth) & (truth <= high)).mean((1, 2))
     wide = ((lower <= truth) & (truth <= upper)).mean((1, 2))
-    print(f"68 %: {narrow.mean():.3f} {narrow.round(3)}, 90 %: {wide.mean():.3f} {wide.round(3)}")
     assert narrow.mean() == pytest.approx(0.68, abs=0.06)
     assert wide.mean() == pytest.approx(0.9, abs=0.05)
     assert narrow.min() > 0.58
@@ -290,7 +289,6 @@ def test_forecast_is_not_worse_than_the_mean_accuracy_of_the_others(verb):
     constant = (truth.sum(-1, keepdims=True) - truth) / (n - 1)
     ours, theirs = (np.sqrt(((one - truth) ** 2).mean((1, 2))) for one in (forecast, constant))
     bias = (forecast - truth).mean()
-    print(f"RMS {ours.round(4)}, constant {theirs.round(4)}, bias {bias:+.4f}")
     assert np.sqrt((ours**2).mean()) <= np.sqrt((theirs**2).mean())
     assert abs(bias) < 0.01
 
@@ -328,10 +326,6 @@ def test_forecast_of_four_classes_is_true_for_one_person():
     n = truth.shape[-1]
     constant = (truth.sum(-1, keepdims=True) - truth) / (n - 1)
     ours, theirs = (np.sqrt(((one - truth) ** 2).mean()) for one in (forecast, constant))
-    print(
-        f"68 %: {narrow.mean():.3f}, 90 %: {wide.mean():.3f}; RMS {ours:.4f}, constant "
-        f"{theirs:.4f}; confidence {sure.mean((1, 2)).round(3)}, hits {truth.mean((1, 2)).round(3)}"
-    )
     assert narrow.mean() == pytest.approx(0.68, abs=0.1)
     assert wide.mean() == pytest.approx(0.9, abs=0.06)
     assert ours <= theirs
@@ -411,7 +405,6 @@ def test_more_labels_bring_more_on_average(prior):
         inside = told.lower[1] <= np.mean(right) <= told.upper[1]
         found.append((*told.accuracy, np.mean(right), inside))
     now, later, truth, inside = np.mean(found, axis=0)
-    print(f"3 a class {now:.3f}, told for 13 {later:.3f}, found {truth:.3f}, held {inside:.3f}")
     assert later > now
     assert later == pytest.approx(truth, abs=0.03)
     assert inside >= 0.84

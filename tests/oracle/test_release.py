@@ -98,7 +98,6 @@ def test_noise_keeps_the_budget_and_is_the_least_that_does(epsilon, delta):
     least = brentq(lambda one: exact_delta(one, length, epsilon) - delta, noise / 10, noise * 10)
     # The true sensitivity is the root of 4.5; what rounding can add is in the length.
     ratio = noise / (least / length * np.sqrt(4.5))
-    print(f"epsilon={epsilon:g} delta={delta:g}: {noise / length:.4f} x, {ratio:.7f} of the least")
     assert 1.0 <= ratio < 1.0001
 
 
@@ -204,7 +203,6 @@ def test_class_means_of_random_neighbours_stay_within_the_bound():
         )
         assert first[1] == second[1] == 4
         moved.append(np.linalg.norm(first[0] - second[0]))
-    print(f"largest distance {max(moved):.3f} of {sensitivity(4, False, True):.3f}")
     assert max(moved) <= sensitivity(4, False, True)
     assert max(moved) > 0.7 * sensitivity(4, False, True)
 
@@ -230,7 +228,6 @@ def test_the_worst_neighbours_nearly_reach_the_bound_with_class_means():
     other = worst_person([-0.5, np.sqrt(0.75), 0.0, 0.0], 3, slow)
     first, second = (released_vector([*rest, person], 5.0)[0] for person in (one, other))
     moved = np.linalg.norm(first - second)
-    print(f"worst distance {moved:.3f} of {sensitivity(4, False, True):.3f}")
     assert 0.95 * np.sqrt(13.0) < moved <= sensitivity(4, False, True)
     assert sensitivity(4, False, True) == pytest.approx(np.sqrt(13.0), rel=1e-5)
 
@@ -289,11 +286,6 @@ def test_the_trusted_length_does_not_boast(n_tasks, epsilon, kappa):
     shown = [one["agreement"] for one in data if one["agreement"] is not None]
     assert all(length < 0.999 for length in shown)
     assert all((one["agreement"] is None) == (one["concentration"] is None) for one in data)
-    print(
-        f"J={n_tasks} epsilon={epsilon:g} kappa={kappa:g}: exact {exact:.3f}, R "
-        f"{np.mean([prior.resultant_length for prior in priors]):.3f}, trusted "
-        f"{lengths.mean():.3f}, hidden {np.mean([prior.cancels for prior in priors]):.2f}"
-    )
 
 
 @pytest.mark.parametrize("n_tasks", [200, 1000])
@@ -348,7 +340,7 @@ def accuracies(crowds, kappa, n_samples, rng):
 def test_a_blend_knows_how_far_to_trust_a_release(n_tasks, kappa, n_samples):
     """Never more than 0.005 below the target alone: on average over releases.
 
-    A single release may be unlucky, and nothing can exclude that; the worst is printed.
+    A single release may be unlucky, and nothing can exclude that.
     """
     rng = np.random.default_rng(10)
     rows = []
@@ -358,11 +350,6 @@ def test_a_blend_knows_how_far_to_trust_a_release(n_tasks, kappa, n_samples):
         rows.append(accuracies(crowds, kappa, n_samples, rng))
     target, *blends = np.mean(rows, axis=0)
     released, exact = blends[::2], blends[1::2]
-    worst = (np.array(rows)[:, 1::2] - np.array(rows)[:, :1]).min(0)
-    print(
-        f"J={n_tasks} kappa={kappa:g} n={n_samples}: target {target:.4f}, released "
-        f"{np.round(released, 4)}, exact {np.round(exact, 4)}, worst release {np.round(worst, 4)}"
-    )
     assert min(released) > target - 0.005
     if n_tasks == 1000:
         for mine, theirs in zip(released, exact, strict=True):
