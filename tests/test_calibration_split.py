@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 from crossfade import (
@@ -22,14 +22,10 @@ KINDS = ["consecutive", "chronological", "random"]
 class OnTheTarget(ClassifierMixin, BaseEstimator):
     """Fits to the rows of the group of the last row alone, as a blend would to its target."""
 
-    def __init__(self, smoothing=1e-9):
-        self.smoothing = smoothing
-
     def fit(self, X, y, groups):
         own = groups == groups[-1]
         self.classes_ = np.unique(y)
-        self.n_own_ = int(own.sum())
-        self.rule_ = GaussianNB(var_smoothing=self.smoothing).fit(X[own], y[own])
+        self.rule_ = GaussianNB().fit(X[own], y[own])
         return self
 
     def predict(self, X):
@@ -94,25 +90,6 @@ def test_scores_are_those_of_a_study(table, kind):
         scoring="balanced_accuracy",
     )
     np.testing.assert_allclose(scores, study.run().rows["balanced_accuracy"])
-
-
-@pytest.mark.parametrize("routed", [False, True])
-def test_with_and_without_metadata_routing(table, routed):
-    X, y, groups = table
-    split = CalibrationSplit(4, random_state=0)
-    with config_context(enable_metadata_routing=routed):
-        rule, passed = OnTheTarget(), {"params": {"groups": groups}}
-        if routed:
-            rule.set_fit_request(groups=True)
-        else:
-            passed["groups"] = groups
-        found = cross_validate(rule, X, y, cv=split, return_estimator=True, **passed)
-        assert [one.n_own_ for one in found["estimator"]] == [8] * 5
-        assert (found["test_score"] > 0.5).any()
-        search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9, 1e6]}, cv=split, refit=False)
-        search.fit(X, y, groups=groups)
-    assert search.n_splits_ == 5
-    assert search.cv_results_["mean_test_score"].shape == (2,)
 
 
 def test_splits_follow_the_seed(table):
@@ -293,31 +270,3 @@ def test_a_study_hands_the_sources_to_who_asks_for_them(make_tasks, convention):
     found = study.run().rows.pivot_table("balanced_accuracy", ["task", "split"], "method")
     np.testing.assert_allclose(found["asks"], found["posterior"])
     np.testing.assert_allclose(found["blend"], found["posterior"])
-
-
-class Alone(ClassifierMixin, BaseEstimator):
-    """Of MOABB's arguments it asks for one or two."""
-
-    def fit(self, X, y, subjects=None, X_target_unlabeled=None):
-        assert subjects is not None
-        assert X.shape == (60, 4)
-        assert X_target_unlabeled is None
-        self.rule_ = GaussianNB().fit(X, y)
-        self.classes_ = self.rule_.classes_
-        return self
-
-    def predict(self, X):
-        return self.rule_.predict(X)
-
-
-def test_a_study_hands_over_what_it_has_and_says_what_it_has_not(make_tasks):
-    with config_context(enable_metadata_routing=True):
-        subjects = Alone().set_fit_request(subjects=True)
-        both = Alone().set_fit_request(subjects=True, X_target_unlabeled=True)
-        unlabelled = Alone().set_fit_request(X_target_unlabeled=True)
-    options = {"budgets": [3], "n_splits": 1, "random_state": 0}
-    study = CalibrationStudy(make_tasks(4), methods={"one": subjects, "two": both}, **options)
-    assert len(study.run().rows) == 8
-    assert study.run().failures.empty
-    with pytest.raises(ValueError, match="X_target_unlabeled alone"):
-        CalibrationStudy(make_tasks(4), methods={"mine": unlabelled}, **options)

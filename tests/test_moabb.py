@@ -1,8 +1,6 @@
 """Blends in MOABB's own evaluation, and its data set of Mental Math."""
 
-import sys
 import warnings
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -174,13 +172,6 @@ def test_a_folder_needs_both_recordings_of_a_person(tmp_path, write_edf, make_ee
     data = EegMat(tmp_path)
     assert data.subject_list == [7]
     assert [path[-5:] for path in data.data_path(7)] == ["1.edf", "2.edf"]
-
-
-def test_says_what_to_install_where_moabb_is_not(monkeypatch):
-    monkeypatch.setitem(sys.modules, "moabb", None)
-    monkeypatch.delitem(sys.modules, "crossfade.moabb")
-    with pytest.raises(ImportError, match="moabb"):
-        import_module("crossfade.moabb")
 
 
 @pytest.mark.filterwarnings("ignore:Montage name:FutureWarning")

@@ -268,25 +268,6 @@ def test_who_sees_test_windows_does_not_win_and_twins_are_shown_once(tmp_path, b
         np.testing.assert_allclose(line[["log_loss", "brier"]], means.loc[place], rtol=1e-5)
 
 
-def test_parts_of_figures_say_what_they_are(usual):
-    result, _, _, written = usual
-    page = Page(written[-1])
-    methods = set(result.rows["method"])
-    assert set(page.values("data-series")) == methods
-    assert set(page.values("data-method")) == methods
-    smallest = summarise(result.rows).query("method == 'posterior'").iloc[0]
-    [tip] = [one for one in page.values("data-tip") if one.startswith("Posterior blend, 5 %: 0.")]
-    assert f"{smallest['mean']:.3f}" in tip
-    # A point stands in the group of its method, with the look of the group.
-    own = page.section("accuracy").partition(tip)[0].rpartition("data-series=")[2]
-    assert own.startswith('"posterior"')
-    pictures = [found for tag, found in page.elements if tag == "svg" and "role" in found]
-    assert len(pictures) == 5
-    assert all(len(found["aria-label"].split()) > 8 for found in pictures)
-    alpha = by_task(result.rows).query("method == 'posterior' and budget == 0.05")["alpha"].mean()
-    assert page.row("alpha", "Posterior blend")[0][1] == f"{alpha:.2f}"
-
-
 # -- studies of all kinds -------------------------------------------------------------------------
 
 

@@ -170,12 +170,6 @@ def test_a_named_index_in_a_file_is_a_column(index, tmp_path):
     assert found.class_names == mine.class_names
 
 
-def test_without_pyarrow_parquet_says_what_to_install(tasks, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"crossfade\[tables\]"):
-        tasks.write(tmp_path / "tasks.parquet")
-
-
 # -- what is missing -------------------------------------------------------------------------------
 
 

@@ -215,15 +215,6 @@ def test_a_bad_file_is_named_and_the_others_are_read(write, tmp_path, content, w
     assert not mark.exists()
 
 
-def test_windows_with_gaps_are_dropped(write, tmp_path):
-    content = participant(PARTS)
-    content["signal"]["chest"]["ECG"][38 * SFREQ : 39 * SFREQ] = np.nan
-    write("S2", content)
-    with pytest.warns(UserWarning, match=r"1 of 7 rows were dropped.*pnn20 \(1\)"):
-        [task] = read_wesad(tmp_path)
-    np.testing.assert_allclose(task.start, [20, 50, 65, 90, 105, 120])
-
-
 def test_folders_without_a_participant_are_refused(write, tmp_path):
     with pytest.raises(ValueError, match="no participant"):
         read_wesad(tmp_path)

@@ -5,15 +5,8 @@ import sys
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from crossfade.cli import main
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return lambda *words: CliRunner().invoke(main, words)
 
 
 def commands(command=main, words=()):

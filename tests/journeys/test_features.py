@@ -5,10 +5,8 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 import crossfade as cf
-from crossfade.cli import main
 
 pytest.importorskip("mne")
 # The two states of these simulated people differ more than any real ones do.
@@ -20,13 +18,6 @@ BY_NAME = ["--label-from", "filename", "--pattern", PATTERN]
 
 
 CAUSAL = ["--causal", "--channels", "Fz,Cz", "--window", "2"]
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
 
 
 @pytest.fixture
@@ -71,24 +62,6 @@ def test_a_bad_file_is_named_and_the_exit_status_tells(run, folder):
     assert len(cf.read_tasks("tasks.parquet")) == 4
     shown = run("tasks", "show", "tasks.parquet")
     assert "(3 tasks with two classes)" in shown.stdout
-
-
-def test_labels_from_a_table(run, folder):
-    (folder / "labels.csv").write_text(
-        "file,label,task,group,start,stop\n"
-        "p0_0.edf,rest,a,one,0,10\n"
-        "p0_0.edf,work,a,one,20,30\n"
-        "p0_1.edf,work,b,one,,\n"
-    )
-    words = ["--label-from", "csv", "--labels", "lab/labels.csv"]
-    result = run("features", "eeg", "lab/p0_0.edf", "lab/p0_1.edf", "-o", "tasks.csv", *words)
-    assert result.exit_code == 0, result.output
-    table = pd.read_csv("tasks.csv")
-    assert table.groupby(["task", "group", "label"]).size().to_dict() == {
-        ("a", "one", "rest"): 4,
-        ("a", "one", "work"): 4,
-        ("b", "one", "work"): 12,
-    }
 
 
 def test_labels_from_annotations(run, tmp_path, make_eeg, write_edf):

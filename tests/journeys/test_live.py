@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -394,45 +393,6 @@ def test_a_recording_is_played_again(prior_file, tmp_path, write_edf):
 
 
 # -- the page -------------------------------------------------------------------------------
-
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="Needs the package playwright.")
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip("There is no chromium. Install it, on Debian with `apt install chromium`.")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def opened(browser):
-    """Open a page; nothing may go wrong in it, and nothing may be asked for from elsewhere."""
-    contexts, troubles, requests = [], [], []
-
-    def open_page(address, **options):
-        viewport = {"width": 1280, "height": 800}
-        contexts.append(browser.new_context(viewport=viewport, **options))
-        page = contexts[-1].new_page()
-        page.on("console", lambda message: troubles.append(message.text))
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(address)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert troubles == []
-    assert [url for url in requests if not re.match(r"(http|ws)://127\.0\.0\.1:|file:", url)] == []
 
 
 def seen(page, selector, pattern):

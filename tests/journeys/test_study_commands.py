@@ -6,21 +6,13 @@ import re
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from crossfade import TaskSet
-from crossfade.cli import main
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
 
 WORDS = ["--splits", "5", "--budgets", "2,4", "--methods", "target,posterior,lda", "--jobs", "1"]
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
 
 
 @pytest.fixture
