@@ -13,7 +13,7 @@ import numpy as np
 
 from crossfade._typing import Array
 from crossfade.plots._style import GREY, log_axis
-from crossfade.study import budget_of, budget_text
+from crossfade.study import budget_text, is_unequal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,7 @@ def short_text(budget: float) -> str:
 
 def in_order(budgets: Iterable[float]) -> list[float]:
     """Budgets once each, the smallest first and unequal ones last."""
-    return sorted(set(budgets), key=lambda one: (isinstance(budget_of(one), tuple), one))
+    return sorted(set(budgets), key=lambda one: (is_unequal(one), one))
 
 
 class BudgetAxis(NamedTuple):
@@ -50,7 +50,7 @@ class BudgetAxis(NamedTuple):
         """Axis for the columns `budget` and `n_labelled`."""
         windows = table.groupby("budget")["n_labelled"].median()
         counts = {float(str(one)): float(n) for one, n in windows.items()}
-        unequal = [one for one in counts if isinstance(budget_of(one), tuple)]
+        unequal = [one for one in counts if is_unequal(one)]
         curve = [one for one in counts if one not in unequal]
         label, at = "labelled windows", {one: counts[one] for one in curve}
         if all(one < 1.0 for one in curve) and any(curve):

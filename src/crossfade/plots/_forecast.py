@@ -18,7 +18,7 @@ from crossfade.plots._style import (
     records,
     tips,
 )
-from crossfade.study import StudyResult, budget_of, budget_text
+from crossfade.study import StudyResult, budget_text, is_unequal
 from crossfade.study.statistics import forecast_errors, reliability
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def forecast(rows: pd.DataFrame | StudyResult, *, legend: bool = True) -> Figure
     curve = reliability(rows)
     curve = curve[curve["n_groups"] >= min(_FEWEST, curve["n_groups"].max())]
     axis = BudgetAxis.of(errors)
-    errors["on_curve"] = [not isinstance(budget_of(one), tuple) for one in errors["budget"]]
+    errors["on_curve"] = [not is_unequal(one) for one in errors["budget"]]
     for place, (name, look) in enumerate(shades.items()):
         own = curve[curve["method"] == name].sort_values("forecast")
         _reached(left, own, name, look)

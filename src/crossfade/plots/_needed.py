@@ -19,7 +19,7 @@ from crossfade.plots._style import (
     tips,
     width_for,
 )
-from crossfade.study import StudyResult, budget_of, budget_text
+from crossfade.study import StudyResult, budget_text, is_unequal
 from crossfade.study.statistics import by_task
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _reaching(
     line["percent"] = 100.0 * line["reached"] / line["n"]
     line["x"] = axis.x(line["budget"]) * dodge
     line = line.sort_values("x")
-    curve = line[[not isinstance(budget_of(one), tuple) for one in line["budget"]]]
+    curve = line[[not is_unequal(one) for one in line["budget"]]]
     at = curve["x"], curve["percent"]
     ax.plot(*at, label=look.label, gid=f"series:{name}", **look.line)
     said = [
@@ -129,7 +129,7 @@ def _windows(
     n_classes: int | None,
 ) -> None:
     """Windows of each class that each method needs; of all classes, where budgets are shares."""
-    curve = means[[not isinstance(budget_of(one), tuple) for one in means["budget"]]]
+    curve = means[[not is_unequal(one) for one in means["budget"]]]
     axis = BudgetAxis.of(curve)
     if not axis.label.endswith("each class"):
         windows = curve.groupby("budget")["n_labelled"].transform("median")

@@ -23,7 +23,7 @@ from crossfade.plots._style import (
     tips,
     width_for,
 )
-from crossfade.study import budget_of, budget_text
+from crossfade.study import budget_text, is_unequal
 from crossfade.study.statistics import by_task, compare, p_text, summarise
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def accuracy_by_budget(rows: pd.DataFrame, *, chance: float = 0.5, legend: bool 
     # Without a legend it is for a page, which may be that of a phone.
     width = width_for(len(names)) if legend else ONE_COLUMN
     axis = BudgetAxis.of(table)
-    table["on_curve"] = [not isinstance(budget_of(one), tuple) for one in table["budget"]]
+    table["on_curve"] = [not is_unequal(one) for one in table["budget"]]
     figure, [ax] = panels(1, width, 2.4 if width_for(len(names)) == ONE_COLUMN else 3.0)
     shades = looks(names)
     for place, (name, look) in enumerate(shades.items()):

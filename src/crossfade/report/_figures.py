@@ -11,7 +11,7 @@ import numpy as np
 from crossfade import plots
 from crossfade.plots import for_files, method_of
 from crossfade.report._findings import Findings
-from crossfade.study import budget_of
+from crossfade.study import is_unequal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ def _drawings(findings: Findings) -> Iterator[Drawing]:
             _needed_text(findings) + dashed,
             *(plots.needed(apart, *goal, n_classes=n_classes, legend=one) for one in both),
         )
-    unequal = any(isinstance(budget_of(one), tuple) for one in findings.budgets)
+    unequal = any(is_unequal(one) for one in findings.budgets)
     chance = 1.0 / findings.n_classes
     yield Drawing(
         "accuracy",

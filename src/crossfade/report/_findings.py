@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crossfade.study import StudyResult, budget_of, budget_text, rivals, sentences
+from crossfade.study import StudyResult, budget_of, budget_text, is_unequal, rivals, sentences
 from crossfade.study.statistics import (
     SAVED,
     compare,
@@ -126,7 +126,7 @@ class Findings:
     def budgets(self) -> dict[float, str]:
         """Budgets, the smallest first and unequal ones last, and what they are called."""
         there = set(self.tables["participants"]["budget"])
-        in_order = sorted(there, key=lambda one: (isinstance(budget_of(one), tuple), one))
+        in_order = sorted(there, key=lambda one: (is_unequal(one), one))
         return {one: budget_text(one) for one in in_order}
 
     @property
@@ -173,7 +173,7 @@ def _joined(parts: list[pd.DataFrame], empty: pd.DataFrame) -> pd.DataFrame:
 
 def _needed(result: StudyResult, reach: float, share: float) -> pd.DataFrame:
     """Windows that a new person needs; empty where no budget has as many of each class."""
-    if all(isinstance(budget_of(one), tuple) for one in set(result.means["budget"])):
+    if all(is_unequal(one) for one in set(result.means["budget"])):
         return pd.DataFrame(columns=["method", "total", "n_people"])
     return result.needed(reach, share)
 

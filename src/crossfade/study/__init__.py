@@ -32,6 +32,7 @@ from crossfade.study._result import StudyResult
 from crossfade.study._splits import CalibrationSplit
 from crossfade.study._splits import budget_of as budget_of
 from crossfade.study._splits import budget_text as budget_text
+from crossfade.study._splits import is_unequal as is_unequal
 from crossfade.study._study import CalibrationStudy
 from crossfade.study._verdict import rivals as rivals
 from crossfade.study._verdict import sentences as sentences

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,13 +22,6 @@ _CELL = ["task", "method", "budget", "split"]
 _ROUNDING = 1e-6
 #: Rows of a study that are in memory even if they are in a folder: some 15 MB.
 _FEW = 100_000
-
-
-class _Kept(NamedTuple):
-    """Rows in a folder."""
-
-    store: Store
-    shards: Sequence[Shard]
 
 
 def _failures_of(notes: Sequence[Note]) -> pd.DataFrame:
@@ -87,7 +79,9 @@ class StudyResult:
         n_classes: int | None = None,
         window_seconds: Mapping[str, float] | None = None,
     ) -> None:
-        self._source: pd.DataFrame | _Kept = rows
+        self._in_memory: pd.DataFrame | None = rows
+        #: Where rows are that are not in memory.
+        self._folder: tuple[Store, Sequence[Shard]] | None = None
         self.failures = _failures_of([]) if failures is None else failures
         self.drawn_from = dict(drawn_from or {})
         self.n_classes = n_classes
@@ -110,7 +104,7 @@ class StudyResult:
             record.content["window_seconds"],
         )
         if isinstance(kept, Store):
-            result._source = _Kept(kept, list(notes))
+            result._in_memory, result._folder = None, (kept, list(notes))
             if len(notes) * len(record.content["budgets"]) * record.content["n_splits"] <= _FEW:
                 _ = result.rows
         return result
@@ -147,9 +141,7 @@ class StudyResult:
     @cached_property
     def rows(self) -> pd.DataFrame:
         """All rows."""
-        return (
-            self._source if isinstance(self._source, pd.DataFrame) else joined(list(self.parts()))
-        )
+        return joined(list(self.parts())) if self._in_memory is None else self._in_memory
 
     def parts(self) -> Iterator[pd.DataFrame]:
         """Rows a few at a time: those in a folder are never all in memory.
@@ -159,10 +151,11 @@ class StudyResult:
         DataFrame
             Rows of some tasks and methods, with all of their budgets and splits.
         """
-        if isinstance(self._source, pd.DataFrame) or "rows" in self.__dict__:
+        if self._folder is None or "rows" in self.__dict__:
             yield self.rows
         else:
-            yield from self._source.store.rows(self._source.shards)
+            store, shards = self._folder
+            yield from store.rows(shards)
 
     @cached_property
     def means(self) -> pd.DataFrame:

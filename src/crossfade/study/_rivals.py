@@ -86,17 +86,17 @@ def _per_class(odds: Array) -> Array:
 
 def centred_windows(sources: Sources) -> Centred:
     """Windows of the sources, each less the middle of its person."""
-    n_classes = len(sources.classes)
-    rows, labels, middles = [], [], []
-    for own in sources.tasks():
-        label = np.searchsorted(sources.classes, own.y)
-        moments = ClassMoments.of(np.asarray(own.X), label, n_classes=n_classes)
+    X, label, task = sources.in_windows
+    kept, middles = np.zeros(len(X), bool), []
+    for name in np.unique(task):
+        own = task == name
+        moments = ClassMoments.of(X[own], label[own], n_classes=len(sources.classes))
         # One that lacks a class has no middle.
         if moments.counts.all():
+            kept |= own
             middles.append(moments.means.mean(0))
-            rows.append(own.X - middles[-1])
-            labels.append(own.y)
-    return Centred(np.concatenate(rows), np.concatenate(labels), np.mean(middles, axis=0))
+            X[own] -= middles[-1]
+    return Centred(X[kept], sources.classes[label[kept]], np.mean(middles, axis=0))
 
 
 def centred_rule(sources: Sources) -> LinearDiscriminantAnalysis:

@@ -84,12 +84,10 @@ def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]
             )
     everybody = [Participant.of(name, task, classes) for name, task in several.items()]
     participants = [one for one in everybody if one.has_gaps()]
+    alike = several.keys() - {one.name for one in participants}
     left_out = [
         *_left_out([name for name in named if name not in several], "windows of one class only"),
-        *_left_out(
-            [one.name for one in everybody if not one.has_gaps()],
-            "no feature in which the classes differ",
-        ),
+        *_left_out([name for name in several if name in alike], "classes that do not differ"),
     ]
     n_groups = len({one.group for one in participants})
     if n_groups < 2:
@@ -180,15 +178,6 @@ class Windows(NamedTuple):
     label: Places  # (n_windows,), places of classes
     task: Places  # (n_windows,), places of tasks
 
-    @classmethod
-    def of(cls, participants: Sequence[Participant]) -> Windows:
-        """Put the windows of tasks together."""
-        return cls(
-            np.concatenate([one.X for one in participants]),
-            np.concatenate([one.label for one in participants]),
-            np.arange(len(participants)).repeat([len(one.label) for one in participants]),
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class Sources:
@@ -218,6 +207,11 @@ class Sources:
         """All participants of a study; its seed chooses the balanced runs."""
         samples = [(one.X, one.label) for one in participants]
         two = len(classes) == 2
+        windows = None
+        if keep_windows:
+            X, label = (np.concatenate(part) for part in zip(*samples, strict=True))
+            task = np.arange(len(samples)).repeat([len(one.label) for one in participants])
+            windows = Windows(X, label, task)
         balanced = [
             _balanced_direction(one, generator_for(seed, one.name, "balanced run"))
             for one in participants
@@ -231,7 +225,7 @@ class Sources:
             np.array([min(one.counts) > 0 for one in participants]),
             TaskMoments.of(samples) if two else TaskMoments.of_classes(samples, len(classes)),
             np.stack(balanced) if two else None,
-            Windows.of(participants) if keep_windows else None,
+            windows,
             forecasts,
         )
 
@@ -269,7 +263,7 @@ class Sources:
 
     def law_for(self, kind: str) -> Law:
         """What the sources say about the target, with a rehearsal of one kind of blend."""
-        if kind not in self._laws:
+        if kind not in self._known:
             moments, prior = self._learnt
             if self.forecasts:
                 prior = prior.rehearsed(moments, [kind])
@@ -278,12 +272,8 @@ class Sources:
                 prior = prior.for_moments(
                     [one.whole[place] for one in blocks for place in range(len(one.places))]
                 )
-            self._laws[kind] = prior.law
-        return self._laws[kind]
-
-    @cached_property
-    def _laws(self) -> dict[str, Law]:
-        return {}
+            self._known[kind] = prior.law
+        return self._known[kind]
 
     @cached_property
     def _learnt(self) -> tuple[TaskMoments, TaskPrior]:
@@ -297,19 +287,13 @@ class Sources:
         )
         return moments, prior
 
-    def tasks(self) -> list[Task]:
-        """Windows of the sources, one task after the other."""
-        X, label, task = self.in_windows
-        starts = np.flatnonzero(np.diff(task)) + 1
-        parts = zip(np.split(X, starts), np.split(label, starts), strict=True)
-        return [Task(own, self.classes[places]) for own, places in parts]
-
     def once(self, learn: Callable[[Sources], _Learnt]) -> _Learnt:
         """What a function learns of the sources, at the first call; later ones get the same."""
-        if learn not in self._learnt_once:
-            self._learnt_once[learn] = learn(self)
-        return self._learnt_once[learn]
+        if learn not in self._known:
+            self._known[learn] = learn(self)
+        return self._known[learn]
 
     @cached_property
-    def _learnt_once(self) -> dict[Any, Any]:
+    def _known(self) -> dict[Any, Any]:
+        """Laws by kind, and results of `once` by function."""
         return {}
