@@ -6,13 +6,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crossfade._files import check_writable, refuse_same_file
 from crossfade.cli._options import FILE, TABLE_OUT, jobs_option, listed, option, together
-from crossfade.cli._output import Progress, plain_messages, progress
+from crossfade.cli._output import plain_messages, progress
+
+if TYPE_CHECKING:
+    from crossfade._typing import Progress
 
 _FILES = click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crossfade._typing import Progress
-
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+    from crossfade._typing import Progress
 
 
 def terminal() -> Console:
