@@ -89,7 +89,7 @@ class HierarchicalBlendClassifier(BlendClassifier):
     True
     """
 
-    kind = "hierarchical"
+    kind, many = "hierarchical", True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BlendClassifier._parameter_constraints,
         "consecutive": ["boolean"],
@@ -114,8 +114,3 @@ class HierarchicalBlendClassifier(BlendClassifier):
     def member_(self) -> float:
         """Probability that the person is one of the crowd."""
         return float(self._detail("member"))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = len(getattr(self.prior, "classes", None) or ()) > 2
-        return tags

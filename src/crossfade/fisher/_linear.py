@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from crossfade._typing import Array, Places
-from crossfade._validate import HEAVIEST, refuse_masked, refuse_size
+from crossfade._validate import HEAVIEST, LARGEST, SMALLEST, refuse_masked, refuse_size
 from crossfade.exceptions import PriorMismatchError
 
 #: How many times as large as what it is divided by a feature may be.
@@ -29,6 +29,7 @@ _REMEDIES = {
 class LinearRule(ClassifierMixin, BaseEstimator):
     """Linear classifier: checks samples, and has scores, labels and probabilities."""
 
+    many: ClassVar[bool] = False  # whether it can tell more than two classes apart
     classes_: NDArray[Any]
     coef_: Array
     intercept_: Array
@@ -40,7 +41,9 @@ class LinearRule(ClassifierMixin, BaseEstimator):
         # In one order of memory, so that products are the same to the bit.
         rows, labels = self._validated(X, y, order="C", reset=reset)
         check_classification_targets(labels)
-        refuse_size(np.abs(rows).max(0))
+        largest = np.abs(rows).max(0)
+        if not (largest.min() >= SMALLEST and largest.max() <= LARGEST):
+            refuse_size(largest)
         if sample_weight is None:
             return rows, labels, None
         return rows, labels, check_weight(sample_weight, rows)
@@ -48,7 +51,8 @@ class LinearRule(ClassifierMixin, BaseEstimator):
     def _validated(self, X: ArrayLike, *y: ArrayLike, **how: Any) -> Any:
         """Samples as scikit-learn checks them; masked values are refused."""
         for name, values in zip("Xy", (X, *y), strict=False):
-            refuse_masked(name, values)
+            if isinstance(values, np.ma.MaskedArray):
+                refuse_masked(name, values)
         try:
             # It adds all numbers up to see whether they are finite.
             with np.errstate(over="ignore", invalid="ignore"):
@@ -64,10 +68,12 @@ class LinearRule(ClassifierMixin, BaseEstimator):
 
     def _compared(self, X: ArrayLike, prior: Any) -> ArrayLike:
         """Frame as an array if its columns are the prior's and no sample named any; else X."""
-        columns, known = getattr(X, "columns", None), getattr(prior, "feature_names", None)
-        if columns is None or known is None or "feature_names_in_" in self.__dict__:
+        columns = getattr(X, "columns", None)
+        if columns is None or prior is None or "feature_names_in_" in self.__dict__:
             return X
-        _refuse_other_names([str(name) for name in columns], known)
+        if prior.feature_names is None:
+            return X
+        _refuse_other_names([str(name) for name in columns], prior.feature_names)
         return np.asarray(X, dtype=np.float64)
 
     def _refuse_other_rows(self, rows: Array, prior: Any) -> None:
@@ -91,7 +97,10 @@ class LinearRule(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        space = getattr(getattr(self, "prior", None), "space", None)
+        tags.classifier_tags.multi_class = (
+            self.many and len(getattr(space, "classes", None) or ()) > 2
+        )
         return tags
 
     def decision_function(self, X: ArrayLike) -> Array:
