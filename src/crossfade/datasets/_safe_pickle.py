@@ -36,7 +36,7 @@ def _encode(text: str = "", _: object = None) -> bytes:
 
 
 _array: Any = np.zeros(1)
-#: What a pickle may name: the functions by which numpy pickles arrays and scalars.
+#: Names that a pickle may use: the functions by which numpy pickles arrays and scalars.
 _ADMITTED: dict[tuple[str, str], Callable[..., Any]] = {
     ("numpy", "dtype"): np.dtype,
     ("numpy", "ndarray"): np.ndarray,

@@ -36,7 +36,7 @@ _OF_BANDS = {
     "log-powers": (False, True),
     "clr": (True, True),
 }
-#: What can be computed from a window of EEG.
+#: Kinds of features of a window of EEG.
 KINDS = (*_OF_BANDS, "tangent")
 
 

@@ -55,7 +55,7 @@ def _cloned(estimator: Any) -> Any:
     return made
 
 
-#: What MOABB hands over beside the windows of the sources.
+#: Arguments of MOABB beside the windows of the sources.
 _BESIDE = ("X_target_labeled", "y_target_labeled", "subjects")
 #: How an estimator may ask for the sources, the way it is served by first.
 _CONVENTIONS = ("groups", "sample_domain", *_BESIDE)

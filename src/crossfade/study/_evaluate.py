@@ -47,7 +47,7 @@ _MEASURED = [name for name, kind in COLUMNS.items() if kind is float and name !=
 
 
 class Plan(NamedTuple):
-    """What is done to every target."""
+    """Methods, budgets and splits that every target gets."""
 
     methods: Mapping[str, Method]
     budgets: Sequence[Budget]

@@ -47,7 +47,7 @@ class Method:
 
     @property
     def spoken(self) -> str:
-        """What it is called within a sentence: "the posterior blend"."""
+        """Its name within a sentence: "the posterior blend"."""
         first = self.label[0]
         return f"the {first.lower()}{self.label[1:]}" if first.isupper() else self.label
 

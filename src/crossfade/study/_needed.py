@@ -105,7 +105,7 @@ def _line(
     flat: float,
     n_classes: int | None,
 ) -> dict[str, Any]:
-    """What the table says of one method, but for seconds."""
+    """Line of the table for one method, but for seconds."""
     n_people = len(people.names)
     counts = {"n_people": n_people, "n_left_out": people.n_left_out}
     if not n_people or not people.n_labelled.size:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crossfade.study._result import StudyResult
 
 
-#: What a row is about, and what is averaged over its splits.
+#: Columns that name a row, and those that are averaged over its splits.
 KEYS = ["task", "group", "method", "budget"]
 SCORES = [
     *("balanced_accuracy", "accuracy", "roc_auc", "brier", "log_loss", "alpha"),

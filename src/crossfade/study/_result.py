@@ -16,9 +16,9 @@ from crossfade.study._resampling import by_task
 from crossfade.study._splits import budget_of
 from crossfade.study._store import Record, Store
 
-#: What tells one row of a study from all others.
+#: Columns that tell one row of a study from all others.
 _CELL = ["task", "method", "budget", "split"]
-#: What another machine may make of the same row.
+#: Largest difference between machines in the same row.
 _ROUNDING = 1e-6
 #: Rows of a study that are in memory even if they are in a folder: some 15 MB.
 _FEW = 100_000
@@ -36,7 +36,7 @@ def _failures_of(notes: Sequence[Note]) -> pd.DataFrame:
 
 
 class StudyResult:
-    """What a study found; ``first + second`` puts two studies together.
+    """Results of a study; ``first + second`` puts two studies together.
 
     Parameters
     ----------

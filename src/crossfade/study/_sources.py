@@ -262,7 +262,7 @@ class Sources:
         return self._learnt[1].feature_scale
 
     def law_for(self, kind: str) -> Law:
-        """What the sources say about the target, with a rehearsal of one kind of blend."""
+        """Law of the sources for the target, with a rehearsal of one kind of blend."""
         if kind not in self._known:
             moments, prior = self._learnt
             if self.forecasts:
@@ -288,7 +288,7 @@ class Sources:
         return moments, prior
 
     def once(self, learn: Callable[[Sources], _Learnt]) -> _Learnt:
-        """What a function learns of the sources, at the first call; later ones get the same."""
+        """Result of a function of the sources, which is called once."""
         if learn not in self._known:
             self._known[learn] = learn(self)
         return self._known[learn]

@@ -1,4 +1,4 @@
-"""What a person labels: how many windows of each class (the budget), and which ones (a split).
+"""Budgets and splits: how many windows of each class a person labels, and which ones.
 
 Rows, tables and files hold a budget as one number, so that it can be sorted and grouped: 0 for no
 label, a proportion below one, a whole number of windows of each class. Unequal numbers are their
@@ -113,7 +113,7 @@ def is_unequal(number: float) -> bool:
 
 
 def budget_text(number: float) -> str:
-    """What a budget of the rows is called: "5 %", "2 of each class", "24+2", "no label"."""
+    """Name of a budget of the rows: "5 %", "2 of each class", "24+2", "no label"."""
     budget = budget_of(number)
     if isinstance(budget, tuple):
         return "+".join(map(str, budget))

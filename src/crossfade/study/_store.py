@@ -31,7 +31,7 @@ from crossfade.study._methods import Method
 from crossfade.study._sources import Participant
 from crossfade.tasks import sealed, unsealed
 
-#: What no row depends on, or what may be added to a study that is there.
+#: Parts that no row depends on, or that may be added to a study that is there.
 _FREE = ("window_seconds", "methods")
 
 
@@ -128,7 +128,7 @@ class Record:
 
 
 def identity(value: object, where: str) -> Any:
-    """What tells an estimator or a parameter from another one, as JSON holds it."""
+    """Identity of an estimator or a parameter, as JSON holds it."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""What a calibration of each length is worth: each participant left out in turn, all methods."""
+"""The study: each participant left out in turn, all methods, budgets and splits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-#: What a study compares unless it is told.
+#: Methods that a study compares by default.
 USUAL = ("target", "average-source", "convex", "posterior", "oracle")
 
 

@@ -224,7 +224,7 @@ def _duration(seconds: float) -> str:
 
 
 def _fewest(means: pd.DataFrame, method: str, against: str | None, *, leads: bool) -> list[str]:
-    """What the fewest labelled windows are worth; the first sentence is short if it `leads`."""
+    """Sentences on the smallest budget; the first one is short if it `leads`."""
     found = means[means["balanced_accuracy"].notna()]
     own = found[found["method"] == method]
     cell = ["task", "group", "budget"]
@@ -289,7 +289,7 @@ def _difference(
 
 
 def _labels(used: pd.DataFrame, method: str, against: str, budget: float) -> list[str]:
-    """What the other needs for the same; nothing where that was not measured on these tasks."""
+    """Sentence on the windows that the other needs for the same, if they were measured."""
     given = used.loc[used["method"] == against, "n_labelled"]
     if is_unequal(budget) or given.min() == given.max():
         return []

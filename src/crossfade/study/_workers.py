@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _Future = Future[list[tuple[Shard, Outcome]]]
 
-#: What workers are started with: their matrices are small.
+#: Workers have one thread each: their matrices are small.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -37,7 +37,7 @@ def in_processes(
         for target, shards in work:
             yield from run_target(target, sources, plan, shards)
         return
-    # What workers get is pickled in a thread, and must not change while this process computes.
+    # A thread pickles the sources for workers, so they must not change meanwhile.
     own = _twin(sources)
     # Large arrays are written to a file once, which all workers read.
     workers = get_memmapping_executor(n_workers, env=_ONE_THREAD)
@@ -122,7 +122,7 @@ def on_workers(
     try:
         client = Client(dask, timeout=_PATIENCE, set_as_default=False)
     except Exception as reason:
-        # What listens but is no scheduler may answer anything.
+        # Something else that listens there may answer anything.
         raise ConnectionError(
             f"No Dask scheduler answers at {dask!r} ({reason}). Start one (dask scheduler) and "
             "give its address, such as 'tcp://127.0.0.1:8786'."

@@ -158,7 +158,7 @@ def _compare_one(means: pd.DataFrame, method: str, against: str) -> pd.DataFrame
     pairs = own.merge(other, on=same, how="outer", suffixes=("", "_against"))
     pairs["difference"] = pairs["balanced_accuracy"] - pairs["balanced_accuracy_against"]
     lines: list[dict[str, Any]] = []
-    # Before the first label many methods say nothing, which is no failure.
+    # Before the first label many methods say nothing, which is not a failure.
     for budget in sorted(set(own["budget"]) & set(other["budget"])):
         part = pairs[pairs["budget"] == budget]
         both = part[part["difference"].notna()]

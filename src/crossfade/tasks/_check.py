@@ -1,4 +1,4 @@
-"""What would mislead in a table of tasks: columns that are not features, equal names, equal rows.
+"""Checks of a table of tasks: columns that are not features, equal names, equal rows.
 
 A trial counter that stays in a table becomes a feature, and a study with it looks splendid. Obvious
 non-features are refused unless the user lists the column; the rest is a warning. In a few rows
@@ -56,10 +56,7 @@ class Finding(NamedTuple):
 def check_frame(
     frame: pd.DataFrame, features: Sequence[str], named: Collection[str] = ()
 ) -> list[Finding]:
-    """Find what would mislead in a table of tasks; what is refused comes first.
-
-    Features that the user chose by name, `named`, are not refused.
-    """
+    """Findings of a table, refused ones first; features chosen by name (`named`) are kept."""
     rows = _Rows.of(frame)
     strays: dict[str, _Stray] = {}
     numbers: dict[str, Array] = {}
@@ -127,7 +124,7 @@ class _Rows(NamedTuple):
 
 
 class _Stray(NamedTuple):
-    """What a column is instead of a feature."""
+    """Description of a column that is not a feature."""
 
     text: str
     refused: bool = False
@@ -160,7 +157,7 @@ def _dates(column: pd.Series[Any]) -> _Stray | None:
 
 
 def _stray(name: str, values: Array, rows: _Rows, n_columns: int) -> _Stray | None:
-    """What a column of numbers is, if it is not a feature."""
+    """Description of a column of numbers that is not a feature."""
     present = np.isfinite(values[rows.place])
     if not present.all():
         rows = rows.take(present)
@@ -200,7 +197,7 @@ def _constant(x: Array, rows: _Rows) -> _Stray | None:
     first = rows.first
     if (changes & (np.diff(rows.task) == 0)).any():
         return None
-    # What is rare may not happen in a few windows; what is slow may not change in short tasks.
+    # Rare events may not happen in a few windows; slow features may not change in short tasks.
     if not changes.any():
         return _CONSTANT if x.size - first.size >= 10 else None
     return _PER_TASK if first.size >= 5 and x.size >= 10 * first.size else None
@@ -243,10 +240,7 @@ def _has_equal_steps(x: Array, rows: _Rows, needed: float) -> bool:
 
 
 def _n_telling(rows: _Rows, inside: NDArray[np.bool_]) -> int:
-    """Number of steps that a feature would not make anyway.
-
-    A feature may well go up from one class to the other every time, but not back as well.
-    """
+    """Number of steps that a feature would not make anyway, such as up and back again."""
     change = np.sign(np.diff(rows.label)[inside])
     back, same, there = np.bincount(change + 1, minlength=3)
     return int(same + min(back, there))
@@ -294,10 +288,7 @@ def listed(names: Sequence[str], show: Callable[[str], str] = repr, most: int = 
 
 
 def _plain(name: str) -> str:
-    """Name as it looks: accents written in one way, nothing invisible, no white space.
-
-    White space between digits stays, since "1 11" and "11 1" are two names.
-    """
+    """Name as it looks: accents in one way, nothing invisible, white space between digits only."""
     name = unicodedata.normalize("NFC", name)
     visible = (one for one in name if unicodedata.category(one) != "Cf")
     return re.sub(r"(?<!\d) | (?!\d)", "", " ".join("".join(visible).split()))

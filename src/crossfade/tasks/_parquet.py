@@ -85,10 +85,7 @@ def _blank_seal(kind: str, purpose: str = "") -> dict[str, str]:
 
 
 def write_parquet(path: Path, parts: Iterable[pd.DataFrame]) -> None:
-    """Write a table under a seal; its rows come in parts and are never all in memory.
-
-    The file is written whole or not at all; one with the same content is left alone.
-    """
+    """Write a table in parts under a seal, whole or not at all; leave an equal file alone."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -134,12 +131,12 @@ def _check_seal(path: object, content: bytes, kind: str, purpose: str = "") -> N
 
 
 def _read(path: object, content: bytes, read: Callable[[io.BytesIO], Any]) -> Any:
-    """What a reader makes of a Parquet file; refuses what is damaged, or does not fit."""
+    """Read a Parquet file; refuse one that is damaged or too large."""
     check_extra("pyarrow", "tables", "Parquet")
     import pyarrow.parquet as pq
 
     most = max(_LARGEST, _LARGEST_RATIO * len(content))
-    # What is damaged makes pandas and pyarrow raise a dozen kinds.
+    # For a damaged file pandas and pyarrow raise a dozen kinds.
     try:
         size = _size_of(pq.ParquetFile(io.BytesIO(content)).metadata)
         if size <= most:

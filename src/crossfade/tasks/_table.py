@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Bytes of the largest table that is read at once.
 _LARGEST = 16 << 30
-#: What a CSV file may have instead of a number that is missing.
+#: Texts that a CSV file may have instead of a missing number.
 _BLANK = ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"]
 
 

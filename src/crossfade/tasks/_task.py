@@ -289,7 +289,7 @@ class TaskSet(Sequence[Task]):
 
     @property
     def class_names(self) -> Mapping[Any, str]:
-        """What people read instead of a label; labels without a name are their own."""
+        """Names of labels for people; a label without a name is its own."""
         return self._class_names
 
     @property
