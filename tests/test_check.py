@@ -178,9 +178,9 @@ SHAPES = {
 
 
 @pytest.fixture(params=SHAPES)
-def frame(request):
+def frame(request, people):
     shape = SHAPES[request.param]
-    return load_mental_math().to_frame() if shape is None else table(**shape)
+    return people.to_frame() if shape is None else table(**shape)
 
 
 @pytest.mark.parametrize("kind", REFUSED)

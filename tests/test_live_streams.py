@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 import uuid
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -290,6 +289,7 @@ eeg = StreamInfo(name, "EEG", 2, float(rate), "float32", "")
 eeg.set_channel_names(["Fz", "Pz"])
 samples = StreamOutlet(eeg)
 cues = StreamOutlet(StreamInfo(f"{name}-cues", "Markers", 1, 0.0, "string", ""))
+print("on", flush=True)
 while True:
     samples.push_chunk(np.random.default_rng(0).normal(size=(10, 2)).astype(np.float32))
     cues.push_sample(["rest"])
@@ -309,13 +309,14 @@ def sender(name, tmp_path):
         while running:
             process = running.pop()
             process.kill()
-            process.wait()
+            process.communicate()
 
     def start(rate=100.0):
         kill()
         command = [sys.executable, "-c", SENDER, name, str(rate)]
         env = {**os.environ, "LSLAPICFG": str(config)}
-        running.append(subprocess.Popen(command, env=env))
+        running.append(subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True))
+        assert running[-1].stdout.readline() == "on\n"
 
     yield start
     kill()
@@ -330,12 +331,7 @@ def test_a_stream_that_ends_is_taken_up_when_it_is_back(sender, name):
         return set(map(type, events))
 
     sender()
-    end = time.monotonic() + 120.0
-    stream = None
-    while stream is None:
-        with suppress(ValueError):
-            stream = LslStream(name, f"{name}-cues")
-        assert time.monotonic() < end
+    stream = LslStream(name, f"{name}-cues")
     read_until(stream, lambda events: {Chunk, Marker} <= kinds(events))
     # As another it is not taken up, and the last label does not hold any longer.
     sender(rate=250.0)

@@ -162,8 +162,8 @@ def test_text_that_looks_like_something_else_is_text(name, tmp_path):
 
 
 @pytest.mark.parametrize("index", ["task", ["task", "label"]])
-def test_a_named_index_in_a_file_is_a_column(index, tmp_path):
-    mine = load_mental_math()[:3]
+def test_a_named_index_in_a_file_is_a_column(people, index, tmp_path):
+    mine = people[:3]
     mine.to_frame().set_index(index).to_parquet(tmp_path / "t.parquet")
     found = read_tasks(tmp_path / "t.parquet")
     assert_same(found, mine)
@@ -308,8 +308,8 @@ def test_no_table_at_all(frame):
         TaskSet.from_frame(frame)
 
 
-def test_columns_may_be_called_by_numbers():
-    frame = load_mental_math()[:3].to_frame()
+def test_columns_may_be_called_by_numbers(people):
+    frame = people[:3].to_frame()
     frame.columns = ["task", "label", "start", *range(9)]
     assert TaskSet.from_frame(frame, columns=[0, 1]).feature_names == ("0", "1")
     assert TaskSet.from_frame(frame, drop=[0, np.int64(3)]).feature_names == tuple("1245678")
@@ -335,8 +335,8 @@ def test_arrays_as_scikit_learn_takes_them():
     assert TaskSet.from_arrays(X, y, groups, feature_names=names).feature_names == tuple(names)
 
 
-def test_columns_of_arrays_can_be_left_out_or_kept():
-    frame = load_mental_math()[:6].to_frame()
+def test_columns_of_arrays_can_be_left_out_or_kept(people):
+    frame = people[:6].to_frame()
     X = np.column_stack([frame["Fz_theta"], frame.groupby("task").cumcount()])
     people = frame["label"], frame["task"]
     with pytest.raises(ValueError, match="'x1'"):
@@ -438,8 +438,8 @@ def test_commands_read_standard_input_and_the_columns_of_a_lab(lab):
 # -- names of classes ------------------------------------------------------------------------------
 
 
-def test_classes_have_names_that_travel_in_tables(tmp_path):
-    mine = load_mental_math()
+def test_classes_have_names_that_travel_in_tables(people, tmp_path):
+    mine = people
     assert mine.class_names == mine[2:4].class_names == {0: "rest", 1: "arithmetic"}
     mine[:2].write(tmp_path / "t.parquet")
     again = read_tasks(tmp_path / "t.parquet")

@@ -72,4 +72,5 @@ def test_a_person_with_one_class_is_named_before_a_prior_is_built(run, frame):
     refused = run("prior", "build", "t.csv", "-o", "p.npz")
     assert refused.exit_code == 1
     assert "one class only" in refused.output
+    assert "--exclude" in refused.output
     assert run("prior", "build", "t.csv", "-o", "p.npz", "--exclude", "Subject03").exit_code == 0
