@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -103,21 +102,20 @@ class BlendClassifier(FittedBlend):
         self
             The fitted estimator.
         """
-        with self._unchanged_if_refused():
-            self._validate_params()
-            _refuse_missing(y)
-            _refuse_missing(y_target_labeled)
-            people = {"sample_domain": sample_domain, "groups": groups, "subjects": subjects}
-            beside = (X_target_labeled, y_target_labeled, X_target_unlabeled)
-            sources = [part for part in (*people.values(), *beside) if part is not None]
-            prior, unlabelled = self.prior, None
-            self._compared(X, prior)
-            rows = Rows(*self._check_fit_input(X, y, sample_weight))
-            if sources:
-                rows, unlabelled, prior = with_sources(self, rows, prior, people, beside)
-            if prior is not None:
-                self._refuse_other_rows(rows.X, prior.space)
-            return self._learn(None, rows, unlabelled, prior)
+        self._validate_params()
+        _refuse_missing(y)
+        _refuse_missing(y_target_labeled)
+        people = {"sample_domain": sample_domain, "groups": groups, "subjects": subjects}
+        beside = (X_target_labeled, y_target_labeled, X_target_unlabeled)
+        sources = [part for part in (*people.values(), *beside) if part is not None]
+        prior, unlabelled = self.prior, None
+        self._refuse_other_columns(X, None if prior is None else prior.space)
+        rows = Rows(*self._check_fit_input(X, y, sample_weight))
+        if sources:
+            rows, unlabelled, prior = with_sources(self, rows, prior, people, beside)
+        if prior is not None:
+            self._refuse_other_rows(rows.X, prior.space)
+        return self._learn(None, rows, unlabelled, prior)
 
     def partial_fit(
         self,
@@ -148,29 +146,26 @@ class BlendClassifier(FittedBlend):
         self
             The estimator.
         """
-        with self._unchanged_if_refused():
-            self._validate_params()
-            # Source data of an earlier fit is kept, unless the parameter was changed since.
-            same = self._seen is not None and self._seen.given is self.prior
-            prior = self.prior_ if same else self.prior
-            self._compared(X, prior)
-            reset = self._seen is None or not self._seen.moments.largest.any()
-            hidden = _missing_labels(y)
-            if y is not None and hidden is None:
-                rows = Rows(*self._check_fit_input(X, y, sample_weight, reset=reset))
-                self._refuse_other_rows(rows.X, None if prior is None else prior.space)
-                return self._learn(self._seen, rows, None, prior, may_wait=True, named=classes)
-            whole = self._validated(X, order="C", reset=reset)
-            refuse_size(np.abs(whole).max(0))
-            self._refuse_other_rows(whole, None if prior is None else prior.space)
-            hidden = np.ones(len(whole), bool) if hidden is None else hidden
-            if len(hidden) != len(whole):
-                raise ValueError(
-                    f"y must have one label, None or NaN for each of {len(whole)} rows."
-                )
-            weight = None if sample_weight is None else check_weight(sample_weight, whole)[~hidden]
-            rows = Rows(whole[~hidden], _labels_that_count(y, hidden), weight)
-            return self._learn(self._seen, rows, whole[hidden], prior, may_wait=True, named=classes)
+        self._validate_params()
+        # Source data of an earlier fit is kept, unless the parameter was changed since.
+        same = self._seen is not None and self._seen.given is self.prior
+        prior = self.prior_ if same else self.prior
+        self._refuse_other_columns(X, None if prior is None else prior.space)
+        reset = self._seen is None or not self._seen.moments.largest.any()
+        hidden = _missing_labels(y)
+        if y is not None and hidden is None:
+            rows = Rows(*self._check_fit_input(X, y, sample_weight, reset=reset))
+            self._refuse_other_rows(rows.X, None if prior is None else prior.space)
+            return self._learn(self._seen, rows, None, prior, may_wait=True, named=classes)
+        whole = self._validated(X, order="C", reset=reset)
+        refuse_size(np.abs(whole).max(0))
+        self._refuse_other_rows(whole, None if prior is None else prior.space)
+        hidden = np.ones(len(whole), bool) if hidden is None else hidden
+        if len(hidden) != len(whole):
+            raise ValueError(f"y must have one label, None or NaN for each of {len(whole)} rows.")
+        weight = None if sample_weight is None else check_weight(sample_weight, whole)[~hidden]
+        rows = Rows(whole[~hidden], _labels_that_count(y, hidden), weight)
+        return self._learn(self._seen, rows, whole[hidden], prior, may_wait=True, named=classes)
 
     def start(self) -> Self:
         """Predict at once, before the first label: the crowd's rule for a new person.
@@ -193,16 +188,6 @@ class BlendClassifier(FittedBlend):
         return self
 
     # -- from samples to a rule -------------------------------------------------------------
-
-    @contextmanager
-    def _unchanged_if_refused(self) -> Iterator[None]:
-        """Leave the estimator as it was if samples are refused."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__ = before
-            raise
 
     def _options(self) -> dict[str, Any]:
         """Options of this kind of blend that are not the usual ones."""

@@ -106,7 +106,8 @@ class FittedBlend(LinearRule):
 
     def _known_columns(self, X: ArrayLike) -> ArrayLike:
         # Where no sample has named the features, the prior may have.
-        return self._compared(X, self.__dict__.get("prior_"))
+        prior = getattr(self, "prior_", None)
+        return self._compared(X, None if prior is None else prior.space)
 
     def decision_function(
         self, X: ArrayLike, sample_domain: ArrayLike | None = None, allow_source: bool = False

@@ -66,15 +66,21 @@ class LinearRule(ClassifierMixin, BaseEstimator):
                 raise
             raise ValueError(f"{said.splitlines()[0]} {remedy}") from None
 
-    def _compared(self, X: ArrayLike, prior: Any) -> ArrayLike:
+    def _compared(self, X: ArrayLike, space: Any) -> ArrayLike:
         """Frame as an array if its columns are the prior's and no sample named any; else X."""
-        columns = getattr(X, "columns", None)
-        if columns is None or prior is None or "feature_names_in_" in self.__dict__:
+        columns, known = getattr(X, "columns", None), getattr(space, "feature_names", None)
+        if columns is None or known is None or "feature_names_in_" in self.__dict__:
             return X
-        if prior.feature_names is None:
-            return X
-        _refuse_other_names([str(name) for name in columns], prior.feature_names)
+        _refuse_other_names([str(name) for name in columns], known)
         return np.asarray(X, dtype=np.float64)
+
+    def _refuse_other_columns(self, X: Any, space: Any) -> None:
+        """Refuse other features than the prior's before anything is learnt of them."""
+        shape: Any = getattr(X, "shape", ())
+        # Lists are compared with the prior once they are arrays.
+        if space is not None and len(shape) == 2 and shape[1] != space.feature_scale.size:
+            self._refuse_other_features(space, shape[1])
+        self._compared(X, space)
 
     def _refuse_other_rows(self, rows: Array, prior: Any) -> None:
         """Refuse samples (n, d) of other features than the prior's, or far outside its units."""
