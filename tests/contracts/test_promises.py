@@ -234,7 +234,7 @@ def test_samples_that_are_refused_leave_the_rule(make_target, blend):
     clf = blend(None).fit(frame, y)
     coef, labels = clf.coef_.copy(), clf.predict(frame)
     for refused in (np.arange(len(y)) % 3, np.full(len(y), "other")):
-        with pytest.raises(ValueError, match="class|label"):
+        with pytest.raises(ValueError, match="label"):
             clf.partial_fit(frame, refused)
         np.testing.assert_array_equal(clf.coef_, coef)
         np.testing.assert_array_equal(clf.predict(frame), labels)
