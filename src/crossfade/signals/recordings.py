@@ -34,6 +34,11 @@ _SCALP = re.compile(
 )
 _RATES = ("sfreq", "fs", "srate", "sampling_rate", "Fs")
 _NAMES = ("ch_names", "channels", "labels", "chanlabels")
+#: Elements of MATLAB files that hold numbers or text, and the two that hold elements.
+_PLAIN = frozenset((1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18))
+_MATRIX, _COMPRESSED = 14, 15
+#: Bytes of an unpacked MATLAB file.
+_LARGEST = 4 << 30
 
 
 class Annotation(NamedTuple):
@@ -293,13 +298,6 @@ def _of_array(
         lambda places: data[places],
         tuple(_kind(name, "ecg" if kind == "ecg" else "eeg") for name in names),
     )
-
-
-#: Types of elements that hold numbers or text, and the two that hold elements.
-_PLAIN = frozenset((1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18))
-_MATRIX, _COMPRESSED = 14, 15
-#: Bytes of an unpacked file.
-_LARGEST = 4 << 30
 
 
 def load_mat(path: Path, **options: Any) -> dict[str, Any]:

@@ -23,6 +23,10 @@ from crossfade.study._splits import Splits
 
 #: Numbers that one array of a batch may hold, and how many of each window or feature are wanted.
 _LARGEST, _AT_ONCE = 2_000_000, 100
+#: Columns of rows by name, each (n_splits,).
+Columns = dict[str, NDArray[Any]]
+#: Columns of the ends of the intervals of a forecast, and their levels.
+INTERVALS = {0.68: ("lower_68", "upper_68"), 0.9: ("lower_90", "upper_90")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,13 +112,6 @@ class Batch:
         scores = np.take_along_axis(scores, self.splits.test[:, None, :], -1)
         scores -= several @ midpoint[..., None]
         return scores.reshape(n_splits, *more, -1)
-
-
-#: Columns of rows by name, each (n_splits,).
-Columns = dict[str, NDArray[Any]]
-
-#: Columns of the ends of the intervals of a forecast, and their levels.
-INTERVALS = {0.68: ("lower_68", "upper_68"), 0.9: ("lower_90", "upper_90")}
 
 
 def measured(

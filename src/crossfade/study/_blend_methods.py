@@ -22,6 +22,9 @@ from crossfade.study._splits import Rng
 
 #: Numbers that one array of class means may hold.
 _LARGEST = 2_000_000
+#: The paper's grid of alphas, and its draws at each.
+GRID = np.linspace(0.0, 1.0, 11)
+_N_DRAWS = 100
 
 
 @dataclass(frozen=True)
@@ -108,11 +111,6 @@ def _first_windows(batch: Batch, splits: Places, places: Places) -> Batch:
             test=known.test[splits],
         ),
     )
-
-
-#: The paper's grid of alphas, and its draws at each.
-GRID = np.linspace(0.0, 1.0, 11)
-_N_DRAWS = 100
 
 
 def run_target(sources: Sources, batch: Batch, rng: Rng) -> Columns:

@@ -74,11 +74,10 @@ def reliability(rows: pd.DataFrame | StudyResult) -> pd.DataFrame:
 
 
 def forecast_errors(rows: pd.DataFrame | StudyResult) -> pd.DataFrame:
-    """How far off the forecasts of single calibrations are, and what a constant would be off by.
+    """Errors of the forecasts of single calibrations, and those of a constant forecast.
 
-    A person has one calibration, so errors are those of single rows; means over the splits of a
-    task would hide most of them. The constant forecast quotes the mean accuracy of the other
-    people, with the same method and budget.
+    Errors are those of single rows, since a person has one calibration. The constant forecast is
+    the mean accuracy of the other people, with the same method and budget.
 
     Parameters
     ----------

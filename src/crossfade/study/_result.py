@@ -61,11 +61,9 @@ class StudyResult:
         where a method has none. A budget is one number: 0 is no label, below one it is a
         proportion, and a whole number is windows of each class. Unequal numbers are their mean,
         rounded up, with the numbers as decimals, each with as many digits as the last decimal says:
-        (24, 2) is 13.24022. The splits of a task and budget are the same for every method. Seconds
-        are those to fit and predict; splits that are computed together share them equally, and the
-        first method and budget of a task bear what is done once with its sources. More than 100,000
-        rows in a folder are read when they are asked for, and statistics read them a part at a
-        time, so that the folder must stay.
+        (24, 2) is 13.24022. Every method has the same splits. Seconds are those to fit and predict;
+        splits that are computed together share them equally, and the first method of a task bears
+        the work on its sources. More than 100,000 rows stay in their folder until they are needed.
     failures : DataFrame
         One row for each task, budget and method with splits that failed, which are NaN in `rows`:
         how many, `n`, and the `message` of the first.
@@ -226,12 +224,10 @@ class StudyResult:
     ) -> pd.DataFrame:
         """How many windows a new person needs, until most people reach an accuracy.
 
-        A person is the mean over their splits, and over their tasks where they have several. The
-        accuracy that the share of people reaches at a budget, or with fewer windows, is joined by
-        straight lines in the logarithm of the labelled windows, in which no window counts as one;
-        windows are rounded up to whole ones. A proportion counts by the windows that it came to,
-        the median over tasks. Unequal numbers are left out, and so are budgets that more than half
-        of the people have too few windows for.
+        A person's accuracy is the mean over splits and tasks. The accuracy that the share of people
+        reaches at a budget, or with fewer windows, is joined by straight lines in the logarithm of
+        the labelled windows; windows are rounded up. Unequal numbers are left out, and so are
+        budgets that more than half of the people have too few windows for.
 
         Parameters
         ----------
@@ -245,16 +241,15 @@ class StudyResult:
         Returns
         -------
         DataFrame
-            For each `method`: `accuracy` and `share`; `windows` of each class, infinite where the
-            share does not reach the accuracy with any budget, `low` and `high`, the 95 % interval
-            over people (2,000 draws of as many; NaN with fewer than five), and `total`, all classes
-            together; `seconds`, that many times the time from one window to the next, NaN where
-            tasks have no `start`; `bound`, "=", or "<=" if the smallest budget is enough, which is
-            then `windows`, or ">" if the largest is not; `reached`, the proportion of people who
+            For each `method`: `accuracy` and `share`; `windows` of each class (infinite if no
+            budget is enough), `low` and `high`, the 95 % interval over people (2,000 draws; NaN
+            with fewer than five), and `total`, all classes together; `seconds`, the time of these
+            windows (NaN where tasks have no `start`); `bound`, "=", or "<=" if already the smallest
+            budget is enough, or ">" if the largest is not; `reached`, the proportion of people who
             reach it with the largest budget; `flat_from`, the windows of each class from which on
             no budget has `flat` more mean accuracy, NaN if the curve still rises; `n_people`, and
-            `n_left_out`, who lack a budget; `n_never`, how many reach the accuracy at no budget,
-            and `never`, their names; `reason`, why there is no number, or only a bound.
+            `n_left_out`, who lack a budget; `n_never` and `never`, the number and names of those
+            who never reach it; `reason`, why there is no number, or only a bound.
 
         Examples
         --------

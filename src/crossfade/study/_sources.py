@@ -22,6 +22,8 @@ from crossfade.prior import Crowd, Law
 from crossfade.study._splits import Budget, generator_for, leaves_test_windows
 from crossfade.tasks import Task, TaskSet
 
+_Learnt = TypeVar("_Learnt")
+
 
 class Participant(NamedTuple):
     """One task of a study, its windows in the order of time."""
@@ -153,9 +155,6 @@ def _left_out(names: Sequence[str], what: str, of_what: str = "the study") -> li
 def _warn(sentences: Iterable[str]) -> None:
     for sentence in sentences:
         warnings.warn(sentence, UserWarning, stacklevel=4)
-
-
-_Learnt = TypeVar("_Learnt")
 
 
 def _balanced_direction(participant: Participant, rng: np.random.Generator) -> Array:

@@ -39,6 +39,12 @@ Budget = float | tuple[int, ...]
 
 #: Decimal digits that a float holds.
 _DIGITS = 15
+#: Ways to choose the labelled windows of each class.
+KINDS = ("consecutive", "chronological", "random")
+#: A run, too, in a session of somebody who has been there before.
+NEXT_SESSION = "next-session"
+#: More splits than any real study has.
+MOST_SPLITS = 1_000_000
 
 
 def check_budget(budget: object, n_classes: int | None = None) -> Budget:
@@ -120,14 +126,6 @@ def budget_text(number: float) -> str:
     if not budget:
         return "no label"
     return f"{100.0 * budget:.3g} %" if budget < 1.0 else f"{budget} of each class"
-
-
-#: Ways to choose the labelled windows of each class.
-KINDS = ("consecutive", "chronological", "random")
-#: A run, too, in a session of somebody who has been there before.
-NEXT_SESSION = "next-session"
-#: More splits than any real study has.
-MOST_SPLITS = 1_000_000
 
 
 class Splits(NamedTuple):

@@ -33,6 +33,12 @@ from crossfade.tasks import sealed, unsealed
 
 #: Parts that no row depends on, or that may be added to a study that is there.
 _FREE = ("window_seconds", "methods")
+#: Where a Parquet file keeps what went wrong.
+_NOTES = b"crossfade_notes"
+#: Bytes of a plan or a shard.
+_LARGEST = 1 << 30
+#: Shards that are in memory at a time.
+_AT_ONCE = 50
 
 
 @dataclass(frozen=True)
@@ -163,14 +169,6 @@ def _digest(content: object) -> str:
 
 def _bytes_of(array: NDArray[Any]) -> str:
     return sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-
-
-#: Where a Parquet file keeps what went wrong.
-_NOTES = b"crossfade_notes"
-#: Bytes of a plan or a shard.
-_LARGEST = 1 << 30
-#: Shards that are in memory at a time.
-_AT_ONCE = 50
 
 
 class Store:

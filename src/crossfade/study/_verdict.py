@@ -27,9 +27,8 @@ def verdict(rows: pd.DataFrame | StudyResult, accuracy: float = 0.75, share: flo
 
     It is about the first of "hierarchical", "posterior", "convex" and "paper", or else the user's
     own estimators, next to the first of "lda", "target" and the other rivals. Methods that see test
-    windows come last and are named as such; the oracles do not compete. The first sentence is the
-    answer, in at most twenty words. The others are statistics; the last of them are about the
-    smallest budget at which both methods have an accuracy, over the tasks on which both have one.
+    windows come last; the oracles do not compete. The first sentence is the answer, in at most
+    twenty words. The others are statistics, also of the smallest budget that both methods have.
 
     Parameters
     ----------

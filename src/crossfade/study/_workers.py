@@ -26,10 +26,19 @@ _Future = Future[list[tuple[Shard, Outcome]]]
 
 #: Workers have one thread each: their matrices are small.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+#: Targets that a cluster is given at a time: work for hundreds of workers, results for one memory.
+_AT_ONCE = 1000
+#: Seconds that a scheduler has to answer, and that its first worker has to appear.
+_PATIENCE, _PATIENCE_FOR_WORKERS = 5, 60
+#: Seconds without a result after which the scheduler is asked whether it is there.
+_SILENCE = 10
+#: Warnings are caught, and threads limited, for all of a process.
+_ONE_AT_A_TIME = Lock()
+Work = Sequence[tuple[Participant, Sequence[Shard]]]
 
 
 def in_processes(
-    work: Sequence[tuple[Participant, Sequence[Shard]]], sources: Sources, plan: Plan, n_jobs: int
+    work: Work, sources: Sources, plan: Plan, n_jobs: int
 ) -> Generator[tuple[Shard, Outcome]]:
     """Outcomes as they come: workers begin with the first target, this process with the last."""
     n_workers = min(effective_n_jobs(n_jobs), len(work)) - 1
@@ -95,18 +104,6 @@ def _in_worker(
     if current_thread() is main_thread():
         signal(SIGINT, SIG_IGN)
     return list(run_target(target, sources, plan, shards))
-
-
-#: Targets that a cluster is given at a time: work for hundreds of workers, results for one memory.
-_AT_ONCE = 1000
-#: Seconds that a scheduler has to answer, and that its first worker has to appear.
-_PATIENCE, _PATIENCE_FOR_WORKERS = 5, 60
-#: Seconds without a result after which the scheduler is asked whether it is there.
-_SILENCE = 10
-#: Warnings are caught, and threads limited, for all of a process.
-_ONE_AT_A_TIME = Lock()
-
-Work = Sequence[tuple[Participant, Sequence[Shard]]]
 
 
 def on_workers(

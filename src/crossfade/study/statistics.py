@@ -227,10 +227,9 @@ def labels_saved(
     """How many fewer labelled windows a method needs for the accuracy of another.
 
     The mean accuracies of `method` are made monotone in the number of labelled windows (isotonic
-    regression), and joined by straight lines in its logarithm, in which no window counts as one.
-    Budgets at which a method failed on all tasks are left out, and so are unequal numbers of
-    windows, which belong to no curve; means are over the tasks on which both have an accuracy at
-    all others.
+    regression), and joined by straight lines in its logarithm. Budgets at which a method failed on
+    all tasks are left out, and so are unequal numbers of windows; means are over the tasks on which
+    both have an accuracy at all other budgets.
 
     Parameters
     ----------
@@ -246,12 +245,10 @@ def labels_saved(
     DataFrame
         For each `budget` of `against`: its `n_labelled`, the median over tasks; `n_tasks` and
         `n_left_out`; its mean `accuracy`; `needed`, the labelled windows with which `method` has
-        the same; `bound`: "=", or "<=" if already its smallest budget does, which is then `needed`,
-        or ">" if not even its largest does, which is then `needed`; `saved`, the difference to
-        `n_labelled`, and `share_saved` of it; `low` and `high`, the 95 % interval of `saved` over
-        participants: `low` is NaN where it would take more than the largest budget of `method`,
-        `high` where it would take less than the smallest, since neither was measured. All NaN, and
-        `bound` empty, where no task has all budgets.
+        the same; `bound`: "=", or "<=" if already its smallest budget does, or ">" if not even its
+        largest does, which is then `needed`; `saved`, the difference to `n_labelled`, and
+        `share_saved` of it; `low` and `high`, the 95 % interval of `saved` over participants, NaN
+        beyond the budgets of `method`. All NaN, and `bound` empty, where no task has all budgets.
     """
     means = by_task(rows)
     _check_methods(means, method, against)
