@@ -303,7 +303,7 @@ def test_names_are_never_markup(tmp_path):
 )
 def test_any_methods_and_budgets_will_do(tmp_path, options):
     result, tasks = study(**options)
-    page = Page(write_report(result, tasks, tmp_path, formats=["png"])[-1])
+    page = Page(write_report(result, tasks, tmp_path, formats=())[-1])
     assert verdict(result) in page.text
     assert not re.search(r"\bnan\b", page.text)
 

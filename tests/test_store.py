@@ -140,18 +140,14 @@ def session_lives(leader):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.parametrize(
-    ("moment", "n_jobs", "n_shards"),
-    [("in a file", 1, 4), ("between files", 2, 5)],
-)
-def test_a_killed_study_goes_on_where_it_was(tmp_path, moment, n_jobs, n_shards):
-    start_and_stop(tmp_path, n_jobs, moment, kill)
+def test_a_killed_study_goes_on_where_it_was(tmp_path):
+    start_and_stop(tmp_path, 1, "in a file", kill)
     before = shards(tmp_path)
-    assert len(before) == n_shards
+    assert len(before) == 4
     study = make_study(simulate_tasks(6, n_features=3, random_state=0))
     seen = []
     result = study.run(folder=tmp_path, on_progress=lambda *numbers: seen.append(numbers))
-    assert seen == [(done, 24) for done in range(n_shards, 25)]
+    assert seen == [(done, 24) for done in range(4, 25)]
     assert before.items() <= shards(tmp_path).items()
     # What was being written when it was killed is gone, too.
     assert not list(tmp_path.rglob(".*"))
