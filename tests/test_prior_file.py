@@ -234,7 +234,7 @@ def test_headers_that_cannot_be_read(saved, text):
     [
         ({"version": 3}, {}, "another version"),
         ({"version": "4"}, {}, "another version"),
-        ({"format": "crossfade-model"}, {}, "no prior file"),
+        ({"format": "crossfade-model"}, {}, "not a prior"),
         ({}, {"feature_scale": None}, "feature_scale"),
         ({}, {"feature_scale": np.zeros(4)}, "positive"),
         ({}, {"directions/direction": np.ones(3)}, "shape"),

@@ -30,7 +30,7 @@ class Advice(NamedTuple):
     stop : bool
         Whether the labels so far are enough.
     next : str
-        Class of which to label a window next, if one goes on.
+        Class to label next, if one goes on.
     reason : str
         Why, in a sentence.
     """

@@ -350,7 +350,7 @@ def _missing_labels(y: Any) -> NDArray[np.bool_] | None:
 
 
 def _refuse_missing(y: Any) -> None:
-    """Refuse labels of which some are missing, where all are needed."""
+    """Refuse missing labels where all are needed."""
     hidden = _missing_labels(y)
     if hidden is not None:
         raise ValueError(

@@ -17,8 +17,8 @@ _HEADER = """\
  *
 {said}
  *
- * int crossfade_predict(features): place of the likeliest class, from 0 on; -1 where a score is no
- * number. void crossfade_probability(features, probability): probability of each class.
+ * int crossfade_predict(features): place of the likeliest class, from 0 on; -1 if a score is not
+ * finite. void crossfade_probability(features, probability): probability of each class.
  * Features are {n_features} doubles, in this order:
  *
 {features}

@@ -61,7 +61,9 @@ def unpack(path: str | os.PathLike[str]) -> tuple[Space, Origin, Parts]:
         parts = {name: _kind_of(name).of_arrays(one, **sizes) for name, one in found.items()}
         return space, Origin.of_header(header["origin"]), parts
     except (KeyError, TypeError, ValueError, AttributeError) as reason:
-        raise ValueError(f"{path} holds no valid prior: {reason} Build it again.") from reason
+        raise ValueError(
+            f"{path} does not hold a valid prior: {reason} Build it again."
+        ) from reason
 
 
 def _kind_of(name: str) -> type[Arrays]:
@@ -81,7 +83,7 @@ def _checked(path: str | os.PathLike[str], content: bytes) -> tuple[Any, dict[st
             raise ValueError(f"its format is {header['format']!r}")
     except Exception as reason:  # zipfile and numpy raise a dozen kinds
         raise ValueError(
-            f"{path} is damaged, or no prior file ({reason}); nothing in it was run. Copy it again."
+            f"{path} is damaged, or not a prior ({reason}); nothing in it was run. Copy it again."
         ) from reason
     if header.get("version") != VERSION:
         raise ValueError(f"{path} was written by another version of Crossfade. Build it again.")

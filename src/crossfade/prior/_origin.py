@@ -19,7 +19,7 @@ def new_build() -> frozenset[str]:
 class Origin:
     """Builds that a prior was made from, what is said about it, and how it was released."""
 
-    #: Random identifiers of the builds that went into it; no number of the prior.
+    #: Random identifiers of the builds that went into it.
     builds: frozenset[str] = field(default_factory=new_build, compare=False)
     about: tuple[tuple[str, str], ...] = ()  # text by key: made_by, units, date
     scale_learnt: bool = False  # whether the feature scale was learnt from these tasks

@@ -25,7 +25,7 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 #: deviations away a threshold may lie.
 _FLATTEST, FURTHEST = 1e-9, 1e3
 #: Deviation of the probit that theory leaves out: windows of a session depend on each other, and
-#: people are no Gaussians. Chosen on shipped tables and simulations (docs/mathematics.md).
+#: people are not Gaussian. Chosen on shipped tables and simulations (docs/mathematics.md).
 LEFT_OUT = np.array(0.3)
 #: Deviations and scores beyond this are as certain as can be, and their products must be numbers.
 _CERTAIN = 1e100
@@ -80,8 +80,7 @@ class Outlook(NamedTuple):
 
     def interval(self, level: float, class_prior: Array | float = 0.5) -> tuple[Array, Array]:
         """Interval that holds the accuracy with a probability of `level`."""
-        # At a level of one the interval is everything, however certain the law.
-        # scipy before 1.16 has no number for the whole of it.
+        # At a level of one the interval is everything; SciPy before 1.16 returns NaN there.
         quantile = np.inf if level == 1.0 else stdtrit(self.dof, 0.5 + level / 2.0)
         reach = quantile * np.maximum(self.real_spread, 1e-300)
         low, high = self.mean - reach, self.mean + reach
