@@ -58,6 +58,7 @@ def test_covariance_of_the_direction_has_a_plus(counts):
     drawn = np.cov(directions(counts).T)
     _, plus = covariance_formula(counts)
     _, minus = covariance_formula(counts, sign=-1.0)
+    print(f"n={counts}: off by {misfit(drawn, plus):.2f}, with minus {misfit(drawn, minus):.2f}")
     assert misfit(drawn, plus) < 0.08
     assert misfit(drawn, minus) > 0.15
     # The term in question lies along the direction, and is wrong there by many standard errors.
@@ -94,6 +95,7 @@ def test_covariance_of_the_unit_direction(shrinkage):
     across = np.eye(N_FEATURES) - np.outer(omega, omega) / (omega @ omega)
     truth = across @ formula @ across / (omega @ omega)
     size = np.trace(drawn) / np.trace(truth)
+    print(f"r={shrinkage}: total variance {size:.2f} of the formula's")
     if shrinkage == 0.0:
         assert misfit(drawn, truth) < 0.03
     # Between the ends the formula takes the noise at the shrunk covariance: an approximation,

@@ -22,12 +22,12 @@ N_NEW = 40
 
 @cache
 def simulate(n_features, n, repeats):
-    """True accuracy, forecast, its error, plug-in forecast; then probabilities and labels."""
+    """True accuracy, forecast, its error, plug-in and raw ones; then probabilities and labels."""
     rng = np.random.default_rng(61)
     crowds = draw_directions(101 * repeats, n_features, 10.0, random_state=rng)
     y = np.repeat([0, 1], n // 2)
     sign = np.where(y, 1.0, -1.0)[:, None]
-    numbers = {name: np.empty((repeats, 4)) for name in BLENDS}
+    numbers = {name: np.empty((repeats, 5)) for name in BLENDS}
     chances = {name: np.empty((repeats, N_NEW)) for name in (*BLENDS, "plug-in")}
     labels = rng.integers(0, 2, size=(repeats, N_NEW))
     for repeat, W in enumerate(crowds.reshape(repeats, 101, n_features)):
@@ -44,7 +44,8 @@ def simulate(n_features, n, repeats):
             variance = omega @ covariance @ omega
             plug_in = ndtr(omega @ half_gap / np.sqrt(variance))
             promised = rule.expected_accuracy_, rule.expected_accuracy_error_
-            numbers[name][repeat] = truth, *promised, plug_in
+            raw = float(rule.rule_.raw_forecast)
+            numbers[name][repeat] = truth, *promised, plug_in, raw
             chances[name][repeat] = rule.predict_proba(new)[:, 1]
             if name == "posterior":
                 slope = 2.0 * (omega @ half_gap) / variance
@@ -57,8 +58,13 @@ def simulate(n_features, n, repeats):
 @pytest.mark.parametrize("cell", CELLS, ids=str)
 def test_mean_forecast_is_the_mean_accuracy(cell, name):
     """In every cell within 0.03, where a plug-in forecast is off by up to a third."""
-    truth, promised, *_ = simulate(*cell)[0][name].T
+    truth, promised, _, plug_in, raw = simulate(*cell)[0][name].T
     off = promised - truth
+    means = [one.mean() for one in (truth, raw - truth, plug_in - truth, off)]
+    print(
+        f"d={cell[0]} n={cell[1]} {name}: accuracy; raw, plug-in, forecast off by",
+        np.round(means, 3),
+    )
     assert abs(off.mean()) < 0.03
     # The tolerance is at least three standard errors wide, so that this says something.
     assert 3.0 * off.std() / np.sqrt(off.size) < 0.031
@@ -68,15 +74,16 @@ def test_mean_forecast_is_the_mean_accuracy(cell, name):
 def test_plug_in_forecast_is_optimistic(name):
     """Off by 0.07 at d = 10, n = 20, and by a third at d = 100."""
     for cell, optimism in ((CELLS[2], 0.07), (CELLS[4], 0.33)):
-        truth, _, _, plug_in = simulate(*cell)[0][name].T
+        truth, _, _, plug_in, _ = simulate(*cell)[0][name].T
         assert (plug_in - truth).mean() == pytest.approx(optimism, abs=0.02)
 
 
 @pytest.mark.parametrize("name", BLENDS)
 @pytest.mark.parametrize("cell", CELLS, ids=str)
 def test_error_of_the_forecast_is_its_spread(cell, name):
-    truth, promised, error, _ = simulate(*cell)[0][name].T
+    truth, promised, error, *_ = simulate(*cell)[0][name].T
     spread, claimed = np.sqrt(((promised - truth) ** 2).mean()), np.sqrt((error**2).mean())
+    print(f"d={cell[0]} n={cell[1]} {name}: spread {spread:.3f}, error {claimed:.3f}")
     # With four samples a forecast that is never below chance varies less than its error says.
     assert 1 / (1.5 if cell[1] > 4 else 1.6) < spread / claimed < 1.5
 
@@ -136,6 +143,7 @@ def test_forecast_without_a_prior(n):
         off.append(rule.expected_accuracy_ - ndtr(scores).mean())
         errors.append(rule.expected_accuracy_error_)
         raw.append(float(rule.rule_.raw_forecast) - ndtr(scores).mean())
+    print(f"n={n}: no prior, off by {np.mean(off):+.3f}, raw {np.mean(raw):+.3f}")
     assert abs(np.mean(off)) < 0.03
     # The raw forecast, which may fall below chance, is right on average.
     assert abs(np.mean(raw)) < 0.03

@@ -593,6 +593,7 @@ def test_protection_of_a_stranger_and_its_price_for_a_member(stranger, least):
     """1800 newcomers with five labels a class."""
     accuracy = true_accuracies(stranger)
     error = accuracy.std() / np.sqrt(accuracy.size)
+    print(f"{'stranger' if stranger else 'member'}: {accuracy.mean():.3f} +- {error:.3f}")
     assert error < 0.003
     assert accuracy.mean() >= least
 

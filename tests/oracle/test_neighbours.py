@@ -123,4 +123,6 @@ def test_correlated_windows_do_no_harm(crowd_of, correlation, d):
     rows = study.run().rows
     mean = rows.groupby(["method", "budget"]).balanced_accuracy.mean().unstack("budget")
     better = mean.loc[["target-shrunk", "average-source"]].max()
-    assert (mean.loc["posterior"] - better).min() > -0.015
+    least = (mean.loc["posterior"] - better).min()
+    print(f"correlation {correlation}, d={d}: {least:+.3f} at worst")
+    assert least > -0.015

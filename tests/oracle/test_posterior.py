@@ -218,6 +218,7 @@ def test_auto_trusts_a_crowd_that_is_right(kappa, n):
     chosen, accuracies = outcomes(n, kappa, 200, 1.0)
     lost = accuracies[:, 1] - accuracies[:, 0]
     strangers = (chosen > 1.0).mean()
+    print(f"kappa={kappa:g} n={n}: strength above 1 for {strangers:.3f}, costs {lost.mean():.4f}")
     assert strangers < 0.17
     assert lost.mean() < 0.003
 
@@ -232,6 +233,7 @@ def test_auto_leaves_a_crowd_that_is_wrong(n, behind):
     assert (chosen > 1.0).mean() > 0.95
     assert np.median(chosen) > 100.0
     auto, trusting, alone = accuracies.mean(0)
+    print(f"n={n}: auto {auto:.3f}, strength 1 {trusting:.3f}, person alone {alone:.3f}")
     assert trusting < 0.2
     assert auto > alone - behind
 
@@ -277,6 +279,7 @@ def test_noise_is_not_projected_off_the_direction(n_features, n, kappa, gain, op
             row.append(forecast - ndtr((omega @ nu + shift) / size).mean())
         rows.append(row)
     direction, off, direction_projected, off_projected = np.mean(rows, axis=0)
+    print(f"d={n_features} n={n} kappa={kappa:g}:", np.mean(rows, axis=0).round(3))
     assert direction - direction_projected > gain
     assert abs(off) < 0.03
     assert off_projected > optimism

@@ -158,6 +158,9 @@ def test_covariance_of_the_mean_direction_is_the_tangent_form(n_tasks, tolerance
         misfit = np.linalg.norm(psi - covariance) / np.linalg.norm(covariance)
         # Noise of a covariance from 2000 crowds: about sqrt(d / 2000).
         assert (misfit < 0.12) == (form == "tangent")
+    print(
+        f"J={n_tasks}: trace of Psi over the true one", *(f"{k} {v:.2f}" for k, v in sizes.items())
+    )
     assert sizes["tangent"] == pytest.approx(1.0, abs=tolerance)
     # The authors' form has the whole angular variance in each of d directions.
     assert sizes["authors"] == pytest.approx(n_features, rel=tolerance)
@@ -185,6 +188,8 @@ def test_average_source_accuracy_is_predicted_by_the_tangent_form():
                 sigma=sigma,
             ).risk.mean()
         )
+    words = (f"{form} {value:.3f}" for form, value in predicted.items())
+    print(f"average source: true {truth.mean():.3f}, predicted", *words)
     assert predicted["printed"] == pytest.approx(0.615, abs=4.0 * standard_error)
     assert predicted["authors"] == pytest.approx(0.653, abs=4.0 * standard_error)
     assert predicted["tangent"] == pytest.approx(0.707, abs=4.0 * standard_error)

@@ -227,6 +227,8 @@ def test_mean_forecast_is_the_mean_accuracy(cell, second, name):
     truth, _, promised, error = simulate(*cell, second)[0][name].T
     off = promised - truth
     spread, claimed = np.sqrt((off**2).mean()), np.sqrt((error**2).mean())
+    numbers = np.array([truth.mean(), off.mean(), spread, claimed])
+    print(f"n={cell[1]} share {second} {name}: accuracy, off by, spread, error", numbers.round(3))
     assert abs(off.mean()) < 0.03
     assert 1 / 1.6 < spread / claimed < 1.6
 

@@ -88,7 +88,7 @@ def test_sensitivity_is_the_largest_distance_and_is_reached():
     assert 2.0 < sensitivity(1, True) < 2.0 * (1 + 1e-5)
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 100.0])
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0])
 @pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-9])
 def test_noise_keeps_the_budget_and_is_the_least_that_does(epsilon, delta):
     length = sensitivity(100, False)
@@ -98,6 +98,8 @@ def test_noise_keeps_the_budget_and_is_the_least_that_does(epsilon, delta):
     least = brentq(lambda one: exact_delta(one, length, epsilon) - delta, noise / 10, noise * 10)
     # The true sensitivity is the root of 4.5; what rounding can add is in the length.
     ratio = noise / (least / length * np.sqrt(4.5))
+    words = f"noise {noise / length:.2f} times Delta, best guess {ndtr(length / (2 * noise)):.3f}"
+    print(f"epsilon={epsilon:g} delta={delta:g}: {words}")
     assert 1.0 <= ratio < 1.0001
 
 
@@ -115,6 +117,8 @@ def test_a_hundred_releases_compose_as_their_average_says():
         assert integrated_delta(1.0 / np.sqrt(k), mu, spent) == pytest.approx(1e-5, rel=1e-4)
         assert integrated_delta(1.0 / np.sqrt(k), mu, spent) <= 1e-5
         assert spent <= k * (1 + 1e-8)
+    several = {k: spent_epsilon(np.sqrt(k) * mu, 1e-5) for k in (1, 2, 3, 5, 10, 12, 100)}
+    print("releases:", *(f"{k}: {spent:.2f}" for k, spent in several.items()))
     assert spent_epsilon(mu, 1e-5) == pytest.approx(1.0, rel=1e-8)
     assert spent_epsilon(10.0 * mu, 1e-5) == pytest.approx(14.43, abs=0.01)
     assert spent_epsilon(1e-3, 0.9) == 0.0
@@ -281,6 +285,10 @@ def test_the_trusted_length_does_not_boast(n_tasks, epsilon, kappa):
     priors = released_priors(n_tasks, kappa, 300, 12, epsilon)
     lengths = np.array([prior.law.directions.trusted_length for prior in priors])
     exact = np.sqrt(true**2 + (1.0 - true**2) / n_tasks)
+    seen = np.array([prior.resultant_length for prior in priors])
+    ends = f"0 in {(seen == 0.0).mean():.2f}, 1 in {(seen == 1.0).mean():.2f}"
+    words = f"R {exact:.2f}, released {seen.mean():.2f}, {ends}"
+    print(f"J={n_tasks} epsilon={epsilon:g} kappa={kappa:g}: {words}")
     assert lengths.mean() < exact + 4.0 * lengths.std() / np.sqrt(lengths.size)
     data = [prior.card_data() for prior in priors]
     shown = [one["agreement"] for one in data if one["agreement"] is not None]
@@ -350,6 +358,7 @@ def test_a_blend_knows_how_far_to_trust_a_release(n_tasks, kappa, n_samples):
         rows.append(accuracies(crowds, kappa, n_samples, rng))
     target, *blends = np.mean(rows, axis=0)
     released, exact = blends[::2], blends[1::2]
+    print(f"J={n_tasks} kappa={kappa:g} n={n_samples}:", np.round([target, *blends], 4))
     assert min(released) > target - 0.005
     if n_tasks == 1000:
         for mine, theirs in zip(released, exact, strict=True):
