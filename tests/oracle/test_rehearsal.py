@@ -19,6 +19,7 @@ from crossfade import (
 from crossfade.blend import fit_rule
 from crossfade.fisher import ClassMoments
 from crossfade.prior import ForecastRecord, label_count_of
+from crossfade.simulate import draw_directions
 
 #: Curves begin with fewer labels than there are, which is said.
 pytestmark = pytest.mark.filterwarnings("ignore:The blend has")
@@ -280,6 +281,39 @@ def test_intervals_hold_the_accuracy_of_fresh_people_as_often_as_they_say(verb):
     assert wide.mean() == pytest.approx(0.9, abs=0.05)
     assert narrow.min() > 0.58
     assert wide.min() > 0.8
+
+
+def test_intervals_of_ten_sources_hold_as_often():
+    truth, _, low, high, lower, upper = np.moveaxis(fresh_people(30, 10)[2], -1, 0)
+    narrow = ((low <= truth) & (truth <= high)).mean()
+    wide = ((lower <= truth) & (truth <= upper)).mean()
+    print(f"ten sources: 68 % interval {narrow:.2f}, 90 % interval {wide:.2f}")
+    assert narrow == pytest.approx(0.68, abs=0.06)
+    assert wide == pytest.approx(0.9, abs=0.05)
+
+
+def test_a_stranger_to_a_tight_crowd_is_promised_too_much():
+    """Their direction is any, that of the 100 sources is nearly one; less so with more labels."""
+    rng = np.random.default_rng(31)
+    y, off = np.repeat([0, 1], 50), []
+    sources = draw_directions(100, 10, 1000.0, random_state=rng)
+    prior = TaskPrior.from_tasks(
+        [Task(rng.normal(size=(100, 10)) + np.outer(2 * y - 1, one), y) for one in sources]
+    )
+    people = draw_directions(300, 10, 1e-9, random_state=rng)
+    for n in (2, 5, 13, 34):
+        own = np.repeat([0, 1], n)
+        X = rng.normal(size=(300, 2 * n, 10)) + (2 * own - 1)[:, None] * people[:, None]
+        rule = fit_rule(ClassMoments.of(X, own), prior.law)
+        sides = np.vecdot(rule.coef[:, 0], people)[:, None] + rule.intercept * [1.0, -1.0]
+        truth = ndtr(sides / np.linalg.norm(rule.coef[:, 0], axis=1)[:, None]).mean(1)
+        lower, upper = rule.interval(0.9)
+        held = ((lower <= truth) & (truth <= upper)).mean()
+        promised = np.mean(rule.expected_accuracy)
+        print(f"{n} a class: promise {promised:.2f}, truth {truth.mean():.2f}, held {held:.2f}")
+        off.append(promised - truth.mean())
+    assert off[0] > off[1] > off[2] > off[3]
+    assert off[3] < 0.05
 
 
 @pytest.mark.parametrize("verb", range(3), ids=BLENDS)
