@@ -225,7 +225,8 @@ def rows() -> Iterator[tuple[str, int, int]]:
     yield "HierarchicalBlendClassifier.fit: files", len(set(files)), 8
     yield "HierarchicalBlendClassifier.fit: changes of file", len(list(groupby(files))), 22
     files = files_entered(TaskPrior.from_tasks, sources)
-    yield "TaskPrior.from_tasks: files", len(set(files)), 20
+    # A rehearsal passes through every module of blend and risk; without one they are 17.
+    yield "TaskPrior.from_tasks: files", len(set(files)), 36
     yield "imports of another room's private modules", n_private_imports(), 0
     yield "raise statements", sum(1 for _ in nodes(ast.Raise)), 350
 

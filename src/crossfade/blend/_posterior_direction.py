@@ -39,7 +39,8 @@ def posterior_direction(
         return person.omega, person.rank, np.full(person.length.shape, np.inf)
     if not isinstance(strength, str):
         # Stronger or weaker makes no difference, and products with it would overflow.
-        strength = float(min(strength, _STRONGEST)) if strength > 1.0 / _STRONGEST else 0.0
+        strength = min(float(strength), _STRONGEST)
+        strength = strength if strength > 1.0 / _STRONGEST else 0.0
     given = 1.0 if isinstance(strength, str) else strength
     if strength == "risk" or crowd.isotropic or given > _DIRECT or 0.0 < given < 1.0 / _DIRECT:
         return _along_path(person, crowd, strength)

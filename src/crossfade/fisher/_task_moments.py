@@ -257,7 +257,11 @@ def unit_directions(
         omega = learn_direction(moments, shrinkage, scale).omega
     else:
         shrunk = _shrunk_covariance(moments, scale, shrinkage)
-        omega = np.asarray(np.linalg.solve(shrunk, nu[..., None])[..., 0], np.float64)
+        try:
+            omega = np.asarray(np.linalg.solve(shrunk, nu[..., None])[..., 0], np.float64)
+        except np.linalg.LinAlgError:
+            # The variance of a feature has no digit left beside that of another.
+            return learn_direction(moments, shrinkage, scale).omega
         length = np.linalg.vector_norm(omega, axis=-1, keepdims=True)
         omega = omega / np.where(length > 0.0, length, 1.0)
     # Tasks without any variance, or whose classes differ only where nothing varies.
