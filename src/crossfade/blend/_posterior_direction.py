@@ -25,7 +25,7 @@ CONTRADICTION = 3.0
 #: makes it singular, or leaves no digit of the person.
 _DIRECT = 1e6
 #: Largest strength that differs from any larger one; one over it differs from none.
-_STRONGEST = 1e60
+_STRONGEST = 1e38
 #: Strengths that "auto" and "risk" choose from, before they refine.
 STRONGER = np.logspace(0.0, 6.0, 61)
 ALL = np.concatenate([[0.0], np.logspace(-4.0, 6.0, 101)])
@@ -39,7 +39,7 @@ def posterior_direction(
         return person.omega, person.rank, np.full(person.length.shape, np.inf)
     if not isinstance(strength, str):
         # Stronger or weaker makes no difference, and products with it would overflow.
-        strength = min(float(strength), _STRONGEST)
+        strength = float(min(strength, _STRONGEST))
         strength = strength if strength > 1.0 / _STRONGEST else 0.0
     given = 1.0 if isinstance(strength, str) else strength
     if strength == "risk" or crowd.isotropic or given > _DIRECT or 0.0 < given < 1.0 / _DIRECT:

@@ -105,6 +105,9 @@ class BlendClassifier(FittedBlend):
         self._validate_params()
         _refuse_missing(y)
         _refuse_missing(y_target_labeled)
+        # Samples that are refused may have other features than the rule of before.
+        self._seen = None
+        self._forget_rule()
         people = {"sample_domain": sample_domain, "groups": groups, "subjects": subjects}
         beside = (X_target_labeled, y_target_labeled, X_target_unlabeled)
         sources = [part for part in (*people.values(), *beside) if part is not None]
@@ -151,7 +154,7 @@ class BlendClassifier(FittedBlend):
         same = self._seen is not None and self._seen.given is self.prior
         prior = self.prior_ if same else self.prior
         self._refuse_other_columns(X, None if prior is None else prior.space)
-        reset = self._seen is None or not self._seen.moments.largest.any()
+        reset = self._seen is None or not self._seen.moments.counts.any()
         hidden = _missing_labels(y)
         if y is not None and hidden is None:
             rows = Rows(*self._check_fit_input(X, y, sample_weight, reset=reset))
@@ -189,6 +192,11 @@ class BlendClassifier(FittedBlend):
 
     # -- from samples to a rule -------------------------------------------------------------
 
+    def _forget_rule(self) -> None:
+        """Forget what was learnt of an earlier person."""
+        for name in ("rule_", "coef_", "intercept_"):
+            self.__dict__.pop(name, None)
+
     def _options(self) -> dict[str, Any]:
         """Options of this kind of blend that are not the usual ones."""
         return {}
@@ -223,8 +231,7 @@ class BlendClassifier(FittedBlend):
         self._seen, self.prior_ = seen._replace(moments=seen.moments.rotated()), prior
         if rule is None:
             # The crowd's earlier rule is not this person's.
-            for name in ("rule_", "coef_", "intercept_"):
-                self.__dict__.pop(name, None)
+            self._forget_rule()
             self.classes_ = np.sort(seen.names)
             return self
         self.rule_, self.classes_ = rule, rule.classes
@@ -281,7 +288,7 @@ class BlendClassifier(FittedBlend):
     ) -> NDArray[Any]:
         """Labels of the known classes, in the order of the prior's."""
         if self.classes is not None:
-            names = np.asarray(self.classes)
+            names = np.atleast_1d(np.asarray(self.classes))
             return names if self.prior is not None else np.sort(names)
         if prior is not None and prior.space.classes is not None:
             return np.array(prior.space.classes)

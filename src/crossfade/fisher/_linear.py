@@ -99,8 +99,10 @@ class LinearRule(ClassifierMixin, BaseEstimator):
 
     def _refuse_other_columns(self, X: Any, space: Any) -> None:
         """Refuse other features than the prior's before anything is learnt of them."""
-        shape: Any = getattr(X, "shape", ())
-        # Lists are compared with the prior once they are arrays.
+        try:
+            shape: Any = X.shape if hasattr(X, "shape") else np.shape(X)
+        except ValueError:
+            return  # rows of unequal length, which are refused later
         if space is not None and len(shape) == 2 and shape[1] != space.feature_scale.size:
             self._refuse_other_features(space, shape[1])
         self._compared(X, space)

@@ -50,6 +50,7 @@ class Units:
     centred: bool  # whether windows may have mean zero
 
     @classmethod
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")
     def of(
         cls,
         scale: Array,
