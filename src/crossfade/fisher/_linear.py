@@ -100,7 +100,7 @@ class LinearRule(ClassifierMixin, BaseEstimator):
     def _refuse_other_columns(self, X: Any, space: Any) -> None:
         """Refuse other features than the prior's before anything is learnt of them."""
         try:
-            shape: Any = X.shape if hasattr(X, "shape") else np.shape(X)
+            shape: Any = np.shape(X) if isinstance(X, list) else getattr(X, "shape", ())
         except ValueError:
             return  # rows of unequal length, which are refused later
         if space is not None and len(shape) == 2 and shape[1] != space.feature_scale.size:
