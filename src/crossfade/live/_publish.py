@@ -90,7 +90,7 @@ class Publisher:
         return self._lines.put(json.dumps({"time": round(stamp, 4), **prediction}))
 
 
-class Predictions:
+class Predicting:
     """Predicts and publishes windows after the calibration; `last` is the latest prediction."""
 
     def __init__(

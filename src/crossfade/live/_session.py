@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from crossfade._typing import Array
 from crossfade.live._calibration import LiveCalibration
 from crossfade.live._cues import Cue, LabelTimeline, StreamClock
-from crossfade.live._publish import Predictions
+from crossfade.live._publish import Predicting
 from crossfade.live._streams import Back, Chunk, Ended, Event, Lost, Marker, Note, Row, Stream
 from crossfade.live._view import Signal, View
 from crossfade.signals import OnlineFeatures
@@ -71,7 +71,7 @@ class Session:
         self._seen = 0  # samples, or lines, so far
         self._timeline = LabelTimeline()
         self._waiting: list[Marker] = []
-        self._predictions = Predictions(live, stream, per_cue, publish)
+        self._predictions = Predicting(live, stream, per_cue, publish)
         self._rate = stream.sfreq or 1.0
         self._stream_clock = StreamClock(self._rate)
         self._painted = -math.inf
