@@ -1,7 +1,7 @@
 """Measure how large the project is: ``python scripts/measure_house.py [--no-limits]``.
 
-Prints each number beside its limit, and exits with 1 if one is above. With ``--no-limits`` it only
-prints. Lines of code are those that are neither blank, comment nor docstring.
+Prints each number beside its limit, and exits with 1 if one is above, or has grown where it is
+known to be above. With ``--no-limits`` it only prints. Lines of code are those that are neither blank, comment nor docstring.
 """
 
 import argparse
@@ -26,6 +26,9 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "crossfade"
 #: Page scripts, style sheets and templates.
 ASSETS = {".css", ".html", ".j2", ".js", ".mplstyle", ".rst"}
+#: Numbers that are above their limits: a rehearsal passes through all of blend and risk, and without
+#: one 17 files are entered. They may not grow.
+KNOWN = {"TaskPrior.from_tasks: files": 35}
 #: Tokens that a line may have without being a line of code.
 LAYOUT = {tokenize.COMMENT, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT}
 
@@ -225,8 +228,7 @@ def rows() -> Iterator[tuple[str, int, int]]:
     yield "HierarchicalBlendClassifier.fit: files", len(set(files)), 8
     yield "HierarchicalBlendClassifier.fit: changes of file", len(list(groupby(files))), 22
     files = files_entered(TaskPrior.from_tasks, sources)
-    # A rehearsal passes through every module of blend and risk; without one they are 17.
-    yield "TaskPrior.from_tasks: files", len(set(files)), 36
+    yield "TaskPrior.from_tasks: files", len(set(files)), 20
     yield "imports of another room's private modules", n_private_imports(), 0
     yield "raise statements", sum(1 for _ in nodes(ast.Raise)), 350
 
@@ -240,7 +242,8 @@ def main() -> int:
     print("| what | measured | limit | |\n|---|---:|---:|---|")
     for what, number, limit in measured:
         print(f"| {what} | {number:,} | {limit:,} | {'OVER' if number > limit else 'ok'} |")
-    return int(not only_print and any(number > limit for _, number, limit in measured))
+    grown = any(number > KNOWN.get(what, limit) for what, number, limit in measured)
+    return int(not only_print and grown)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def test_merging_adds_the_sums(tasks):
     found, expected = merged.sums["sessions"], whole.sums["sessions"]
     assert found.n_differences == expected.n_differences
     np.testing.assert_allclose(found.outer_sum, expected.outer_sum, rtol=1e-12)
-    # Whoever came once adds nothing.
+    # People with a single session add nothing.
     once, twice = of(tasks[10::2]), of(tasks[:10])
     for both in (twice + once, once + twice):
         assert both.sums["sessions"] == twice.sums["sessions"]

@@ -149,6 +149,7 @@ def test_page_and_socket_want_the_token(patient, tmp_path, capfd):
         for query in ("", "?token=", "?token=another"):
             with pytest.raises(urllib.error.HTTPError) as refused:
                 urllib.request.urlopen(base + query)
+            refused.value.close()
             assert refused.value.code == 403
             with pytest.raises(InvalidStatus) as closed:
                 client.connect(f"ws://{urlsplit(address).netloc}/socket{query}")
@@ -157,8 +158,6 @@ def test_page_and_socket_want_the_token(patient, tmp_path, capfd):
     assert capfd.readouterr().err == ""
 
 
-# Python may collect a socket that is cut here before its client has closed it.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_many_pages_that_close_at_once_leave_no_traceback(patient, tmp_path, capfd):
     with serving(patient, tmp_path / "s") as (address, session):
         with ExitStack() as opened:

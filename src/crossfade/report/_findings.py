@@ -45,7 +45,7 @@ class Findings:
     method : str
         The method that the report is about; empty if none has an accuracy.
     against : list of str
-        Methods that it is compared with.
+        Methods to compare it with.
     tables : dict of str to DataFrame
         Each becomes a file.
     class_names : mapping

@@ -25,8 +25,8 @@ class Method:
     """One method of a study.
 
     `label` is what people read and `text` what it does. A verdict compares the first "new" method
-    with the first "rival"; a "bound" knows the answers and competes with nobody. `given` says what
-    a method knows that nobody has when a calibration ends. `windows` says whether it needs the
+    with the first "rival"; a "bound" knows the answers and competes with nobody. `given` says which
+    later data a method sees, unknown when a calibration ends. `windows` says whether it needs the
     windows of the sources, `many` whether it can tell more than two classes apart, `zero` whether
     it can predict before each class has a labelled window, and `fewest` the windows of each class
     that it needs otherwise: it has no rows with fewer.
