@@ -1,7 +1,8 @@
 """Measure how large the project is: ``python scripts/measure_house.py [--no-limits]``.
 
 Prints each number beside its limit, and exits with 1 if one is above, or has grown where it is
-known to be above. With ``--no-limits`` it only prints. Lines of code are those that are neither blank, comment nor docstring.
+known to be above. With ``--no-limits`` it only prints. Lines of code are those that are neither
+blank, comment nor docstring.
 """
 
 import argparse
@@ -26,8 +27,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "crossfade"
 #: Page scripts, style sheets and templates.
 ASSETS = {".css", ".html", ".j2", ".js", ".mplstyle", ".rst"}
-#: Numbers that are above their limits: a rehearsal passes through all of blend and risk, and without
-#: one 17 files are entered. They may not grow.
+#: Numbers that are above their limits and may not grow: a rehearsal passes through all of blend and
+#: risk; without one 17 files are entered.
 KNOWN = {"TaskPrior.from_tasks: files": 35}
 #: Tokens that a line may have without being a line of code.
 LAYOUT = {tokenize.COMMENT, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT}
