@@ -6,7 +6,7 @@ from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
 from crossfade import FisherDiscriminant, PosteriorBlendClassifier, TaskPrior
-from crossfade.blend import path_of, posterior_direction
+from crossfade.blend._posterior import path_of, posterior_direction
 from crossfade.fisher import ClassMoments, Spectrum, direction_of, from_dense, learn_direction
 from crossfade.prior import Crowd
 from crossfade.simulate import draw_directions

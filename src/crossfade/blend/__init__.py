@@ -14,7 +14,6 @@ from crossfade.blend._about import About
 from crossfade.blend._along import rule_along, rule_of_crowd, rule_of_discriminant
 from crossfade.blend._file import content_of_rule, load_model
 from crossfade.blend._fit_rule import KINDS, fit_rule
-from crossfade.blend._posterior_direction import path_of, posterior_direction
 from crossfade.blend._rule import Rule, places_of
 from crossfade.blend._worth import Advice, advise, enough
 
