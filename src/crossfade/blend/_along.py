@@ -7,8 +7,7 @@ import numpy as np
 from crossfade._typing import Array
 from crossfade.blend._about import About
 from crossfade.blend._means import posterior_means
-from crossfade.blend._newcomer import Newcomer
-from crossfade.blend._rule import Rule, rule_of_two
+from crossfade.blend._rule import Newcomer, Rule, rule_of_two
 from crossfade.blend._theory import DirectionTheory, MeansTheory, Slope, Stated
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher import Direction, FisherDiscriminant

@@ -6,8 +6,7 @@ import numpy as np
 
 from crossfade._typing import RandomState
 from crossfade.blend._along import crowd_of, rule_along, rule_of_crowd
-from crossfade.blend._newcomer import Newcomer
-from crossfade.blend._rule import Rule
+from crossfade.blend._rule import Newcomer, Rule
 from crossfade.prior import Law
 from crossfade.risk import BlendLaw, least_risk
 

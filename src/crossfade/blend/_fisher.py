@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from crossfade.blend._along import rule_along
-from crossfade.blend._newcomer import Newcomer
-from crossfade.blend._rule import Rule
+from crossfade.blend._rule import Newcomer, Rule
 from crossfade.prior import Law
 
 

@@ -12,9 +12,8 @@ from crossfade._typing import Array
 from crossfade.blend._convex import convex
 from crossfade.blend._fisher import fisher
 from crossfade.blend._hierarchical import hierarchical
-from crossfade.blend._newcomer import Newcomer
 from crossfade.blend._posterior import posterior
-from crossfade.blend._rule import Rule
+from crossfade.blend._rule import Newcomer, Rule
 from crossfade.exceptions import NoDirectionError
 from crossfade.fisher import ClassMoments
 from crossfade.prior import Law

@@ -12,8 +12,7 @@ from scipy.special import ndtr
 
 from crossfade._typing import Array
 from crossfade.blend._means import PosteriorMeans, posterior_means
-from crossfade.blend._newcomer import Newcomer
-from crossfade.blend._rule import Rule, made, rule_of_two
+from crossfade.blend._rule import Newcomer, Rule, made, rule_of_two
 from crossfade.blend._theory import ManyTheory, MeansTheory
 from crossfade.prior import Law
 

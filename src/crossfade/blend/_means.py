@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from crossfade._typing import Array
-from crossfade.blend._newcomer import Newcomer
+from crossfade.blend._rule import Newcomer
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher import RUNS, ClassMoments, noise_of_runs
 from crossfade.prior import Law, Population, design_of

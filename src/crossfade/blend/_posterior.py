@@ -17,8 +17,7 @@ from scipy.special import ndtr
 
 from crossfade._typing import Array
 from crossfade.blend._along import crowd_of, rule_along, rule_of_crowd
-from crossfade.blend._newcomer import Newcomer
-from crossfade.blend._rule import Rule
+from crossfade.blend._rule import Newcomer, Rule
 from crossfade.fisher import Direction, Spectrum, joint_basis, truncate
 from crossfade.prior import Crowd, Law
 

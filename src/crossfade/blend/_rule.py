@@ -1,11 +1,14 @@
-"""The one result of a blend: a linear rule for one person, or for a batch of people."""
+"""What a blend starts from and what it makes: the windows of a newcomer, and a linear rule.
+
+Both are of one person, or of a batch of people.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +17,9 @@ from scipy.special import expit, softmax
 from crossfade._typing import Array
 from crossfade._validate import check_finite, check_number
 from crossfade.blend._about import About, called, card_of
-from crossfade.blend._newcomer import Newcomer
 from crossfade.blend._theory import Slope, Theory
-from crossfade.fisher import scores_of
-from crossfade.prior import ForecastRecord, label_count_of
+from crossfade.fisher import ClassMoments, Direction, learn_direction, scores_of
+from crossfade.prior import ForecastRecord, Law, label_count_of
 from crossfade.risk import Outlook, log_odds
 
 #: Scores beyond this are as certain as can be, and their products must be numbers.
@@ -25,6 +27,53 @@ _CERTAIN = 1e100
 _NOTHING_SAID = About()
 #: Where a threshold lies that no window should cross, in deviations.
 _FURTHEST = 1e9
+
+
+class Newcomer(NamedTuple):
+    """Windows of one person, or of a batch of people, and what is known about them.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+        Moments of the labelled windows in the user's units; classes may have none.
+    unlabelled : ndarray of shape (..., n_windows, n_features) or None
+        Windows without a label.
+    consecutive : bool
+        Whether the labelled windows of a class follow each other in time.
+    second : float
+        Probability of the second of two classes among new windows.
+    classes : ndarray of shape (n_classes,)
+        Labels of the classes.
+    record : ForecastRecord or None
+        How accurate forecasts of this kind of rule turned out for earlier people.
+    """
+
+    moments: ClassMoments
+    unlabelled: Array | None
+    consecutive: bool
+    second: float
+    classes: NDArray[Any]
+    record: ForecastRecord | None = None
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether every class has a labelled window."""
+        return bool(self.moments.counts.all())
+
+    def direction(
+        self, law: Law | None, shrinkage: str | None = "oas", form: str = "unit"
+    ) -> Direction:
+        """The person's own direction, in the units of the law."""
+        # The paper takes windows for independent.
+        alike = law is not None and self.consecutive and form == "unit"
+        return learn_direction(
+            self.moments,
+            shrinkage,
+            None if law is None else law.feature_scale,
+            fallback=None if law is None else law.within,
+            form=form,
+            correlation=law.neighbour_correlation if law is not None and alike else None,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
