@@ -8,11 +8,10 @@ from crossfade._typing import Array
 from crossfade.blend._about import About
 from crossfade.blend._means import posterior_means
 from crossfade.blend._rule import Newcomer, Rule, rule_of_two
-from crossfade.blend._theory import DirectionTheory, MeansTheory, Slope, Stated
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher import Direction, FisherDiscriminant
 from crossfade.prior import Crowd, Law
-from crossfade.risk import log_odds
+from crossfade.risk import DirectionTheory, MeansTheory, Slope, Stated, log_odds
 
 
 def crowd_of(law: Law) -> Crowd:

@@ -13,9 +13,8 @@ from crossfade._typing import Array
 from crossfade._validate import check_finite, check_names, check_number
 from crossfade.blend._about import About
 from crossfade.blend._rule import Rule
-from crossfade.blend._theory import Slope, Stated
 from crossfade.prior import check_about, privacy_text
-from crossfade.risk import Outlook, check_class_prior
+from crossfade.risk import Outlook, Slope, Stated, check_class_prior
 from crossfade.tasks import Recipe
 
 FORMAT = "crossfade-model"

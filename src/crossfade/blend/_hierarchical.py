@@ -13,8 +13,8 @@ from scipy.special import ndtr
 from crossfade._typing import Array
 from crossfade.blend._means import PosteriorMeans, posterior_means
 from crossfade.blend._rule import Newcomer, Rule, made, rule_of_two
-from crossfade.blend._theory import ManyTheory, MeansTheory
 from crossfade.prior import Law
+from crossfade.risk import ManyTheory, MeansTheory
 
 
 def hierarchical(newcomer: Newcomer, law: Law) -> Rule:
@@ -30,7 +30,7 @@ def hierarchical(newcomer: Newcomer, law: Law) -> Rule:
     if law.n_classes > 2:
         batch = newcomer.moments.means.shape[:-2]
         offset = np.broadcast_to(-0.5 * np.vecdot(weights, found.centres), (*batch, law.n_classes))
-        fields["theory"] = ManyTheory(found, weights, offset)
+        fields["theory"] = ManyTheory(found.centres, found.sigma, found.scatter, weights, offset)
         coef = np.broadcast_to(coef / scale, (*batch, *coef.shape[-2:]))
         return made(newcomer, coef=coef, intercept=offset, feature_scale=scale, **fields)
     omega = (coef[..., 1, :] - coef[..., 0, :]) / 2.0

@@ -17,10 +17,9 @@ from scipy.special import expit, softmax
 from crossfade._typing import Array
 from crossfade._validate import check_finite, check_number
 from crossfade.blend._about import About, called, card_of
-from crossfade.blend._theory import Slope, Theory
 from crossfade.fisher import ClassMoments, Direction, learn_direction, scores_of
 from crossfade.prior import ForecastRecord, Law, label_count_of
-from crossfade.risk import Outlook, log_odds
+from crossfade.risk import Outlook, Slope, Theory, log_odds
 
 #: Scores beyond this are as certain as can be, and their products must be numbers.
 _CERTAIN = 1e100

@@ -3,8 +3,8 @@
 A rule along omega errs at the rate Phi(-omega'nu / sqrt(omega'Sigma omega)) (`conditional_risk`,
 equation 14). The expected risk of a noisy direction (`expected_risk`, 15 and 16) is that which the
 paper averages over draws. `choose_alpha` finds the convex blend of least expected risk (13 and 19).
-A fitted rule promises its forecast, freed of optimism (`forecast`, 25 and 26); `Outlook` is the
-law of one person's accuracy (60 and 61).
+The theory of a fitted rule (`DirectionTheory`, `MeansTheory`, `ManyTheory`) promises its accuracy,
+freed of optimism (25 and 26); `Outlook` is the law of one person's accuracy (60 and 61).
 """
 
 from crossfade.risk._choose import (
@@ -22,7 +22,15 @@ from crossfade.risk._error_rate import (
     risk_curve,
 )
 from crossfade.risk._law import BlendLaw
-from crossfade.risk._outlook import FURTHEST, LEFT_OUT, Forecast, Outlook, forecast
+from crossfade.risk._outlook import (
+    DirectionTheory,
+    ManyTheory,
+    MeansTheory,
+    Outlook,
+    Slope,
+    Stated,
+    Theory,
+)
 
 #: What is documented. All other names are for the rooms above.
 __all__ = [
