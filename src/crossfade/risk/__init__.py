@@ -18,10 +18,9 @@ from crossfade.risk._error_rate import (
     check_class_prior,
     conditional_risk,
     expected_risk,
-    log_odds,
     risk_curve,
 )
-from crossfade.risk._law import BlendLaw
+from crossfade.risk._expected import BlendLaw, log_odds
 from crossfade.risk._outlook import (
     DirectionTheory,
     ManyTheory,

@@ -22,11 +22,16 @@ from crossfade._validate import (
     check_spectrum,
     unit,
 )
-from crossfade.fisher import Spectrum, direction_of, joint_basis, truncate
-from crossfade.prior import PSI_FORMS
-from crossfade.risk._error_rate import LARGEST, check_batches, check_class_prior, threshold
-from crossfade.risk._inversion import integrated_risk
-from crossfade.risk._law import BlendLaw, curve_of, hidden_gap, sampled_curve
+from crossfade.fisher import Direction, Spectrum, direction_of, invert, joint_basis, truncate
+from crossfade.prior import PSI_FORMS, Psi
+from crossfade.risk._error_rate import (
+    LARGEST,
+    check_batches,
+    check_class_prior,
+    error_rate,
+    integrated_risk,
+)
+from crossfade.risk._expected import BlendLaw, curve_of, hidden_gap, threshold
 
 #: Points at which a continuous minimum is first bracketed.
 _COARSE = np.linspace(0.0, 1.0, 21)
@@ -109,6 +114,54 @@ def dense_curve(law: BlendLaw, alphas: Array) -> tuple[Array, Array]:
     prior = np.asarray(law.class_prior)[..., None]
     moved = threshold(np.vecdot(means, nu), np.vecdot(means, np.matvec(sigma, means)), prior)
     return integrated_risk(means, factor, nu, sigma, moved, prior)
+
+
+def sampled_curve(
+    law: BlendLaw, alphas: Array, n_draws: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Algorithm 1's inner loop: averages over fresh draws at each alpha, and standard errors."""
+    person, sigma, nu = law.person, law.person.sigma, law.person.nu
+    inverse_root = sigma.inverse().root()
+    batch = nu.shape[:-1]
+    risks = np.empty((alphas.size, *batch))
+    errors = np.empty_like(risks)
+    for place, alpha in enumerate(alphas):
+        own, crowd = rng.standard_normal((2, n_draws, *batch, sigma.n_features))
+        target = person.omega + _target_draws(person, inverse_root, own)
+        source = law.mu + _source_draws(law.mu, law.psi, crowd)
+        omega = alpha * target + (1.0 - alpha) * source
+        variance = np.vecdot(omega, sigma.apply(omega))
+        centre = alpha * person.omega + (1.0 - alpha) * law.mu
+        within = np.vecdot(centre, sigma.apply(centre))
+        moved = threshold(np.vecdot(centre, nu), within, law.class_prior)
+        drawn = error_rate(np.vecdot(omega, nu), variance, moved, law.class_prior)
+        risks[place] = drawn.mean(0)
+        errors[place] = drawn.std(0, ddof=1) / np.sqrt(n_draws)
+    return np.moveaxis(risks, 0, -1), np.moveaxis(errors, 0, -1)
+
+
+def _target_draws(person: Direction, inverse_root: Spectrum, normals: Array) -> Array:
+    """Draws with covariance a S^-1 + g w w' + h (w v' + v w'), from standard normals."""
+    root = np.sqrt(person.noise)[..., None]
+    if np.any(person.cross):
+        # Equation 5 is a S^-1 with its part along w removed on both sides.
+        draws = root * inverse_root.apply(normals)
+        along = np.vecdot(person.omega, draws)[..., None]
+        return draws - along * person.omega
+    # a S^-1 + g w w' = S^-1/2 (a I + g L n n') S^-1/2 with S^1/2 w = sqrt(L) n.
+    whitened = inverse_root.inverse().apply(person.omega)
+    square = np.vecdot(whitened, whitened)[..., None]
+    normal = whitened * np.sqrt(invert(square))
+    stretched = np.sqrt(np.maximum(root**2 + person.radial[..., None] * square, 0.0))
+    along = np.vecdot(normal, normals)[..., None]
+    return inverse_root.apply(root * normals + (stretched - root) * along * normal)
+
+
+def _source_draws(mu: Array, psi: Psi, normals: Array) -> Array:
+    """Draws with covariance p I + q m m' for a unit m, from standard normals."""
+    root = np.sqrt(np.asarray(psi.identity))[..., None]
+    along = np.sqrt(np.maximum(np.asarray(psi.identity) + psi.along, 0.0))[..., None]
+    return root * normals + (along - root) * np.vecdot(mu, normals)[..., None] * mu
 
 
 def within_span(law: BlendLaw) -> BlendLaw:

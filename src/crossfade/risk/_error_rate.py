@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logit, ndtr
+from scipy.special import ndtr
 
 from crossfade._typing import Array
 from crossfade._validate import check_alphas, check_covariance, check_finite, check_spectrum
-from crossfade.risk._inversion import integrated_risk
+from crossfade.risk._expected import by_rows, negative_probability, threshold, wrong_probability
 
 #: Largest number whose square can be multiplied with other squares.
 LARGEST = 1e50
@@ -227,6 +227,53 @@ def risk_curve(
     )
 
 
+def integrated_risk(
+    mean: Array,
+    factor: Array,
+    nu: Array,
+    sigma: Array,
+    moved: Array | float = 0.0,
+    class_prior: Array | float = 0.5,
+) -> tuple[Array, Array]:
+    """Expected risk (...) of a normal direction of mean (..., d) and covariance L L' (16)."""
+    n_features = mean.shape[-1]
+    sigma_mean = np.matvec(sigma, mean)
+    spread, turn = np.linalg.eigh(factor.mT @ sigma @ factor)
+    rotated = (factor @ turn).mT
+    p, q = np.matvec(rotated, nu), np.matvec(rotated, sigma_mean)
+    centre, variance = np.vecdot(mean, nu)[..., None], np.vecdot(mean, sigma_mean)[..., None]
+    unequal: tuple[Array, ...] = ()
+    if np.any(class_prior != 0.5):
+        unequal = (np.asarray(moved)[..., None], np.asarray(class_prior)[..., None])
+    parts = np.broadcast_arrays(np.maximum(spread, 0.0), p, q, centre, variance, *unequal)
+    batch = parts[0].shape[:-1]
+    rows: list[Array] = [part.reshape(-1, n_features) for part in parts]
+    risk, error = by_rows(_quadratic_form, rows, max(1, (1 << 14) // n_features))
+    return risk.reshape(batch), error.reshape(batch)
+
+
+def _quadratic_form(
+    spread: Array, p: Array, q: Array, centre: Array, variance: Array, *unequal: Array, n_nodes: int
+) -> tuple[Array, Array]:
+    """Equation 16, over the eigenvalues of L' Sigma L with C = L L'; one case a row."""
+    # From the centre on they are the same in every column.
+    centre, variance = centre[:, 0], variance[:, 0]
+
+    def phi(t: Array) -> tuple[Array, Array]:
+        square = (t * t)[..., None]
+        kernel = 1.0 + square * spread[:, None]
+        pull = square * (square * q[:, None] ** 2 - p[:, None] ** 2) / kernel
+        log_modulus = 0.5 * (pull - np.log(kernel)).sum(-1) - 0.5 * t * t * variance[:, None]
+        bend = (square * p[:, None] * q[:, None] / kernel).sum(-1)
+        return log_modulus, t * (centre[:, None] - bend)
+
+    deviation = np.sqrt(np.maximum(variance, 0.0) + (p * p).sum(-1) + spread.sum(-1))
+    if not unequal:
+        return negative_probability(phi, centre, deviation, n_nodes)
+    moved, class_prior = unequal[0][:, 0], unequal[1][:, 0]
+    return wrong_probability(phi, centre, deviation, moved, class_prior, n_nodes)
+
+
 def check_batches(**arrays: tuple[Array, int]) -> tuple[int, ...]:
     """Common leading axes of arrays, each with its number of axes of its own; refuses others."""
     batches = {name: array.shape[: array.ndim - own] for name, (array, own) in arrays.items()}
@@ -252,19 +299,6 @@ def check_class_prior(class_prior: ArrayLike | None) -> float:
             f"neither below {_RAREST:g}; got {class_prior!r}."
         )
     return float(pair[1] / pair.sum())
-
-
-def log_odds(class_prior: Array | float) -> Array:
-    """Logarithm of the odds of the first class."""
-    return np.asarray(-logit(class_prior))
-
-
-def threshold(gap: Array, variance: Array | float, class_prior: Array | float) -> Array:
-    """Distance (...) of the threshold from the middle (equation 20); infinite without a gap."""
-    odds = log_odds(class_prior)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        moved = np.where(gap > 0.0, odds * variance / (2.0 * gap), odds * np.inf)
-    return np.where(odds == 0.0, 0.0, moved)
 
 
 def error_rate(

@@ -19,7 +19,8 @@ from scipy.special import ndtr, ndtri, stdtrit
 from crossfade._typing import Array
 from crossfade.fisher import Direction, Spectrum
 from crossfade.prior import CLIP, CROWD_DOF
-from crossfade.risk._error_rate import error_rate, threshold
+from crossfade.risk._error_rate import error_rate
+from crossfade.risk._expected import threshold
 
 #: Nodes and weights of a standard normal.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)

@@ -1,4 +1,6 @@
-"""The law of all convex blends of a person's direction and a crowd's, and its expected risk.
+"""Expected risks, exactly: by inverting a characteristic function (Gil-Pelaez 1951).
+
+The blends of a person's direction and a crowd's have the law
 
 .. math:: \\omega_\\alpha \\sim N(\\alpha\\omega + (1-\\alpha)\\mu,
     \\; \\alpha^2\\Sigma_\\omega + (1-\\alpha)^2\\Psi)
@@ -8,18 +10,28 @@ In the eigenvectors of Sigma the risk of each blend costs a sum over eigenvalues
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
 
 from crossfade._typing import Array
-from crossfade.fisher import Direction, Spectrum, invert, outside
+from crossfade.fisher import Direction, Spectrum, outside
 from crossfade.prior import Psi
-from crossfade.risk._error_rate import error_rate, threshold
-from crossfade.risk._inversion import by_rows, negative_probability, single, wrong_probability
 
+#: Takes arguments t of shape (..., n_nodes); returns log |phi(t)| and arg phi(t).
+CharacteristicFunction = Callable[[Array], tuple[Array, Array]]
+
+#: Numerical error above which the nodes of a row are doubled.
+TOLERANCE = 1e-6
+_FEWEST, _MOST = 32, 1024
+#: Deviations from zero beyond which a sign is certain.
+_CERTAIN = 1e100
+#: Deviations beyond which a bilinear form in normals has less than TOLERANCE of its probability.
+_FAR = 36.0
 #: Numbers that one pass over a batch may hold, so that it stays in the processor's cache.
 _CHUNK = 6144
 
@@ -263,54 +275,6 @@ def _risks(
     return wrong_probability(phi, mean, deviation, moved, class_prior, n_nodes)
 
 
-def sampled_curve(
-    law: BlendLaw, alphas: Array, n_draws: int, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """Algorithm 1's inner loop: averages over fresh draws at each alpha, and standard errors."""
-    person, sigma, nu = law.person, law.person.sigma, law.person.nu
-    inverse_root = sigma.inverse().root()
-    batch = nu.shape[:-1]
-    risks = np.empty((alphas.size, *batch))
-    errors = np.empty_like(risks)
-    for place, alpha in enumerate(alphas):
-        own, crowd = rng.standard_normal((2, n_draws, *batch, sigma.n_features))
-        target = person.omega + _target_draws(person, inverse_root, own)
-        source = law.mu + _source_draws(law.mu, law.psi, crowd)
-        omega = alpha * target + (1.0 - alpha) * source
-        variance = np.vecdot(omega, sigma.apply(omega))
-        centre = alpha * person.omega + (1.0 - alpha) * law.mu
-        within = np.vecdot(centre, sigma.apply(centre))
-        moved = threshold(np.vecdot(centre, nu), within, law.class_prior)
-        drawn = error_rate(np.vecdot(omega, nu), variance, moved, law.class_prior)
-        risks[place] = drawn.mean(0)
-        errors[place] = drawn.std(0, ddof=1) / np.sqrt(n_draws)
-    return np.moveaxis(risks, 0, -1), np.moveaxis(errors, 0, -1)
-
-
-def _target_draws(person: Direction, inverse_root: Spectrum, normals: Array) -> Array:
-    """Draws with covariance a S^-1 + g w w' + h (w v' + v w'), from standard normals."""
-    root = np.sqrt(person.noise)[..., None]
-    if np.any(person.cross):
-        # Equation 5 is a S^-1 with its part along w removed on both sides.
-        draws = root * inverse_root.apply(normals)
-        along = np.vecdot(person.omega, draws)[..., None]
-        return draws - along * person.omega
-    # a S^-1 + g w w' = S^-1/2 (a I + g L n n') S^-1/2 with S^1/2 w = sqrt(L) n.
-    whitened = inverse_root.inverse().apply(person.omega)
-    square = np.vecdot(whitened, whitened)[..., None]
-    normal = whitened * np.sqrt(invert(square))
-    stretched = np.sqrt(np.maximum(root**2 + person.radial[..., None] * square, 0.0))
-    along = np.vecdot(normal, normals)[..., None]
-    return inverse_root.apply(root * normals + (stretched - root) * along * normal)
-
-
-def _source_draws(mu: Array, psi: Psi, normals: Array) -> Array:
-    """Draws with covariance p I + q m m' for a unit m, from standard normals."""
-    root = np.sqrt(np.asarray(psi.identity))[..., None]
-    along = np.sqrt(np.maximum(np.asarray(psi.identity) + psi.along, 0.0))[..., None]
-    return root * normals + (along - root) * np.vecdot(mu, normals)[..., None] * mu
-
-
 def hidden_gap(law: BlendLaw) -> bool:
     """Whether the classes differ where Sigma has no variance, which `curve_of` cannot see."""
     person, sigma = law.person, law.person.sigma
@@ -320,3 +284,171 @@ def hidden_gap(law: BlendLaw) -> bool:
     outside = person.nu - sigma.apply(person.omega) * person.length[..., None]
     size = np.linalg.vector_norm(person.nu, axis=-1)
     return bool(np.any(np.linalg.vector_norm(outside, axis=-1) > 1e-8 * size))
+
+
+# -- inversion -------------------------------------------------------------------------------------
+
+
+@cache
+def _nodes(n_nodes: int) -> tuple[Array, Array, Array]:
+    """Nodes t = sinh(u), weights of the trapezoidal rule and of its error, and those at zero."""
+    end = 4.0 + 2.0 * np.log2(n_nodes / _FEWEST)
+    step = end / n_nodes
+    u = step * np.arange(1, n_nodes + 1)
+    fine = step / np.tanh(u)
+    coarse = np.where(np.arange(1, n_nodes + 1) % 2 == 0, 2.0 * fine, 0.0)
+    weights = np.stack([fine, 2.0 * (fine - coarse)], axis=1)
+    at_zero = np.array([step / 2.0, -step])
+    return np.sinh(u), weights / np.pi, at_zero / np.pi
+
+
+def negative_probability(
+    phi: CharacteristicFunction, mean: Array, deviation: Array, n_nodes: int
+) -> tuple[Array, Array]:
+    r"""Probability that a random number is negative, from its characteristic function.
+
+    .. math:: P(z < 0) = \frac12 - \frac1\pi \int_0^\infty \frac{\Im\varphi(t)}{t} dt
+
+    After t = sinh(u) / deviation the trapezoidal rule converges geometrically (equation 17).
+    """
+    certain = None
+    if np.count_nonzero(deviation) < deviation.size:
+        certain = deviation == 0.0
+        deviation = np.where(certain, 1.0, deviation)
+    nodes, weights, at_zero = _nodes(n_nodes)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        log_modulus, angle = phi(nodes / deviation[..., None])
+    lost = None
+    if not log_modulus.max(initial=0.0) <= 1.0:
+        # A modulus is at most one: here rounding has left nothing of it.
+        lost = ~((log_modulus <= 1.0) & np.isfinite(angle))
+        log_modulus, angle = np.where(lost, 0.0, log_modulus), np.where(lost, 0.0, angle)
+    modulus = np.exp(log_modulus)
+    imaginary = _sine(angle)
+    imaginary *= modulus
+    score = np.clip(mean / deviation, -_CERTAIN, _CERTAIN)
+    sums = imaginary @ weights
+    sums += score[..., None] * at_zero
+    probability = np.minimum(np.maximum(0.5 - sums[..., 0], 0.0), 1.0)
+    # On the safe side: twice the error of the rule with half the nodes, the tail, and rounding.
+    error = np.abs(sums[..., 1])
+    error += modulus[..., -1] / np.pi
+    error += 1e-14
+    if lost is not None:
+        error = np.where(lost.any(-1), 1.0, error)
+    # Cantelli's inequality decides where phi oscillates too fast for the nodes.
+    tail = score * score
+    tail += 1.0
+    np.divide(1.0, tail, out=tail)
+    if np.count_nonzero(error > tail):
+        bound = 1.0 - tail
+        probability = np.maximum(probability, bound * (score < 0.0))
+        probability = np.minimum(probability, 1.0 - bound * (score > 0.0))
+        error = np.minimum(error, tail)
+    if certain is not None:
+        # Without any spread the sign of the mean decides.
+        probability = np.where(certain, 0.5 - 0.5 * np.sign(mean), probability)
+        error = np.where(certain, 0.0, error)
+    return probability, error
+
+
+def _sine(angle: Array) -> Array:
+    """Sines as 2 T / (1 + T^2) with T = tan(angle / 2), for which NumPy has vector instructions."""
+    tangent = np.tan(0.5 * angle)
+    whole = tangent * tangent
+    whole += 1.0
+    tangent += tangent
+    tangent /= whole
+    return tangent
+
+
+def wrong_probability(
+    phi: CharacteristicFunction,
+    mean: Array,
+    deviation: Array,
+    moved: Array,
+    class_prior: Array,
+    n_nodes: int,
+) -> tuple[Array, Array]:
+    """Expected risk of a random direction with a threshold `moved` from the middle (42)."""
+    share = class_prior
+    # So far out all answers are the likelier class.
+    beyond = np.abs(moved) > np.abs(mean) + _FAR * deviation
+    near = np.where(beyond, 0.0, moved)
+    lean = 1.0 - 2.0 * share
+    spread = np.hypot(deviation, 2.0 * np.sqrt(share * (1.0 - share)) * near)
+    nodes, weights, at_zero = _nodes(n_nodes)
+    at = nodes / np.where(spread > 0.0, spread, 1.0)[..., None]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        log_modulus, angle = phi(at)
+    turn = at * near[..., None]
+    cosine, sine = np.cos(turn), lean[..., None] * np.sin(turn)
+    mixed = log_modulus + 0.5 * np.log(cosine * cosine + sine * sine)
+    angle = angle + np.arctan2(sine, cosine)
+    risk, error = negative_probability(
+        lambda _: (mixed, angle), mean + lean * near, spread, n_nodes
+    )
+    # Nodes too far apart for the turning count as nothing but error; and where the mixture's
+    # modulus is small by chance at the last node, that of phi is not.
+    modulus = np.exp(np.where(log_modulus <= 1.0, log_modulus, 0.0))
+    lost = np.abs(turn) * (2.0 * np.pi * at_zero[0]) > 2.0
+    error = error + (modulus * lost) @ weights[:, 0] + modulus[..., -1] / np.pi
+    error = np.where(spread > 0.0, error, 0.0)
+    tail = np.where(np.isfinite(moved), np.exp(-1.0 - _FAR / np.e), 0.0)
+    smaller = np.minimum(share, 1.0 - share)
+    return np.where(beyond, smaller, risk), np.where(beyond, tail, error)
+
+
+def single(evaluate: Callable[..., tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Evaluate one case, with twice the nodes as long as it is not yet exact."""
+    n_nodes = _FEWEST
+    while True:
+        probability, error = evaluate(n_nodes=n_nodes)
+        n_nodes *= 2
+        if n_nodes > _MOST or np.count_nonzero(error <= TOLERANCE) == error.size:
+            return probability, error
+
+
+def by_rows(
+    evaluate: Callable[..., tuple[Array, Array]], columns: Sequence[Array], rows_at_once: int
+) -> tuple[Array, Array]:
+    """Evaluate rows in chunks, and those that are not yet exact again with twice the nodes."""
+    n_rows = max(len(column) for column in columns)
+    if not all(len(column) for column in columns):
+        return np.empty(0), np.empty(0)
+    pending: NDArray[np.intp] | None = None
+    n_nodes = _FEWEST
+    probability = error = np.empty(0)
+    while True:
+        parts = []
+        for start in range(0, n_rows if pending is None else len(pending), rows_at_once):
+            stop = start + rows_at_once
+            which = slice(start, stop) if pending is None else pending[start:stop]
+            chunk = [column[which] if len(column) == n_rows else column for column in columns]
+            parts.append(evaluate(*chunk, n_nodes=n_nodes))
+        new = parts[0] if len(parts) == 1 else tuple(map(np.concatenate, zip(*parts, strict=True)))
+        if pending is None:
+            probability, error = new
+        else:
+            probability[pending], error[pending] = new
+        n_nodes *= 2
+        pending = np.flatnonzero(error.reshape(n_rows, -1).max(1) > TOLERANCE)
+        if n_nodes > _MOST or not pending.size:
+            return probability, error
+        rows_at_once = max(1, rows_at_once // 2)
+
+
+# -- class proportions -----------------------------------------------------------------------------
+
+
+def log_odds(class_prior: Array | float) -> Array:
+    """Logarithm of the odds of the first class."""
+    return np.asarray(-logit(class_prior))
+
+
+def threshold(gap: Array, variance: Array | float, class_prior: Array | float) -> Array:
+    """Distance (...) of the threshold from the middle (equation 20); infinite without a gap."""
+    odds = log_odds(class_prior)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        moved = np.where(gap > 0.0, odds * variance / (2.0 * gap), odds * np.inf)
+    return np.where(odds == 0.0, 0.0, moved)
