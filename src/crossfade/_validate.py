@@ -153,6 +153,18 @@ def check_scale(feature_scale: ArrayLike | None, n_features: int) -> Array:
     return scale
 
 
+def resolve_scale(feature_scale: ArrayLike | str | None, n_features: int) -> Array | None:
+    """Scale of the features, checked; None for the samples' own deviation."""
+    if isinstance(feature_scale, str):
+        if feature_scale != "auto":
+            raise ValueError(
+                f"feature_scale must be 'auto', None or one positive number for each feature; got "
+                f"{feature_scale!r}."
+            )
+        return None
+    return check_scale(feature_scale, n_features)
+
+
 def check_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
     """Return one name for each feature."""
     if names is None:

@@ -20,11 +20,11 @@ from crossfade.risk import ManyTheory, MeansTheory
 def hierarchical(newcomer: Newcomer, law: Law) -> Rule:
     """Rule of the hierarchical blend, for any number of classes and of labels."""
     found = posterior_means(newcomer, law)
-    weights, scale = found.weights(), law.feature_scale
+    weights, means, scale = found.weights(), found.means, law.feature_scale
     coef = weights @ found.whiten.mT
     fields: dict[str, Any] = {
         "alpha": found.alpha,
-        "means": found.means * scale,
+        "means": means * scale,
         "details": {"member": found.member},
     }
     if law.n_classes > 2:
@@ -47,8 +47,9 @@ def hierarchical(newcomer: Newcomer, law: Law) -> Rule:
     both = (newcomer.moments.counts > 0.0).all(-1)
     contradicts = np.asarray(both & (np.vecdot(omega, nu) < 0.0))
     fields["theory"] = MeansTheory(omega, gap, within, doubt, contradicts, raw)
-    midpoint = found.means.mean(-2) * scale
-    return rule_of_two(newcomer, omega, midpoint, scale, contradicts=contradicts, **fields)
+    return rule_of_two(
+        newcomer, omega, means.mean(-2) * scale, scale, contradicts=contradicts, **fields
+    )
 
 
 def _optimism(newcomer: Newcomer, law: Law, found: PosteriorMeans) -> Array:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from crossfade._validate import check_directions, check_names, check_scale
 from crossfade.crowd._rehearsal import rehearsal
 from crossfade.exceptions import PriorMismatchError, UncountedReleaseWarning
-from crossfade.fisher import ClassMoments, FisherDiscriminant, TaskMoments, shrinkage_of
+from crossfade.fisher import ClassMoments, FisherDiscriminant, TaskMoments
 from crossfade.prior import (
     Directions,
     Ledger,
@@ -123,7 +123,7 @@ class TaskPrior(PriorSums):
         moments, known = moments_of_tasks(tasks)
         return cls.from_moments(
             moments,
-            shrinkage=shrinkage_of(discriminant),
+            shrinkage=_shrinkage_of(discriminant),
             feature_scale=feature_scale,
             isotropic=isotropic,
             rehearse=rehearse,
@@ -384,6 +384,18 @@ class TaskPrior(PriorSums):
             return draw()
         book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         return book.charge(epsilon, delta, draw)
+
+
+def _shrinkage_of(discriminant: FisherDiscriminant | None) -> str | float | None:
+    """How a discriminant shrinks, checked; None is ours."""
+    if discriminant is None:
+        return "oas"
+    if not isinstance(discriminant, FisherDiscriminant):
+        raise TypeError(
+            f"discriminant must be a FisherDiscriminant; got {type(discriminant).__name__}."
+        )
+    discriminant._validate_params()
+    return discriminant.shrinkage
 
 
 def _space_of(

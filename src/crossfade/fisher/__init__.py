@@ -14,16 +14,15 @@ direction has the right sign and belongs to a unit vector, and neighbouring wind
 """
 
 from crossfade.fisher._direction import Direction, direction_of, learn_direction, worth_of_runs
-from crossfade.fisher._discriminant import FisherDiscriminant, resolve_scale, shrinkage_of
+from crossfade.fisher._discriminant import FisherDiscriminant
 from crossfade.fisher._linear import (
     LinearRule,
     check_both_classes,
     check_weight,
     encode,
-    refuse_units,
     scores_of,
 )
-from crossfade.fisher._moments import RUNS, ClassMoments, noise_of_runs
+from crossfade.fisher._moments import RUNS, ClassMoments, noise_of_runs, refuse_units
 from crossfade.fisher._spectrum import (
     ROUNDING,
     Spectrum,

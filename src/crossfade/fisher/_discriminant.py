@@ -12,10 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array
-from crossfade._validate import check_finite, check_scale
+from crossfade._validate import check_finite, resolve_scale
 from crossfade.fisher._direction import Direction, learn_direction
-from crossfade.fisher._linear import LinearRule, check_both_classes, encode, refuse_units
-from crossfade.fisher._moments import ClassMoments
+from crossfade.fisher._linear import LinearRule, check_both_classes, encode
+from crossfade.fisher._moments import ClassMoments, refuse_units
 
 #: Least and largest slope of a probability, so that it still says which class is likelier.
 FLATTEST, STEEPEST = 1e-9, 1e12
@@ -186,30 +186,6 @@ class FisherDiscriminant(LinearRule):
         """Covariance of the unit direction (equation 5), projected off the direction."""
         check_is_fitted(self)
         return self._person.covariance()
-
-
-def resolve_scale(feature_scale: ArrayLike | str | None, n_features: int) -> Array | None:
-    """Scale of the features, checked; None for the samples' own deviation."""
-    if isinstance(feature_scale, str):
-        if feature_scale != "auto":
-            raise ValueError(
-                f"feature_scale must be 'auto', None or one positive number for each feature; got "
-                f"{feature_scale!r}."
-            )
-        return None
-    return check_scale(feature_scale, n_features)
-
-
-def shrinkage_of(discriminant: FisherDiscriminant | None) -> str | float | None:
-    """How a discriminant shrinks, checked; None is ours."""
-    if discriminant is None:
-        return "oas"
-    if not isinstance(discriminant, FisherDiscriminant):
-        raise TypeError(
-            f"discriminant must be a FisherDiscriminant; got {type(discriminant).__name__}."
-        )
-    discriminant._validate_params()
-    return discriminant.shrinkage
 
 
 def _check_priors(priors: ArrayLike | None) -> tuple[float, float]:

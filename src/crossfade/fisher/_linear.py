@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from crossfade._typing import Array, Places
 from crossfade._validate import HEAVIEST, LARGEST, SMALLEST, refuse_masked, refuse_size
 from crossfade.exceptions import PriorMismatchError
-
-#: How many times as large as what it is divided by a feature may be.
-_MOST_UNITS = 1e40
-
+from crossfade.fisher._moments import refuse_units
 
 #: What scikit-learn says, and what to do about it.
 _REMEDIES = {
@@ -194,19 +190,6 @@ def _refuse_other_names(names: list[str], known: tuple[str, ...]) -> None:
         raise PriorMismatchError(
             f"The features of X are not those of the prior: {names[:5]}, and the prior has "
             f"{list(known)[:5]}. Reorder them, for instance with X[list(prior.feature_names)]."
-        )
-
-
-def refuse_units(largest: Array, scale: Array, called: Callable[[int], str] | None = None) -> None:
-    """Refuse features (..., d) far too large or small for their scale; `called` names a task."""
-    ratio = np.atleast_1d((largest / scale).max(-1, initial=0.0))
-    far = (ratio > _MOST_UNITS) | ((ratio > 0.0) & (ratio < 1.0 / _MOST_UNITS))
-    if far.any():
-        place = int(far.argmax())
-        whose = "" if called is None else f" of {called(place)}"
-        raise PriorMismatchError(
-            f"The features{whose} are {ratio[place]:.3g} times as large as their scale, and powers "
-            "of that are beyond what a number can hold. Give them in the units of the scale."
         )
 
 

@@ -10,6 +10,7 @@ root: rows whose outer products add up to it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,10 +18,13 @@ from typing import Any
 import numpy as np
 
 from crossfade._typing import Array, Places
+from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher._spectrum import ROUNDING, Spectrum, from_dense, from_rows
 
 #: Lengths of runs of windows for which the noise of the mean is known.
 RUNS = np.array([1, 2, 3, 4, 5, 8, 13, 21, 34])
+#: How many times as large as what it is divided by a feature may be.
+_MOST_UNITS = 1e40
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +204,19 @@ def noise_of_runs(run_variances: Array, counts: Array) -> Array:
     part = (inside - at[place]) / step
     between = values[..., place] * (1.0 - part) + values[..., after] * part
     return np.asarray(np.exp(between - (where - inside)))
+
+
+def refuse_units(largest: Array, scale: Array, called: Callable[[int], str] | None = None) -> None:
+    """Refuse features (..., d) far too large or small for their scale; `called` names a task."""
+    ratio = np.atleast_1d((largest / scale).max(-1, initial=0.0))
+    far = (ratio > _MOST_UNITS) | ((ratio > 0.0) & (ratio < 1.0 / _MOST_UNITS))
+    if far.any():
+        place = int(far.argmax())
+        whose = "" if called is None else f" of {called(place)}"
+        raise PriorMismatchError(
+            f"The features{whose} are {ratio[place]:.3g} times as large as their scale, and powers "
+            "of that are beyond what a number can hold. Give them in the units of the scale."
+        )
 
 
 def _compressed(rows: Array, n_samples: float) -> Array:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crossfade._typing import Array
-from crossfade._validate import check_names, check_number
+from crossfade._validate import check_names, check_number, resolve_scale
 from crossfade.exceptions import NoDirectionError
-from crossfade.fisher import Block, TaskMoments, refuse_units, resolve_scale, unit_directions
+from crossfade.fisher import Block, TaskMoments, refuse_units, unit_directions
 from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._directions import Directions, shares_of
 from crossfade.prior._origin import Origin
