@@ -23,13 +23,13 @@ from crossfade.prior._origin import Origin
 from crossfade.prior._sessions import Sessions
 from crossfade.prior._space import Space, check_labels
 from crossfade.prior._sums import Sums
-from crossfade.tasks import Recipe, Task, TaskSet, common_recipe
+from crossfade.tasks import Recipe, Task, TaskSet
 
 
 def moments_of_tasks(tasks: Iterable[Task]) -> tuple[TaskMoments, dict[str, Any]]:
     """Moments of tasks, and what `learn` asks of them besides."""
-    sources = list(tasks)
-    names = _check_sources(sources)
+    sources = tasks if isinstance(tasks, TaskSet) else TaskSet(tasks)
+    _check_sources(sources)
     _refuse_twins(sources)
     classes = sources[0].classes
     samples = [(np.asarray(one.X), np.searchsorted(classes, one.y)) for one in sources]
@@ -37,14 +37,13 @@ def moments_of_tasks(tasks: Iterable[Task]) -> tuple[TaskMoments, dict[str, Any]
         moments = TaskMoments.of(samples)
     else:
         moments = TaskMoments.of_classes(samples, len(classes))
-    called = tasks.class_names if isinstance(tasks, TaskSet) else {}
-    labels = classes.tolist()
+    called, labels = sources.class_names, classes.tolist()
     return moments, {
         "groups": [task.group for task in sources],
         "classes": labels,
         "class_names": tuple(called.get(one, str(one)) for one in labels) if called else None,
-        "feature_names": names,
-        "recipe": common_recipe([task.recipe for task in sources]),
+        "feature_names": sources.feature_names,
+        "recipe": sources.recipe,
         "called": lambda place: repr(sources[place]),
     }
 
@@ -115,10 +114,9 @@ def _sums_of(
         means = _class_means(moments, scale, bound, groups)
     if means is not None:
         sums["class_means"] = means
-        between = moments.gather(lambda one: (one.whole.means / scale).reshape(len(one.places), -1))
-        sessions = Sessions.of(groups, between)
-        if sessions is not None:
-            sums["sessions"] = sessions
+        if (shares_of(groups) < 1.0).any():
+            whole = moments.gather(lambda one: one.whole.means / scale)
+            sums["sessions"] = Sessions.of(groups, whole.reshape(len(whole), -1))
     if not sums:
         raise NoDirectionError("The windows of these tasks do not vary within their classes.")
     return sums
@@ -140,11 +138,10 @@ def _is_centred(moments: TaskMoments, scale: Array) -> bool:
     return bool((np.abs(whole) <= 1e-6 * scale * n_windows[:, None]).all())
 
 
-def _check_sources(tasks: list[Task]) -> tuple[str, ...] | None:
-    """Names of the features; refuses tasks of other features or classes."""
+def _check_sources(tasks: Sequence[Task]) -> None:
+    """Refuse tasks of one class, or of other classes than the first."""
     if not tasks:
         raise ValueError("A prior needs at least one task; got none.")
-    names = TaskSet(tasks).feature_names
     first = tasks[0]
     for task in tasks:
         classes = task.classes.tolist()
@@ -155,7 +152,6 @@ def _check_sources(tasks: list[Task]) -> tuple[str, ...] | None:
                 f"All tasks must have the same classes; {task!r} has {classes[:9]}, {first!r} has "
                 f"{first.classes.tolist()[:9]}. Rename labels, or leave the task out."
             )
-    return names
 
 
 def _refuse_twins(tasks: Sequence[Task]) -> None:

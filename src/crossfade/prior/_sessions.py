@@ -34,13 +34,11 @@ class Sessions(Sums, name="sessions"):
     outer_sum: Array = summed("Kd", "Kd", of="outer products of differences", semidefinite=True)
 
     @classmethod
-    def of(cls, groups: Sequence[str | None], means: Array) -> Sessions | None:
-        """Sum over tasks (n_tasks, K d); None if all people have one session."""
+    def of(cls, groups: Sequence[str | None], means: Array) -> Sessions:
+        """Sum over tasks (n_tasks, K d); those of a group are of one person."""
         known = [str(group) for group in groups if group is not None]
         rows = means[[group is not None for group in groups]]
         _, person, count = np.unique(known, return_inverse=True, return_counts=True)
-        if not (count > 1).any():
-            return None
         middle = np.zeros((count.size, means.shape[1]))
         np.add.at(middle, person, rows)
         apart = rows - (middle / count[:, None])[person]

@@ -14,13 +14,13 @@ from crossfade.tasks._parquet import sealed as sealed
 from crossfade.tasks._parquet import unsealed as unsealed
 from crossfade.tasks._parquet import write_parquet as write_parquet
 from crossfade.tasks._recipe import Recipe
-from crossfade.tasks._recipe import common_recipe as common_recipe
 from crossfade.tasks._recipe import recipe_misfits as recipe_misfits
 from crossfade.tasks._table import read_windows as read_windows
 from crossfade.tasks._table import with_about as with_about
 from crossfade.tasks._table import write_frame as write_frame
 from crossfade.tasks._task import Task, TaskSet, read_tasks
 from crossfade.tasks._task import check_class_names as check_class_names
+from crossfade.tasks._task import common_recipe as common_recipe
 
 __all__ = ["Recipe", "Task", "TaskSet", "read_tasks"]
 

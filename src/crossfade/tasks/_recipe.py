@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -185,12 +185,6 @@ class Recipe:
             whose = "all windows" if self.centre == "session" else "the windows so far"
             parts.append(f"at the mean of {whose}")
         return "; ".join(parts)
-
-
-def common_recipe(recipes: Sequence[Recipe | None]) -> Recipe | None:
-    """The recipe that all share, or None if one is unknown."""
-    first = recipes[0] if recipes else None
-    return first if all(one == first for one in recipes) else None
 
 
 def recipe_misfits(mine: Recipe | None, theirs: Recipe | None) -> list[str]:

@@ -19,8 +19,8 @@ from crossfade.exceptions import DroppedWindowsWarning, TableWarning
 from crossfade.tasks._check import check_frame
 from crossfade.tasks._columns import RESERVED, Columns, Table, as_numbers, refuse_twice
 from crossfade.tasks._parquet import frame_of_parquet, parquet_of
-from crossfade.tasks._recipe import Recipe, common_recipe, recipe_misfits
-from crossfade.tasks._task import Task
+from crossfade.tasks._recipe import Recipe, recipe_misfits
+from crossfade.tasks._task import Task, common_recipe
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,7 @@ from crossfade._validate import (
     refuse_masked,
     refuse_size,
 )
-from crossfade.tasks._recipe import Recipe, common_recipe
+from crossfade.tasks._recipe import Recipe
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -356,6 +356,12 @@ def read_tasks(
     mapping = Columns(task, label, group, start, drop, columns)
     table = open_table(path, mapping)
     return TaskSet(tasks_of(table, mapping, missing), names_of(table.frame))
+
+
+def common_recipe(recipes: Sequence[Recipe | None]) -> Recipe | None:
+    """The recipe that all share, or None if one is unknown."""
+    first = recipes[0] if recipes else None
+    return first if all(one == first for one in recipes) else None
 
 
 def check_class_names(names: Mapping[Any, str] | None) -> Mapping[Any, str]:
