@@ -1,8 +1,7 @@
 """What sums over people say about a new person: the law of directions and of class means.
 
 ====================== =============================================================================
-`_space`, `_origin`    what two priors must share to be added; where the sums of one come from
-`_sums`                how sums are declared, added, compared and checked
+`_parts`               `Space`, which priors must share to be added; `Sums`, and their `Origin`
 `_directions`          sums of unit directions, and `Crowd`, their law
 `_class_means`         sums of class means, and `Population`, their law; `_sessions` of one person
 `_forecast_record`     how accurate forecasts turned out
@@ -17,6 +16,7 @@ Unlike the paper's, directions are averaged in common units, Psi is tangent to t
 crowd is a distribution and not a point.
 """
 
+from crossfade.prior._card import privacy_text, table_of
 from crossfade.prior._class_means import CROWD_DOF, Population, contrasts, design_of
 from crossfade.prior._directions import Crowd, Directions, Psi
 from crossfade.prior._forecast_record import (
@@ -30,12 +30,19 @@ from crossfade.prior._forecast_record import (
 from crossfade.prior._law import Law, LeftOut, left_out
 from crossfade.prior._learn import learn, moments_of_tasks
 from crossfade.prior._ledger import Ledger
-from crossfade.prior._origin import Origin, check_about, privacy_text, table_of
+from crossfade.prior._parts import (
+    Origin,
+    Release,
+    Space,
+    Sums,
+    check_about,
+    check_labels,
+    misfits,
+    summed,
+)
 from crossfade.prior._prior_sums import PriorSums
-from crossfade.prior._release import Release, noisy_sums
-from crossfade.prior._space import Space, check_labels, misfits
+from crossfade.prior._release import noisy_sums
 from crossfade.prior._summary import PSI_FORMS
-from crossfade.prior._sums import Sums, summed
 from crossfade.prior._units import warn_of_units
 from crossfade.prior._vmf import concentration_formula, concentration_mle, mean_resultant_length
 

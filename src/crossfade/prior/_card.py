@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from crossfade.prior._origin import privacy_text, table_of
 
 if TYPE_CHECKING:
     from crossfade.prior._prior_sums import PriorSums
@@ -142,3 +141,25 @@ def _signed(part: float | None) -> str:
 
 def _many(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def privacy_text(privacy: Mapping[str, Any]) -> str:
+    """How a prior protects its people, in words."""
+    if privacy["kind"] == "summary":
+        return "a mean direction and its standard error, exact: it cannot be released"
+    if privacy["kind"] != "released":
+        return "exact sums: anyone who knows all tasks but one can recover that one"
+    covered = "" if privacy["scale_covered"] else "; the scale is not covered"
+    return (
+        f"released with epsilon = {privacy['epsilon']:g}, delta = {privacy['delta']:g}; a person "
+        f"counts once with all sessions of their group{covered}"
+    )
+
+
+def table_of(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Lines of a table in Markdown."""
+    # A bar would end the cell.
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, ["-" * width for width in widths])
+    return ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in cells]

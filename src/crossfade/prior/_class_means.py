@@ -27,7 +27,7 @@ from crossfade.fisher import (
     shrunk_dense,
 )
 from crossfade.prior._bounded import bounded, filled
-from crossfade.prior._sums import LARGEST, Sums, summed
+from crossfade.prior._parts import LARGEST, Sums, summed
 
 #: Eigenvalues below this proportion of the largest are directions in which nothing varies.
 _LEAST = 1e-8

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from crossfade._typing import Array
 from crossfade._validate import check_integer
 from crossfade.fisher import N_LAGS, Spectrum, oas, shrunk_dense
+from crossfade.prior._parts import Sums, summed
 from crossfade.prior._summary import sum_of_summary
-from crossfade.prior._sums import Sums, summed
 from crossfade.prior._vmf import concentration_formula, concentration_mle
 
 #: More people than any real study; sums of so many are exact.

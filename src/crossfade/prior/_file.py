@@ -15,10 +15,8 @@ import numpy as np
 
 from crossfade._files import json_of, read_whole
 from crossfade._typing import Array
-from crossfade.prior._origin import Origin
+from crossfade.prior._parts import Arrays, Origin, Space, Sums
 from crossfade.prior._sessions import Person
-from crossfade.prior._space import Space
-from crossfade.prior._sums import Arrays, Sums
 
 FORMAT, VERSION = "crossfade-prior", 4
 #: Bytes of a file, as with 11,000 features, and by how much unpacking may enlarge it. Ours are not

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from crossfade._typing import Array
-from crossfade.prior._sums import Sums, summed
+from crossfade.prior._parts import Sums, summed
 
 #: Labelled windows of each class in rehearsals, and how many more they need for a test.
 LABEL_COUNTS = np.array([0, 1, 2, 3, 5, 8, 13, 21, 34])

@@ -15,8 +15,7 @@ from crossfade.prior._class_means import ClassMeans, Population
 from crossfade.prior._directions import Crowd, Directions, shares_of
 from crossfade.prior._forecast_record import ForecastRecord
 from crossfade.prior._learn import directions_of
-from crossfade.prior._space import Space
-from crossfade.prior._sums import Sums
+from crossfade.prior._parts import Space, Sums
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,10 +19,8 @@ from crossfade.exceptions import NoDirectionError
 from crossfade.fisher import Block, TaskMoments, refuse_units, unit_directions
 from crossfade.prior._class_means import ClassMeans
 from crossfade.prior._directions import Directions, shares_of
-from crossfade.prior._origin import Origin
+from crossfade.prior._parts import Origin, Space, Sums, check_labels
 from crossfade.prior._sessions import Sessions
-from crossfade.prior._space import Space, check_labels
-from crossfade.prior._sums import Sums
 from crossfade.tasks import Recipe, Task, TaskSet
 
 

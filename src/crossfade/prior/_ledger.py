@@ -19,7 +19,7 @@ from typing import Any
 from crossfade._files import digest_of, is_intact, json_of, read_whole, write_whole
 from crossfade._validate import check_number
 from crossfade.prior._gaussian import separation, spent_epsilon
-from crossfade.prior._release import check_budget
+from crossfade.prior._parts import check_budget
 
 if sys.platform != "win32":
     import fcntl

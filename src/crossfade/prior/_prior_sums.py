@@ -23,12 +23,9 @@ from crossfade.prior._directions import Crowd, Directions
 from crossfade.prior._file import pack, unpack
 from crossfade.prior._forecast_record import ForecastRecord
 from crossfade.prior._law import Law
-from crossfade.prior._origin import Origin
-from crossfade.prior._release import Release
+from crossfade.prior._parts import Origin, Release, Space, Sums, added
 from crossfade.prior._sessions import Person, Sessions
-from crossfade.prior._space import Space
 from crossfade.prior._summary import PSI_FORMS
-from crossfade.prior._sums import Sums, added
 from crossfade.prior._units import Units
 from crossfade.tasks import Recipe
 

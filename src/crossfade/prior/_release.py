@@ -4,59 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from crossfade._typing import Array
-from crossfade._validate import check_number
 from crossfade.prior._bounded import MOVED, in_units, repaired_means
 from crossfade.prior._class_means import CROWD_DOF, ClassMeans
 from crossfade.prior._directions import Directions, trusted_mean
 from crossfade.prior._gaussian import separation
-from crossfade.prior._sums import Sums
+from crossfade.prior._parts import Sums, check_budget
 
-#: With a larger epsilon a release does not protect.
-_LARGEST_EPSILON = 1000.0
 _TINY = 1e-300
-
-
-@dataclass(frozen=True)
-class Release:
-    """Budget of a released prior: what holds if one person is replaced by any other.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-        The release is (epsilon, delta)-differentially private; the number of people is public.
-    noise : float
-        Standard deviation of the normal noise in every coordinate of the sums.
-    scale_covered : bool
-        Whether, as its owner states, the feature scale was not learnt from the same people.
-    """
-
-    epsilon: float
-    delta: float
-    noise: float
-    scale_covered: bool
-
-    @property
-    def budget(self) -> str:
-        """Epsilon and delta as text."""
-        return f"epsilon={self.epsilon:g}, delta={self.delta:g}"
-
-    def __str__(self) -> str:
-        scale = "" if self.scale_covered else " (its scale is not covered)"
-        return f"released with {self.budget}{scale}"
-
-
-def check_budget(epsilon: object, delta: object) -> tuple[float, float]:
-    """Return a privacy budget as floats: epsilon up to 1000, delta between 0 and 1."""
-    return (
-        check_number("epsilon", epsilon, 1e-300, _LARGEST_EPSILON),
-        check_number("delta", delta, 1e-300, 1.0 - 1e-12),
-    )
 
 
 def noisy_sums(

@@ -16,7 +16,7 @@ import numpy as np
 from crossfade._typing import Array
 from crossfade.fisher import ClassMoments
 from crossfade.prior._class_means import Population, design_of, outer_in_theta, shrunk_blocks
-from crossfade.prior._sums import Arrays, Sums, summed
+from crossfade.prior._parts import Arrays, Sums, summed
 
 #: Assumed part of the crowd's covariance that a session changes, if no person had two sessions.
 GUESS = 0.1
