@@ -5,8 +5,8 @@
 `_directions`          sums of unit directions, and `Crowd`, their law
 `_class_means`         sums of class means, and `Population`, their law; `_sessions` of one person
 `_forecast_record`     how accurate forecasts turned out
-`_law`                 `Law`: all that a blend asks; of everybody, or of all others
-`_learn`, `_summary`   the sums of tasks, and of a mean direction with its standard error
+`_law`                 `learn`, from tasks to sums; `Law`, all that a blend asks of these
+`_summary`             the sums of a mean direction with its standard error
 `_prior_sums`, `_card` a space, its sums and their origin, and what they say; `_file` keeps them
 `_release`             differential privacy: `_gaussian`, `_bounded` and `_ledger` are its parts
 `_units`, `_vmf`       can windows be in the units of a prior?; concentrations
@@ -27,8 +27,7 @@ from crossfade.prior._forecast_record import (
     ForecastRecord,
     label_count_of,
 )
-from crossfade.prior._law import Law, LeftOut, left_out
-from crossfade.prior._learn import learn, moments_of_tasks
+from crossfade.prior._law import Law, LeftOut, learn, left_out, moments_of_tasks
 from crossfade.prior._ledger import Ledger
 from crossfade.prior._parts import (
     Origin,
