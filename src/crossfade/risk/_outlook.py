@@ -2,7 +2,8 @@
 
 Theory promises the accuracy without the optimism of the rule's own windows, the raw forecast (25).
 The probit of the accuracy follows Student's law with mean m and deviation S, by the record of
-people who rehearsed such rules or by theory (60). At x deviations from the threshold log odds are
+people who rehearsed such rules, or else by theory (60). At x deviations from the threshold the log
+odds are
 
 .. math:: \\frac{2 m x}{\\sqrt{1 + \\tfrac{\\pi}{2} S^2 x^2}} \\quad \\text{(61; MacKay 1992)}
 """
