@@ -8,8 +8,7 @@ import pytest
 from crossfade import HierarchicalBlendClassifier, Task, TaskPrior
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher import RUNS, TaskMoments
-from crossfade.prior import Population
-from crossfade.prior._bounded import in_units, repaired_means, steady
+from tests.noise import watched_noise
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::crossfade.exceptions.UncountedReleaseWarning"  # tests/test_ledger.py has these
@@ -34,6 +33,22 @@ def build(tasks, groups=None, clip=CLIP, **options):
     return TaskPrior.from_tasks(tasks, mean_norm_bound=clip, **options)
 
 
+def in_units(means):
+    """Sums over people in units of what one person adds at most (equation 63)."""
+    traces = np.trace(means.run_sums, axis1=-2, axis2=-1)
+    return (
+        means.mean_sum / CLIP,
+        means.outer_sum / CLIP**2,
+        means.within_sum / means.n_features,
+        traces / (2.0 * means.n_features),
+    )
+
+
+def repeated(prior, times):
+    """Prior of so many people like each of a prior."""
+    return TaskPrior(prior.space, {name: one * times for name, one in prior.sums.items()})
+
+
 def same_sums(one, other, rtol=1e-12):
     for name in ("mean_sum", "outer_sum", "within_sum", "run_counts", "run_sums"):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol, atol=1e-12)
@@ -43,10 +58,9 @@ def same_sums(one, other, rtol=1e-12):
 def test_nobody_adds_more_than_the_bound(tasks):
     far = [dataclasses.replace(task, X=1e3 * np.asarray(task.X) + 1e4) for task in tasks]
     for task in (*tasks, *far):
-        mean, outer, within, traces = in_units(build([task]).class_means, CLIP)
-        for part in (mean, outer, within, traces):
+        for part in in_units(build([task]).class_means):
             assert np.linalg.norm(part) <= 1.0 + 1e-12
-    for part in in_units(build(far[:1]).class_means, CLIP):
+    for part in in_units(build(far[:1]).class_means):
         assert np.linalg.norm(part) == pytest.approx(1.0)
     # What is too long keeps its direction.
     long, short = build(far[:1], clip=1e9).class_means, build(far[:1]).class_means
@@ -178,28 +192,46 @@ def test_released_class_means_are_those_of_people(make_tasks, tmp_path, epsilon,
 
 
 def test_without_noise_class_means_stay(make_tasks):
-    exact = build(make_tasks(60, n_each=(40, 40))).class_means
-    found = repaired_means(exact, in_units(exact, CLIP), 1e-9, CLIP, 20.0)
-    np.testing.assert_allclose(found.mean_sum, exact.mean_sum, rtol=1e-6)
-    np.testing.assert_allclose(found.outer_sum, exact.outer_sum, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(found.within_sum, exact.within_sum, rtol=1e-6, atol=1e-6)
-    assert Population.from_sums(found).dof == pytest.approx(20.0)
+    """Of so many people that noise is a millionth of what one of them adds."""
+    pytest.importorskip("opendp")
+    many = repeated(build(make_tasks(60, n_each=(40, 40))), 2000.0)
+    public, exact = many.released(1000.0, 1e-5), many.class_means
+    assert public.release.noise < 1e-6 * many.n_people
+    for name in ("mean_sum", "outer_sum", "within_sum"):
+        found, expected = (getattr(one, name) for one in (public.class_means, exact))
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+    assert public.law.class_means.dof == pytest.approx(20.0)
 
 
-def test_noise_alone_makes_no_structure():
-    """Eigenvalues of noise of deviation s lie within s times the root of 2 n of its level."""
+@pytest.mark.parametrize("d", [4, 9, 30])
+def test_noise_alone_makes_no_structure(d):
+    """Eigenvalues of noise of deviation s lie within s times the root of 2 d of its level."""
+    pytest.importorskip("opendp")
     rng = np.random.default_rng(0)
-    for n in (4, 9, 30):
-        upper = np.triu(rng.normal(size=(n, n)))
-        noise = (np.triu(upper, 1) + np.triu(upper, 1).T) / np.sqrt(2.0) + np.diag(np.diag(upper))
-        found = steady(10.0 * np.eye(n) + 0.5 * noise, 0.5)
-        spread = np.ptp(np.linalg.eigvalsh(found))
-        assert spread < 0.5 * np.ptp(np.linalg.eigvalsh(0.5 * noise))
-        # What stands out is kept, and what is below the noise is not taken for nothing.
-        spike = np.zeros((n, n))
-        spike[0, 0] = 100.0
-        assert steady(np.eye(n) + spike + 0.1 * noise, 0.1)[0, 0] == pytest.approx(101, rel=0.02)
-        assert np.linalg.eigvalsh(steady(0.01 * noise, 1.0))[0] > 0.1
+
+    def crowd(*tasks):
+        options = {"rehearse": False, "mean_norm_bound": CLIP}
+        return TaskPrior.from_tasks(tasks, feature_scale=np.ones(d), **options)
+
+    # With one window of each class a person adds the identity.
+    even = repeated(crowd(*(Task(rng.normal(size=(2, d)), [0, 1]) for _ in range(2))), 10.0 * d)
+    X = rng.normal(size=(80, d)) * np.where(np.arange(d), 0.1, np.sqrt(0.8 * d))
+    uneven = crowd(Task(X, [0, 1] * 40))
+    spreads = []
+    with watched_noise(seed=1):
+        for _ in range(10):
+            public, drawn = even.released(20.0, 1e-5), rng.normal(size=(d, d))
+            drawn = d * public.release.noise * (drawn + drawn.T) / 2.0
+            found = (np.linalg.eigvalsh(one) for one in (public.class_means.within_sum, drawn))
+            spreads.append([np.ptp(values) for values in found])
+        many, drowned = repeated(uneven, 1000.0), uneven.released(0.01, 1e-5)
+        stands_out = many.released(20.0, 1e-5).class_means.within_sum[0, 0]
+    released, noise = np.mean(spreads, 0)
+    assert released < 0.5 * noise
+    # What stands out is kept, and what is below the noise is not taken for nothing.
+    assert stands_out == pytest.approx(many.class_means.within_sum[0, 0], rel=0.02)
+    least = np.linalg.eigvalsh(drowned.class_means.within_sum)[0]
+    assert least > 0.1 * d * drowned.release.noise
 
 
 def test_a_released_crowd_still_helps(make_tasks):

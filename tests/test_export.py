@@ -24,8 +24,8 @@ from crossfade import (
     load_model,
     save_model,
 )
-from crossfade._files import digest_of
 from crossfade.cli import main
+from tests.checksums import digest_of
 
 SCHEMA = json.loads(
     (Path(sys.modules["crossfade"].__file__).parent / "export/model.schema.json").read_text()

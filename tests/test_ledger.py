@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from crossfade import Ledger, Task, TaskPrior
-from crossfade._files import digest_of
 from crossfade.exceptions import UncountedReleaseWarning
+from tests.checksums import digest_of
 
 pytest.importorskip("opendp")
 

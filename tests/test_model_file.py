@@ -16,7 +16,7 @@ from crossfade import (
     load_model,
     save_model,
 )
-from crossfade._files import digest_of
+from tests.checksums import digest_of
 
 NAMES = ["θ", "alpha", "b e t a", "γ"]
 

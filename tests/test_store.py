@@ -59,7 +59,6 @@ def shards(folder):
 
 SCRIPT = """
 import os, signal, sys, time
-import crossfade._files
 from crossfade.simulate import simulate_tasks
 from crossfade.study import CalibrationStudy
 
@@ -83,7 +82,7 @@ def on_progress(done, total):
         stop()
 
 if __name__ == "__main__":
-    crossfade._files.os.fsync = slow_fsync
+    os.fsync = slow_fsync
     study = CalibrationStudy(
         simulate_tasks(6, n_features=3, random_state=0),
         methods=["target", "paper", "posterior", "lda"],

@@ -22,6 +22,7 @@ from crossfade import (
 from crossfade.exceptions import ContradictionWarning
 from crossfade.risk import Outlook
 from crossfade.simulate import draw_directions
+from tests.noise import watched_noise
 
 BLENDS = (ConvexBlendClassifier, PosteriorBlendClassifier, HierarchicalBlendClassifier)
 LAWS = [(0.0, 0.4), (0.5, 0.1), (0.9, 0.5), (1.4, 0.05), (0.7, 1.2), (-0.3, 0.3)]
@@ -341,16 +342,10 @@ def test_a_record_promises_less_than_chance_only_where_samples_contradict(blend)
 @pytest.fixture(scope="module")
 def real_priors():
     """Prior of all others for each person of Mental Math, and a release of it."""
-    noise = np.random.default_rng(69)
     people = list(load_mental_math())
     found = []
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+    with watched_noise(seed=69), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # OpenDP's noise has no seed.
-        patch.setattr(
-            "crossfade.prior._release._gaussian",
-            lambda scale: lambda sums: np.asarray(sums) + noise.normal(0.0, scale, len(sums)),
-        )
         for place in range(len(people)):
             others = people[:place] + people[place + 1 :]
             bounded = TaskPrior.from_tasks(others, rehearse=False, mean_norm_bound=16.0)

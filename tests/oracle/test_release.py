@@ -1,25 +1,26 @@
 """Differential privacy: the sensitivity, the noise, what is left of it, and what a blend gains."""
 
-from math import exp
-
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from crossfade import Task, TaskPrior
+from crossfade import Ledger, Task, TaskPrior
 from crossfade.blend import fit_rule
 from crossfade.fisher import ClassMoments
-from crossfade.prior import Directions, Law, Origin, Release, Space, mean_resultant_length
-from crossfade.prior._bounded import in_units
-from crossfade.prior._gaussian import log_delta, separation, spent_epsilon
-from crossfade.prior._release import noise_scale, noisy, repaired, sensitivity
+from crossfade.prior import Law, mean_resultant_length
 from crossfade.simulate import draw_directions
+from tests.noise import watched_noise
 
 pytest.importorskip("opendp")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::crossfade.exceptions.UncountedReleaseWarning"  # tests/test_ledger.py has these
+)
 
 N_FEATURES = 9
+#: One person, who has this direction.
+ONE = TaskPrior.from_projections([[1.0, 0.0]])
 
 
 def distance(one, other):
@@ -48,30 +49,23 @@ def integrated_delta(noise, length, epsilon):
     return quad(beyond, edge, edge + 12.0, epsabs=0.0, epsrel=1e-10, limit=200)[0]
 
 
-def noisy_crowds(n_tasks, kappa, noise, repeats, seed):
-    """Sums of many crowds, with noise as OpenDP adds it, but from a seed."""
+def mu_of(epsilon, delta):
+    """Distance in deviations of the noise that keeps a budget exactly."""
+    return brentq(lambda mu: exact_delta(1.0, mu, epsilon) - delta, 1e-3, 100.0, xtol=1e-13)
+
+
+def sensitivity(prior):
+    """The distance that the noise of a release covers."""
+    return prior.released(1.0, 1e-5).release.noise * mu_of(1.0, 1e-5)
+
+
+def released_priors(n_tasks, kappa, repeats, seed, epsilon=1.0):
+    """Releases of many crowds, with noise from a seed."""
     rng = np.random.default_rng(seed)
     W = draw_directions(repeats * n_tasks, N_FEATURES, kappa, random_state=rng)
-    W = W.reshape(repeats, n_tasks, N_FEATURES)
-    sums = W.sum(1) + noise * rng.standard_normal((repeats, N_FEATURES))
-    upper = np.triu(noise * rng.standard_normal((repeats, N_FEATURES, N_FEATURES)))
-    across = np.triu(upper, 1) / np.sqrt(2.0)
-    diagonal = upper * np.eye(N_FEATURES)
-    return sums, W.mT @ W + across + across.mT + diagonal
-
-
-def released_priors(n_tasks, kappa, repeats, seed, epsilon=1.0, delta=1e-5):
-    noise = noise_scale(sensitivity(n_tasks, False), epsilon, delta)
-    sums = repaired(*noisy_crowds(n_tasks, kappa, noise, repeats, seed), n_tasks, noise)
-    release = Release(epsilon, delta, noise, True)
-    return [
-        TaskPrior(
-            Space(np.ones(N_FEATURES)),
-            {"directions": Directions(n_tasks, one, n_tasks, one, outer, outer)},
-            Origin(release=release),
-        )
-        for one, outer in zip(*sums, strict=True)
-    ]
+    crowds = map(TaskPrior.from_projections, W.reshape(repeats, n_tasks, N_FEATURES))
+    with watched_noise(seed):
+        return [crowd.released(epsilon, 1e-5) for crowd in crowds]
 
 
 def test_sensitivity_is_the_largest_distance_and_is_reached():
@@ -83,45 +77,55 @@ def test_sensitivity_is_the_largest_distance_and_is_reached():
         assert distance(one, other).max() <= np.sqrt(4.5)
     worst = np.array([1.0, 0.0]), np.array([-0.5, np.sqrt(0.75)])
     assert distance(*worst) == pytest.approx(np.sqrt(4.5))
-    assert np.sqrt(4.5) < sensitivity(1, False) < np.sqrt(4.5) * (1 + 1e-5)
+    assert np.sqrt(4.5) < sensitivity(ONE) < np.sqrt(4.5) * (1 + 1e-5)
     # Without outer products the worst is the opposite direction.
-    assert 2.0 < sensitivity(1, True) < 2.0 * (1 + 1e-5)
+    isotropic = TaskPrior.from_projections([[1.0, 0.0]], isotropic=True)
+    assert 2.0 < sensitivity(isotropic) < 2.0 * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0])
 @pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-9])
 def test_noise_keeps_the_budget_and_is_the_least_that_does(epsilon, delta):
-    length = sensitivity(100, False)
-    noise = noise_scale(length, epsilon, delta)
+    length = np.sqrt(4.5)
+    prior = TaskPrior.from_projections(np.tile([1.0, 0.0], (100, 1)))
+    noise = prior.released(epsilon, delta).release.noise
     assert exact_delta(noise, length, epsilon) <= delta
     assert integrated_delta(noise, length, epsilon) <= delta
-    least = brentq(lambda one: exact_delta(one, length, epsilon) - delta, noise / 10, noise * 10)
-    # The true sensitivity is the root of 4.5; what rounding can add is in the length.
-    ratio = noise / (least / length * np.sqrt(4.5))
+    least = length / mu_of(epsilon, delta)
     words = f"noise {noise / length:.2f} times Delta, best guess {ndtr(length / (2 * noise)):.3f}"
     print(f"epsilon={epsilon:g} delta={delta:g}: {words}")
-    assert 1.0 <= ratio < 1.0001
+    # What rounding can add is in the noise.
+    assert 1.0 <= noise / least < 1.0001
 
 
-def test_both_ways_to_the_exact_delta_agree():
-    for mu, epsilon in ((0.27, 1.0), (0.03, 0.1), (2.0, 10.0), (40.0, 1000.0), (3.0, 0.5)):
-        found = exp(log_delta(mu, epsilon))
-        assert found == pytest.approx(integrated_delta(1.0, mu, epsilon), rel=1e-7)
+@pytest.mark.parametrize(
+    ("mu", "epsilon"), [(0.27, 1.0), (0.03, 0.1), (2.0, 10.0), (40.0, 1000.0), (3.0, 0.5)]
+)
+def test_noise_is_that_of_the_integrated_delta(mu, epsilon):
+    noise = ONE.released(epsilon, integrated_delta(1.0, mu, epsilon)).release.noise
+    assert np.sqrt(4.5) / noise == pytest.approx(mu, rel=1e-5)
 
 
-def test_a_hundred_releases_compose_as_their_average_says():
+def test_a_hundred_releases_compose_as_their_average_says(tmp_path):
     """Who averages k releases has the noise of one with k times the squared mu."""
-    mu = separation(1.0, 1e-5)
-    for k in (1, 2, 10, 100):
-        spent = spent_epsilon(np.sqrt(k) * mu, 1e-5)
-        assert integrated_delta(1.0 / np.sqrt(k), mu, spent) == pytest.approx(1e-5, rel=1e-4)
-        assert integrated_delta(1.0 / np.sqrt(k), mu, spent) <= 1e-5
-        assert spent <= k * (1 + 1e-8)
-    several = {k: spent_epsilon(np.sqrt(k) * mu, 1e-5) for k in (1, 2, 3, 5, 10, 12, 100)}
+    mu, ledger, several = mu_of(1.0, 1e-5), Ledger(tmp_path / "ledger.json"), {}
+    for k in range(1, 101):
+        ONE.released(1.0, 1e-5, ledger=ledger)
+        if k in (1, 2, 3, 5, 10, 12, 100):
+            spent = several[k] = ledger.spent(1e-5)
+            delta = integrated_delta(1.0 / np.sqrt(k), mu, spent)
+            assert delta == pytest.approx(1e-5, rel=1e-4)
+            assert spent <= k * (1 + 1e-8)
     print("releases:", *(f"{k}: {spent:.2f}" for k, spent in several.items()))
-    assert spent_epsilon(mu, 1e-5) == pytest.approx(1.0, rel=1e-8)
-    assert spent_epsilon(10.0 * mu, 1e-5) == pytest.approx(14.43, abs=0.01)
-    assert spent_epsilon(1e-3, 0.9) == 0.0
+    assert several[1] == pytest.approx(1.0, rel=1e-8)
+    assert several[100] == pytest.approx(14.43, abs=0.01)
+
+
+def test_a_release_that_tells_next_to_nothing_spends_nothing_at_a_large_delta(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.json")
+    ONE.released(0.01, 1e-9, ledger=ledger)
+    assert ledger.spent(1e-9) == pytest.approx(0.01, rel=1e-8)
+    assert ledger.spent(0.9) == 0.0
 
 
 def person_sums(sessions):
@@ -146,6 +150,16 @@ def test_a_person_with_many_sessions_moves_the_sums_no_further(n_features):
     assert np.linalg.norm(person_sums(one) - person_sums(other)) == pytest.approx(bound)
 
 
+def noise_goes_to(tasks, bound=None):
+    """All that the release of a prior of four people adds noise to, as OpenDP is handed it."""
+    prior = TaskPrior.from_tasks(tasks, feature_scale=None, rehearse=False, mean_norm_bound=bound)
+    assert prior.n_people == 4
+    with watched_noise() as seen:
+        prior.released(1.0, 1e-5)
+    [(exact, _)] = seen
+    return exact
+
+
 def test_the_worst_neighbours_through_the_whole_of_from_tasks():
     """Whole priors, in which one person is replaced with all sessions; some have many."""
     rng = np.random.default_rng(3)
@@ -159,29 +173,8 @@ def test_the_worst_neighbours_through_the_whole_of_from_tasks():
 
     rest = sessions("a", 1) + sessions("b", 3) + sessions(None, 1)
     for _ in range(200):
-        first, second = (
-            TaskPrior.from_tasks(
-                rest + sessions("x", rng.integers(1, 6)), feature_scale=None, rehearse=False
-            ).directions
-            for _ in range(2)
-        )
-        assert (first.n_people, second.n_people) == (4, 4)
-        moved = np.concatenate(
-            [
-                first.person_direction - second.person_direction,
-                (first.person_outer - second.person_outer).ravel(),
-            ]
-        )
-        assert np.linalg.norm(moved) <= sensitivity(4, False)
-
-
-def released_vector(tasks, clip):
-    """All that a release adds noise to, as one vector: each part in units of its bound."""
-    prior = TaskPrior.from_tasks(tasks, feature_scale=None, rehearse=False, mean_norm_bound=clip)
-    people = prior.directions
-    means = in_units(prior.class_means, clip)
-    parts = [people.person_direction, people.person_outer, *means]
-    return np.concatenate([part.ravel() for part in parts]), people.n_people
+        first, second = (noise_goes_to(rest + sessions("x", rng.integers(1, 6))) for _ in range(2))
+        assert np.linalg.norm(first - second) <= np.sqrt(4.5)
 
 
 def test_class_means_of_random_neighbours_stay_within_the_bound():
@@ -203,12 +196,10 @@ def test_class_means_of_random_neighbours_stay_within_the_bound():
     for _ in range(100):
         clip = 10.0 ** rng.uniform(-1, 2)
         first, second = (
-            released_vector(rest + sessions("x", rng.integers(1, 6)), clip) for _ in range(2)
+            noise_goes_to(rest + sessions("x", rng.integers(1, 6)), clip) for _ in range(2)
         )
-        assert first[1] == second[1] == 4
-        moved.append(np.linalg.norm(first[0] - second[0]))
-    assert max(moved) <= sensitivity(4, False, True)
-    assert max(moved) > 0.7 * sensitivity(4, False, True)
+        moved.append(np.linalg.norm(first - second))
+    assert 0.7 * np.sqrt(13.0) < max(moved) <= np.sqrt(13.0)
 
 
 def worst_person(half_gap, along, pattern):
@@ -230,40 +221,40 @@ def test_the_worst_neighbours_nearly_reach_the_bound_with_class_means():
     turns, slow = np.tile([1.0, -1.0], 40), np.repeat([1.0, -1.0], 40)
     one = worst_person([1.0, 0.0, 0.0, 0.0], 2, turns)
     other = worst_person([-0.5, np.sqrt(0.75), 0.0, 0.0], 3, slow)
-    first, second = (released_vector([*rest, person], 5.0)[0] for person in (one, other))
-    moved = np.linalg.norm(first - second)
-    assert 0.95 * np.sqrt(13.0) < moved <= sensitivity(4, False, True)
-    assert sensitivity(4, False, True) == pytest.approx(np.sqrt(13.0), rel=1e-5)
+    first, second = (noise_goes_to([*rest, person], 5.0) for person in (one, other))
+    assert 0.95 * np.sqrt(13.0) < np.linalg.norm(first - second) <= np.sqrt(13.0)
+    prior = TaskPrior.from_tasks(rest, feature_scale=None, rehearse=False, mean_norm_bound=5.0)
+    assert np.sqrt(13.0) < sensitivity(prior) < np.sqrt(13.0) * (1 + 1e-5)
 
 
 def test_noise_has_the_deviation_that_was_asked_for():
     """No seed can be set, so that bounds are five standard errors."""
-    size, noise = 60, 3.7
-    sums, outer = noisy([np.zeros(size), np.zeros((size, size))], noise)
-    np.testing.assert_array_equal(outer, outer.T)
-    across = outer[np.triu_indices(size, 1)] * np.sqrt(2.0)
-    for part in (sums, np.diag(outer), across):
-        standardised = part / noise
-        assert abs(standardised.mean()) < 5.0 / np.sqrt(part.size)
-        assert abs((standardised**2).mean() - 1.0) < 5.0 * np.sqrt(2.0 / part.size)
-    fourth = ((across / noise) ** 4).mean()
-    assert abs(fourth - 3.0) < 5.0 * np.sqrt(96.0 / across.size)
+    size = 60
+    prior = TaskPrior.from_projections(draw_directions(30, size, 5.0, random_state=1))
+    with watched_noise() as seen:
+        noise = prior.released(1.0, 1e-5).release.noise
+    [(exact, noisy)] = seen
+    # Lengths are those of the sums with all of their outer products.
+    sums = (prior.directions.person_direction, prior.directions.person_outer)
+    assert (exact**2).sum() == pytest.approx(sum((one**2).sum() for one in sums), rel=1e-12)
+    for part in np.split((noisy - exact) / noise, [size]):
+        assert abs(part.mean()) < 5.0 / np.sqrt(part.size)
+        assert abs((part**2).mean() - 1.0) < 5.0 * np.sqrt(2.0 / part.size)
+    fourth = (part**4).mean()
+    assert abs(fourth - 3.0) < 5.0 * np.sqrt(96.0 / part.size)
 
 
 def test_the_best_attack_succeeds_as_often_as_theory_says():
     """All tasks but one are known, and the last is one of two: the worst pair there is."""
-    one, other = np.array([1.0, 0.0]), np.array([-0.5, np.sqrt(0.75)])
-    length, trials = np.sqrt(4.5), 600
-    noise = length / 2.0
-    hits = 0
-    for _ in range(trials):
-        sums, outer = noisy([one, np.outer(one, one)], noise)
-        away = [
-            ((sums - guess) ** 2).sum() + ((outer - np.outer(guess, guess)) ** 2).sum()
-            for guess in (one, other)
-        ]
-        hits += away[0] < away[1]
-    chance = ndtr(length / (2.0 * noise))
+    trials, epsilon = 600, 10.0
+    delta = integrated_delta(1.0, 2.0, epsilon)
+    with watched_noise() as seen:
+        TaskPrior.from_projections([[-0.5, np.sqrt(0.75)]]).released(epsilon, delta)
+        for _ in range(trials):
+            ONE.released(epsilon, delta)
+    [(other, _), *mine] = seen
+    hits = sum(((noisy - one) ** 2).sum() < ((noisy - other) ** 2).sum() for one, noisy in mine)
+    chance = ndtr(1.0)
     assert hits / trials == pytest.approx(chance, abs=5.0 * np.sqrt(chance / trials / 4.0))
 
 
