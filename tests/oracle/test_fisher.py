@@ -10,12 +10,12 @@ N_FEATURES = 5
 REPEATS = 20_000
 
 
-def model():
+def model(n_features=N_FEATURES):
     """Covariance and half gap of a task whose classes overlap."""
     rng = np.random.default_rng(31)
-    factor = rng.normal(size=(N_FEATURES, N_FEATURES))
-    sigma = factor @ factor.T / N_FEATURES + 0.5 * np.eye(N_FEATURES)
-    nu = rng.normal(size=N_FEATURES)
+    factor = rng.normal(size=(n_features, n_features))
+    sigma = factor @ factor.T / n_features + 0.5 * np.eye(n_features)
+    nu = rng.normal(size=n_features)
     return sigma, 1.2 * nu / np.sqrt(nu @ np.linalg.solve(sigma, nu))
 
 
@@ -95,7 +95,12 @@ def test_covariance_of_the_unit_direction(shrinkage):
     across = np.eye(N_FEATURES) - np.outer(omega, omega) / (omega @ omega)
     truth = across @ formula @ across / (omega @ omega)
     size = np.trace(drawn) / np.trace(truth)
-    print(f"r={shrinkage}: total variance {size:.2f} of the formula's")
+    values, basis = np.linalg.eigh(truth)
+    # The variance along w is zero in the formula.
+    scaled = basis[:, 1:] / np.sqrt(values[1:])
+    least, *_, most = np.linalg.eigvalsh(scaled.T @ drawn @ scaled)
+    words = f"total variance {size:.2f} of the formula's, along one axis {least:.2f} to {most:.2f}"
+    print(f"r={shrinkage}: {words}")
     if shrinkage == 0.0:
         assert misfit(drawn, truth) < 0.03
     # Between the ends the formula takes the noise at the shrunk covariance: an approximation,
@@ -106,6 +111,23 @@ def test_covariance_of_the_unit_direction(shrinkage):
         _, naive = covariance_formula(counts, shrinkage, learnt_share=1.0)
         naive = across @ naive @ across / (omega @ omega)
         assert abs(size - 1.0) < abs(np.trace(drawn) / np.trace(naive) - 1.0)
+
+
+@pytest.mark.parametrize("n_features", [5, 9, 20, 40])
+def test_with_oas_a_direction_is_called_no_less_noisy_than_it_is(n_features):
+    """Each fit estimates its own covariance, which says up to a quarter more than is found."""
+    sigma, nu = model(n_features)
+    rng, root = np.random.default_rng(38), np.linalg.cholesky(sigma)
+    for n_each in (10, 50, 200):
+        label, fits = np.repeat([0, 1], n_each), []
+        for _ in range(500):
+            X = rng.normal(size=(label.size, n_features)) @ root.T
+            X += np.where(label, 1, -1)[:, None] * nu
+            fits.append(FisherDiscriminant(feature_scale=None).fit(X, label))
+        found = np.trace(np.cov([fit.projection_ for fit in fits], rowvar=False))
+        said = np.mean([np.trace(fit.projection_covariance_) for fit in fits])
+        print(f"d={n_features} n={2 * n_each}: total variance {found / said:.2f} of the estimated")
+        assert 0.75 < found / said < 1.05
 
 
 def test_the_covariance_estimate_is_wishart_and_its_inverse_is_not():
