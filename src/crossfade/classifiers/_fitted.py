@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -91,12 +90,6 @@ class FittedBlend(LinearRule):
         check_is_fitted(self, "coef_", msg=self._not_fitted())
         lower, upper = self.rule_.interval(level)
         return float(lower), float(upper)
-
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        # scikit-learn reads the signature anew each time, which takes as long as a small fit.
-        return list(super()._get_param_names())
 
     def _detail(self, name: str) -> Any:
         """Detail of this kind of blend; refuses a rule that was not blended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +30,12 @@ class LinearRule(ClassifierMixin, BaseEstimator):
     classes_: NDArray[Any]
     coef_: Array
     intercept_: Array
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # scikit-learn reads the signature anew each time, which takes as long as a small fit.
+        return list(super()._get_param_names())
 
     def _check_fit_input(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool = True
