@@ -63,21 +63,20 @@ def _rehearse(newcomers: LeftOut, draws: Array, kind: str) -> tuple[Array, Array
     windows = np.concatenate(newcomers.rows, 1)
     truth = np.repeat(np.arange(n_classes), sizes)
     forecasts, outcomes = (np.full((n, N_RUNS, LABEL_COUNTS.size), np.nan) for _ in range(2))
+    of_runs = newcomers.law.of(np.repeat(np.arange(n), N_RUNS))
     for place, size in enumerate(LABEL_COUNTS.tolist()):
         if min(sizes) < size + SPARE or (size == 0 and newcomers.law.class_means is None):
             continue
         # Without a label both runs are the same.
-        n_runs = N_RUNS if size else 1
+        n_runs, law = (N_RUNS, of_runs) if size else (1, newcomers.law)
         test = np.ones((n, n_runs, sum(sizes)), bool)
         if size:
             moments, test = _labelled(newcomers.rows, draws, sizes, size)
         else:
             moments = _no_label(n, n_classes, windows.shape[-1])
-        law = newcomers.law.of(np.repeat(np.arange(n), n_runs))
         rule = fit_rule(moments, law, kind, rehearsal=True)
         coef = rule.coef.reshape(n, n_runs, *rule.coef.shape[-2:])
-        scores = np.einsum("nwd,nrkd->nrwk", windows, coef, optimize=True)
-        scores = scores + rule.intercept.reshape(n, n_runs, 1, -1)
+        scores = windows[:, None] @ coef.mT + rule.intercept.reshape(n, n_runs, 1, -1)
         said = scores.argmax(-1) if n_classes > 2 else (scores[..., 0] > 0.0).astype(np.intp)
         right = (said == truth) & test
         outcomes[..., place] = np.mean(

@@ -352,7 +352,8 @@ def left_out(
     if groups is not None and space.mean_norm_bound is not None:
         shares = shares_of(groups)
     directions, means = sums.get("directions"), sums.get("class_means")
-    whole = Law.from_sums(space, sums)
+    # Nobody needs the law of everybody's class means.
+    whole = Law.from_sums(space, {name: one for name, one in sums.items() if one is not means})
     own = None
     if isinstance(directions, Directions):
         own = directions_of(moments, space.feature_scale, shrinkage)
