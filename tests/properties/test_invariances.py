@@ -18,6 +18,9 @@ from crossfade import (
     choose_alpha,
     risk_curve,
 )
+from crossfade.blend import KINDS, fit_rule
+from crossfade.exceptions import NoDirectionError
+from crossfade.fisher import ClassMoments
 from crossfade.prior import concentration_mle, mean_resultant_length
 from crossfade.risk import (
     blend_directions,
@@ -406,3 +409,31 @@ def test_risk_knows_no_length(seed, d, factor):
     np.testing.assert_allclose(
         blend_directions(factor * W[0], W[1] / factor, [0.0, 0.3, 1.0]), blended, atol=1e-12
     )
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("d", [3, 15])
+def test_a_batch_of_splits_is_each_of_them(kind, d):
+    rng = np.random.default_rng(0)
+    label = np.repeat([0, 1], 4)
+    X = rng.standard_normal((4, 8, d)) + label[:, None]
+    # Classes apart where nothing varies, nothing that varies, and classes that do not differ.
+    X[1, 4:], X[1, :, 0] = X[1, :4], label
+    X[2] = label[:, None] * np.arange(1.0, d + 1.0)
+    X[3, 4:] = X[3, :4]
+    people = rng.standard_normal((12, 20, d))
+    y = np.arange(20) % 2
+    prior = TaskPrior.from_tasks([Task(one + y[:, None], y) for one in people], rehearse=False)
+    for law, splits in ((prior.law, 4), (None, 3)):
+        batch = fit_rule(ClassMoments.of(X[:splits], label), law, kind)
+        chances = batch.predict_proba(people[0])
+        for place in range(splits):
+            alone = fit_rule(ClassMoments.of(X[place], label), law, kind)
+            close = {"rtol": 1e-7, "atol": 1e-8}
+            np.testing.assert_allclose(batch.coef[place], alone.coef, **close)
+            np.testing.assert_allclose(batch.intercept[place], alone.intercept, **close)
+            np.testing.assert_allclose(chances[place], alone.predict_proba(people[0]), **close)
+            for end, there in zip(batch.interval(), alone.interval(), strict=True):
+                np.testing.assert_allclose(end[place], there, **close)
+    with pytest.raises(NoDirectionError, match="no direction"):
+        fit_rule(ClassMoments.of(X, label), None, kind)

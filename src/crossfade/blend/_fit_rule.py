@@ -76,7 +76,7 @@ def fit_rule(
     names = np.arange(moments.counts.shape[-1]) if classes is None else classes
     newcomer = Newcomer(moments, unlabelled, consecutive, class_prior, names, record)
     rule = KINDS[kind](newcomer, law, **options)
-    if rule.coef.ndim == 2 and not rule.coef.any():
+    if not rehearsal and not rule.coef.any((-2, -1)).all():
         raise NoDirectionError(
             "There is no direction between the classes: the windows do not differ, and the crowd "
             "knows no difference or cancels theirs. Check the features, or give more windows."

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crossfade._typing import Array, Places
 from crossfade.fisher import _spectrum
@@ -47,7 +48,7 @@ class Direction(NamedTuple):
     rank: Array  # (...): rank of the covariance
     means: Array  # (..., 2, d): class means, in the user's units
     scale: Array  # (..., d): what features were divided by
-    own_scale: bool  # whether `scale` was learnt from the same samples
+    own_scale: NDArray[np.bool_]  # (...): whether `scale` was learnt from the same samples
 
     @property
     def midpoint(self) -> Array:
@@ -66,7 +67,7 @@ class Direction(NamedTuple):
         """Variance (...) of the half gap in covariances: Student's if the scale is its own (25)."""
         dof = np.maximum(self.dof, 3.0)
         noise = mean_noise(self.counts)
-        return noise * (dof / (dof - 2.0)) if self.own_scale else noise
+        return np.where(self.own_scale, noise * (dof / (dof - 2.0)), noise)
 
     def covariance(self) -> Array:
         """Dense covariance of the unit direction (equation 5), projected off the direction."""
@@ -128,7 +129,7 @@ def direction_of(
             "rank": np.broadcast_to(np.asarray(sigma.n_features), length.shape),
             "means": nu[..., None, :] * _SIGNS,
             "scale": np.ones(sigma.n_features),
-            "own_scale": False,
+            "own_scale": np.asarray(False),
         }
     freedom = np.asarray(dof)
     return Direction(omega, length, noise, radial, cross, nu, sigma, r, counts, freedom, **more)
@@ -160,24 +161,29 @@ def learn_direction(
         worth = worth_of_runs(correlation, sizes)
         counts, shown = counts / worth.crowding[:2], worth.shown
         dof = np.maximum(dof * worth.dof, 1.0)
-    if np.all(moments.left >= 1.0) and varies.any():
+    still = np.asarray(~varies.any(-1))
+    if np.all(moments.left >= 1.0) and not still.all():
         unit = scale if varies.all() else np.where(varies, scale, np.inf)
         sigma, r, rank = shrink(moments.spectrum(unit), shrinkage, nu, dof, fallback, shown)
+        if still.any():
+            sigma = sigma.replaced(still, fallback)
+            r, rank = np.where(still, 1.0, r), np.where(still, rank_of(sigma), rank)
     else:
         sigma = _spectrum.identity(nu.shape) if fallback is None else fallback
         r, rank = np.ones(nu.shape[:-1]), rank_of(sigma)
-        own_scale = False
+        still = np.ones(nu.shape[:-1], bool)
     about: dict[str, Any] = {
-        "rank": rank,
         "means": moments.means[..., :2, :],
         "scale": scale,
-        "own_scale": own_scale,
+        "own_scale": own_scale & ~still,
     }
-    found = direction_of(sigma, nu, counts, r, form, dof, **about)
-    if nu.ndim == 1 and not found.length and nu.any():
+    found = direction_of(sigma, nu, counts, r, form, dof, rank=rank, **about)
+    lost = (found.length == 0.0) & nu.any(-1)
+    if lost.any():
         # The classes differ only where nothing varies: the gap itself is the direction.
-        sigma, about["rank"] = _spectrum.identity(nu.shape), np.full((), nu.size)
-        found = direction_of(sigma, nu, counts, np.ones(()), form, dof, **about)
+        sigma, r = sigma.replaced(lost), np.where(lost, 1.0, r)
+        rank = np.where(lost, nu.shape[-1], rank)
+        found = direction_of(sigma, nu, counts, r, form, dof, rank=rank, **about)
     return found
 
 

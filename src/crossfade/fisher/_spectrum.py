@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crossfade._typing import Array, Places
 
@@ -76,6 +77,14 @@ class Spectrum(NamedTuple):
         basis = self.basis[which] if self.basis.ndim > 2 else self.basis
         floor = np.broadcast_to(self.floor, (n_batch,))[which]
         return Spectrum(values, basis, floor)
+
+    def replaced(self, places: NDArray[np.bool_], other: Spectrum | None = None) -> Spectrum:
+        """The same with `other`, or the identity, at some places (...) of a batch."""
+        floor = np.where(places, 1.0 if other is None else other.floor, self.floor)
+        if other is None:
+            return self.map(np.where(places[..., None], 1.0, self.values), floor)
+        dense = np.where(places[..., None, None], other.dense(), self.dense())
+        return from_dense(dense)._replace(floor=floor)
 
     def dense(self) -> Array:
         """Matrix of shape (..., n_features, n_features)."""

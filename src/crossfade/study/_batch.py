@@ -59,35 +59,17 @@ class Batch:
     @cached_property
     def moments(self) -> ClassMoments:
         """Moments of the labelled windows of each split; all zero where there is none."""
-        return self._moments((len(self),))
-
-    @cached_property
-    def moments_alone(self) -> ClassMoments:
-        """Those of the only split, without an axis for splits."""
-        return self._moments(())
-
-    def _moments(self, axes: tuple[int, ...]) -> ClassMoments:
-        n_classes, n_features = len(self.classes), self.X.shape[1]
+        n_splits, n_classes, n_features = len(self), len(self.classes), self.X.shape[1]
         if not self.splits.label.size:
             return ClassMoments(
                 np.zeros(n_classes),
-                np.zeros((*axes, n_classes, n_features)),
-                np.zeros((*axes, n_features, n_features)),
+                np.zeros((n_splits, n_classes, n_features)),
+                np.zeros((n_splits, n_features, n_features)),
                 False,
-                np.zeros((*axes, n_features)),
+                np.zeros((n_splits, n_features)),
             )
-        X = self.X[self.splits.labelled].reshape(*axes, -1, n_features)
+        X = self.X[self.splits.labelled]
         return ClassMoments.of(X, self.splits.label, n_classes=n_classes)
-
-    @property
-    def has_directions(self) -> bool:
-        """Whether the classes of every split differ in a feature that varies within them."""
-        if len(self.classes) > 2 or not self.shows_all_classes:
-            return True
-        differ = self.moments.gap() != 0.0
-        if (self.moments.left >= 1.0).all():
-            differ &= self.moments.deviation() > 0.0
-        return bool(differ.any(-1).all())
 
     def midpoint(self) -> Array:
         """Middle (n_splits, d) of the class means of the labelled windows of each split."""

@@ -48,8 +48,6 @@ class BlendOf:
             # The posterior of the class means mixes so many laws, of K d numbers each.
             n_laws = 36 if self.unlabelled else 4
             size = max(1, _LARGEST // (n_laws * (len(batch.classes) * batch.X.shape[1]) ** 2))
-        if not batch.has_directions:
-            size = 1
         parts = [batch.part(at, min(at + size, len(batch))) for at in range(0, len(batch), size)]
         rules = [_rule(part, law, self.kind, self.unlabelled) for part in parts]
         found = [
@@ -60,14 +58,12 @@ class BlendOf:
 
 
 def _rule(batch: Batch, law: Law | None, kind: str, unlabelled: bool = False) -> Rule:
-    """Rules of all splits; of a single one without a direction as an estimator has it."""
-    one = len(batch) == 1 and not batch.has_directions
-    windows = batch.X[batch.splits.test[0] if one else batch.splits.test] if unlabelled else None
+    """Rules of all splits."""
     return fit_rule(
-        batch.moments_alone if one else batch.moments,
+        batch.moments,
         law,
         kind,
-        unlabelled=windows,
+        unlabelled=batch.X[batch.splits.test] if unlabelled else None,
         consecutive=batch.splits.consecutive,
     )
 
