@@ -269,15 +269,17 @@ class BlendClassifier(FittedBlend):
             rows = rows.at(rows.weight > 0.0)
         if not len(rows.y) and seen is None and prior is None:
             raise ValueError("No labelled sample counts. Give some, or a prior with class means.")
-        before = np.array([]) if seen is None else seen.names[seen.moments.counts > 0.0]
         names = self._names(seen, rows.y, prior, named)
         _check_names(names, prior)
         # Until a second class is known, its place stays empty.
         size = max(len(names), 2)
         moments = _moments_of(rows, names, size)
         if seen is not None:
-            old = np.flatnonzero(seen.moments.counts > 0.0)
-            moments = seen.moments.placed(old, places_among(names, before), size) + moments
+            before = seen.moments
+            if seen.names.tolist() != names.tolist():
+                old = np.flatnonzero(before.counts > 0.0)
+                before = before.placed(old, places_among(names, seen.names[old]), size)
+            moments = before + moments
         so_far = None if seen is None else seen.unlabelled
         parts = [one for one in (so_far, unlabelled) if one is not None and len(one)]
         kept = np.concatenate(parts)[-MOST_UNLABELLED:] if parts else None
