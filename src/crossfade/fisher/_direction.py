@@ -161,7 +161,7 @@ def learn_direction(
         worth = worth_of_runs(correlation, sizes)
         counts, shown = counts / worth.crowding[:2], worth.shown
         dof = np.maximum(dof * worth.dof, 1.0)
-    still = np.asarray(~varies.any(-1))
+    still = np.asarray(False if varies.all() else ~varies.any(-1))
     if np.all(moments.left >= 1.0) and not still.all():
         unit = scale if varies.all() else np.where(varies, scale, np.inf)
         sigma, r, rank = shrink(moments.spectrum(unit), shrinkage, nu, dof, fallback, shown)
@@ -178,8 +178,8 @@ def learn_direction(
         "own_scale": own_scale & ~still,
     }
     found = direction_of(sigma, nu, counts, r, form, dof, rank=rank, **about)
-    lost = (found.length == 0.0) & nu.any(-1)
-    if lost.any():
+    if not found.length.all() and nu.any():
+        lost = (found.length == 0.0) & nu.any(-1)
         # The classes differ only where nothing varies: the gap itself is the direction.
         sigma, r = sigma.replaced(lost), np.where(lost, 1.0, r)
         rank = np.where(lost, nu.shape[-1], rank)
