@@ -394,7 +394,7 @@ def wrong_probability(
     lost = np.abs(turn) * (2.0 * np.pi * at_zero[0]) > 2.0
     error = error + (modulus * lost) @ weights[:, 0] + modulus[..., -1] / np.pi
     error = np.where(spread > 0.0, error, 0.0)
-    tail = np.where(np.isfinite(moved), np.exp(-1.0 - _FAR / np.e), 0.0)
+    tail = np.where(np.isfinite(moved), np.exp(-1.0 - _FAR * np.exp(-1.0)), 0.0)
     smaller = np.minimum(share, 1.0 - share)
     return np.where(beyond, smaller, risk), np.where(beyond, tail, error)
 
