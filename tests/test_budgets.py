@@ -14,7 +14,7 @@ from crossfade.study import (
 from crossfade.study.statistics import compare, labels_saved, summarise
 
 BUDGETS = [0, 2, (5, 2), 0.3]
-MIXED = ["lda-pooled", "posterior", "lda", "oracle"]
+MIXED = ["lda-pooled", "posterior", "lda", "target"]
 
 
 @pytest.fixture

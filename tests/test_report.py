@@ -250,13 +250,13 @@ def test_the_accuracy_to_reach_can_be_chosen(usual, tmp_path, bare):
 
 
 def test_who_sees_test_windows_does_not_win_and_twins_are_shown_once(tmp_path, bare):
-    methods = ["hierarchical", "hierarchical-unlabelled", "lda", "lda-calibrated", "oracle"]
+    methods = ["hierarchical", "hierarchical-unlabelled", "lda", "lda-calibrated"]
     result, tasks = study(methods=methods, budgets=[0, 2, 4, (6, 3)], n_splits=6)
     page = bare(result, tasks)
     assert "no label 2 of each class 4 of each class 6+3" in page.text
     for name in ("accuracy", "forecast"):
         for row in re.findall("<tr>(.*?)</tr>", page.section(name), re.S):
-            if "Oracle" in row or "unlabelled" in row:
+            if "unlabelled" in row:
                 assert "best" not in row
     assert "best" in page.section("accuracy")
     twin = "LDA (calibrated)"
@@ -295,7 +295,7 @@ def test_names_are_never_markup(tmp_path):
     "options",
     [
         {"methods": ["lda"]},
-        {"methods": ["oracle", "lda-pooled"]},
+        {"methods": ["target", "lda-pooled"]},
         {"methods": ["posterior", "lda"], "budgets": [(6, 3)]},
         {"budgets": [0.1, 3]},
         {"methods": [("never", Refuses())]},

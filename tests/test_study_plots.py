@@ -38,7 +38,7 @@ def studied(methods, budgets, n_splits, seed):
 
 @pytest.fixture(scope="module")
 def rows():
-    methods = ["target", "average-source", "paper", "oracle", "convex", "posterior"]
+    methods = ["target", "average-source", "paper", "posterior-unlabelled", "convex", "posterior"]
     return studied(methods, [0.05, 0.1, 0.5], 4, 0)
 
 
@@ -104,7 +104,7 @@ def test_accuracies_are_those_of_the_summary(rows):
         np.testing.assert_allclose(np.log(line.get_xdata() / part["budget"]), 0.0, atol=0.18)
         ends = np.array(bars.get_segments())[:, :, 1]
         np.testing.assert_array_equal(ends, part[["low", "high"]])
-        assert line.get_linestyle() == ("--" if method == "oracle" else "-")
+        assert line.get_linestyle() == ("--" if method == "posterior-unlabelled" else "-")
     names = [label(name) for name in dict.fromkeys(rows["method"])]
     assert labels(figure) == [*names, "sees test windows"]
     assert labels(plots.accuracy_by_budget(rows, legend=False)) == []

@@ -584,7 +584,7 @@ FUNCTIONS = {
 
 #: Every named method for two classes.
 TWO_CLASS = (
-    *("target", "average-source", "paper", "oracle", "target-shrunk", "convex"),
+    *("target", "average-source", "paper", "target-shrunk", "convex"),
     *("posterior", "posterior-unlabelled", "lda", "lda-pooled"),
 )
 #: Those that minimise over a continuous weight.
@@ -603,7 +603,7 @@ STUDIES = {
     ),
     "random": lambda: CalibrationStudy(
         draw_tasks(6, 4, (14, 16), ("rest", "task"), groups=2),
-        methods=[*TWO_CLASS[:8], ("own", FisherDiscriminant())],
+        methods=[*TWO_CLASS[:7], ("own", FisherDiscriminant())],
         budgets=[3],
         n_splits=3,
         splits="random",

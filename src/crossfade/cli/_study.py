@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: What is compared, and how much is labelled, unless the command says otherwise.
 _METHODS = (
     *("hierarchical", "posterior", "paper", "average-source", "target-shrunk", "lda"),
-    *("lda-pooled", "lda-calibrated", "oracle", "oracle-honest"),
+    *("lda-pooled", "lda-calibrated"),
 )
 _BUDGETS = (0, 1, 2, 4, 8, 16)
 

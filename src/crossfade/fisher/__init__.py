@@ -30,7 +30,6 @@ from crossfade.fisher._spectrum import (
     invert,
     joint_basis,
     oas,
-    outside,
     shrunk_dense,
     truncate,
 )

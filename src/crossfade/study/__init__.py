@@ -19,10 +19,9 @@ in ``_methods.py``, and so is each kind of blend of :mod:`crossfade.blend`.
 
 Where we depart from the paper: methods are compared by Wilcoxon's signed-rank test on pairs, with
 Holm's correction for the budgets, where it names the rank-sum test; intervals are over participants
-and not over splits; scikit-learn's shrinkage LDA, the usual choice, is a rival; the oracle, which
-knows the test labels, is a bound and competes with nobody, and "oracle-honest" says what it is
-worth on windows that it did not choose by; forecasts are judged one calibration at a time,
-beside the mean accuracy of the other people.
+and not over splits; scikit-learn's shrinkage LDA, the usual choice, is a rival; the oracle, whose
+alpha is the best on the test windows, is not a method here, since nobody can use it; forecasts are
+judged one calibration at a time, beside the mean accuracy of the other people.
 """
 
 from crossfade.study._methods import METHODS as METHODS

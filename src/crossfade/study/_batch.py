@@ -119,18 +119,22 @@ def of_odds(truth: Places, odds: Array, slope: Array | float = 1.0) -> Columns:
     return measured(truth, softmax(odds, -1), chances, odds.argmax(-1))
 
 
-def of_rule(batch: Batch, rule: Rule, *, forecasts: bool = True) -> Columns:
+def of_rule(
+    batch: Batch, rule: Rule, *, forecasts: bool = True, scores_only: bool = False
+) -> Columns:
     """Scores of the rules of all splits, and what they say about themselves."""
     n_splits, truth = len(batch), batch.splits.truth
     scores = rule.scores(batch.X).reshape(n_splits, len(batch.X), -1)
     scores = np.take_along_axis(scores, batch.splits.test[..., None], 1)
-    chances = rule.probabilities(scores)
-    if len(batch.classes) == 2:
+    chances = None if scores_only else rule.probabilities(scores)
+    if chances is None:
+        found = measured(truth, scores)
+    elif len(batch.classes) == 2:
         found = measured(truth, scores, chances[..., 1:])
     else:
         found = measured(truth, chances, chances, places_of(scores))
     found["alpha"] = np.broadcast_to(rule.alpha, n_splits)
-    if forecasts:
+    if forecasts and not scores_only:
         found["expected_accuracy"] = np.broadcast_to(rule.expected_accuracy, n_splits)
         for level, names in INTERVALS.items():
             for name, end in zip(names, rule.interval(level), strict=True):

@@ -25,11 +25,11 @@ class Method:
     """One method of a study.
 
     `label` is what people read and `text` what it does. A verdict compares the first "new" method
-    with the first "rival"; a "bound" knows the answers and competes with nobody. `given` says which
-    later data a method sees, unknown when a calibration ends. `windows` says whether it needs the
-    windows of the sources, `many` whether it can tell more than two classes apart, `zero` whether
-    it can predict before each class has a labelled window, and `fewest` the windows of each class
-    that it needs otherwise: it has no rows with fewer.
+    with the first "rival". `given` says which later data a method sees, unknown when a calibration
+    ends. `windows` says whether it needs the windows of the sources, `many` whether it can tell
+    more than two classes apart, `zero` whether it can predict before each class has a labelled
+    window, and `fewest` the windows of each class that it needs otherwise: it has no rows with
+    fewer.
     """
 
     name: str
@@ -53,7 +53,6 @@ class Method:
 
 
 _UNLABELLED = "sees unlabelled test windows"
-_ANSWERS = "knows the answers"
 _RECORDS = (
     Method(
         "hierarchical",
@@ -90,7 +89,7 @@ _RECORDS = (
     Method(
         "paper",
         "Paper's blend",
-        blends.run_paper,
+        blends.BlendOf("convex", paper=True),
         "Algorithm 1 of the paper: alpha times the person's direction plus 1 − alpha times the "
         "crowd's. Of the alphas 0, 0.1, ..., 1 it takes that of least expected risk, over 100 "
         "draws of both directions.",
@@ -145,7 +144,7 @@ _RECORDS = (
     Method(
         "target",
         "Person alone",
-        blends.run_target,
+        blends.BlendOf("convex", paper=True, alpha=1.0),
         "The person alone, as in the paper: Fisher's discriminant of the labelled windows, with a "
         "pseudo-inverse.",
         "rival",
@@ -178,7 +177,7 @@ _RECORDS = (
     Method(
         "average-source",
         "Crowd alone",
-        blends.run_average_source,
+        blends.BlendOf("convex", paper=True, alpha=0.0),
         "The crowd alone, as in the paper: the mean direction of the sources, at the midpoint of "
         "the labelled windows.",
         "rival",
@@ -207,28 +206,6 @@ _RECORDS = (
         colour="#a6611a",
         marker="|",
         windows=True,
-    ),
-    Method(
-        "oracle",
-        "Oracle alpha",
-        blends.run_oracle,
-        "The paper's blend with the alpha that is best on the test windows. Nobody can know it: it "
-        "is a bound.",
-        "bound",
-        colour="#7f7f7f",
-        marker="x",
-        given=_ANSWERS,
-    ),
-    Method(
-        "oracle-honest",
-        "Honest oracle",
-        blends.run_oracle_honest,
-        "The paper's blend with the alpha that is best on every second test window, for the "
-        "others, and the reverse: what the oracle is worth without its luck.",
-        "bound",
-        colour="#5a5a5a",
-        marker="8",
-        given=_ANSWERS,
     ),
 )
 #: All methods that have a name, those that a verdict prefers first.

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from crossfade._typing import Array, Places
 from crossfade.crowd import TaskPrior
 from crossfade.fisher import ClassMoments, FisherDiscriminant, TaskMoments
-from crossfade.prior import Crowd, Law
+from crossfade.prior import Law
 from crossfade.study._splits import Budget, generator_for, leaves_test_windows
 from crossfade.tasks import Task, TaskSet
 
-_Learnt = TypeVar("_Learnt")
+_Result = TypeVar("_Result")
 
 
 class Participant(NamedTuple):
@@ -246,14 +246,10 @@ class Sources:
         return Windows._make(part[kept] for part in self.windows)
 
     @cached_property
-    def paper_crowd(self) -> Crowd:
-        """The crowd of the paper's authors: pseudo-inverse, raw units, balanced sources."""
+    def paper_prior(self) -> TaskPrior:
+        """Prior of the paper's authors: pseudo-inverse, raw units, balanced sources."""
         assert self.balanced is not None
-        prior = TaskPrior.from_projections(self.balanced[self.kept])
-        crowd = prior.law.directions
-        assert crowd is not None
-        # A prior refuses directions that cancel out.
-        return replace(crowd, mean_direction=prior.mean_direction)
+        return TaskPrior.from_projections(self.balanced[self.kept])
 
     @cached_property
     def feature_scale(self) -> Array:
@@ -286,7 +282,7 @@ class Sources:
         )
         return moments, prior
 
-    def once(self, learn: Callable[[Sources], _Learnt]) -> _Learnt:
+    def once(self, learn: Callable[[Sources], _Result]) -> _Result:
         """Result of a function of the sources, which is called once."""
         if learn not in self._known:
             self._known[learn] = learn(self)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 #: Methods that a study compares by default.
-USUAL = ("target", "average-source", "convex", "posterior", "oracle")
+USUAL = ("target", "average-source", "convex", "posterior")
 
 
 class CalibrationStudy:
@@ -42,18 +42,16 @@ class CalibrationStudy:
         windows in the order of time, or of `start` where they have it. Tasks that lack one of more
         than two classes are sources only.
     methods : sequence of str and (str, estimator) pairs, or dict of estimators, optional
-        The paper's four, as its authors ran them: "target", "average-source", "paper" (Algorithm 1)
-        and "oracle" (the best alpha on the test windows). Ours: "hierarchical", "target-shrunk",
-        "convex", "posterior"; "hierarchical-unlabelled" and "posterior-unlabelled", which also see
-        the test windows without their labels; and "live", which stops where a live session would.
-        Rivals: "lda" (scikit-learn's, with automatic shrinkage), "lda-calibrated" (the same with a
-        temperature for its probabilities), "lda-pooled" (LDA of the sources' windows, each person
-        centred), "logistic-tuned" (logistic regression of the sources, then of the labelled
-        windows), and "oracle-honest" (alpha chosen on every second test window, evaluated on the
-        others). More than two classes: "hierarchical", "live" and those with "lda" in their name.
-        A scikit-learn estimator, given with a name of your own, is fitted to the labelled windows,
-        and to those of the sources if it asks for them by `groups`, `sample_domain` or
-        `X_target_labeled`.
+        The paper's, as its authors ran them: "target", "average-source" and "paper" (Algorithm 1).
+        Ours: "hierarchical", "target-shrunk", "convex", "posterior"; "hierarchical-unlabelled" and
+        "posterior-unlabelled", which also see the test windows without their labels; and "live",
+        which stops where a live session would. Rivals: "lda" (scikit-learn's, with automatic
+        shrinkage), "lda-calibrated" (the same with a temperature for its probabilities),
+        "lda-pooled" (LDA of the sources' windows, each person centred) and "logistic-tuned"
+        (logistic regression of the sources, then of the labelled windows). More than two classes:
+        "hierarchical", "live" and those with "lda" in their name. A scikit-learn estimator, given
+        with a name of your own, is fitted to the labelled windows, and to those of the sources if
+        it asks for them by `groups`, `sample_domain` or `X_target_labeled`.
     budgets : sequence of float, int or tuple of int, default=(0.05, 0.1, 0.2, 0.5)
         What is labelled: a proportion of the smallest class, rounded up; a whole number of windows
         of each class; a number for each class in sorted order, such as (24, 2); or nothing, 0. All

@@ -27,8 +27,8 @@ def verdict(rows: pd.DataFrame | StudyResult, accuracy: float = 0.75, share: flo
 
     It is about the first of "hierarchical", "posterior", "convex" and "paper", or else the user's
     own estimators, next to the first of "lda", "target" and the other rivals. Methods that see test
-    windows come last; the oracles do not compete. The first sentence is the answer, in at most
-    twenty words. The others are statistics, also of the smallest budget that both methods have.
+    windows come last. The first sentence is the answer, in at most twenty words. The others are
+    statistics, also of the smallest budget that both methods have.
 
     Parameters
     ----------
@@ -82,8 +82,7 @@ def rivals(names: Sequence[str]) -> tuple[str, str | None]:
     new += [name for name in names if name not in METHODS]
     new.sort(key=lambda name: name in METHODS and bool(METHODS[name].given))
     rival = [one.name for one in known if one.role == "rival"]
-    bound = [one.name for one in known if one.role == "bound"]
-    method = next(name for name in (*new, *rival, *bound) if name in names)
+    method = next(name for name in (*new, *rival) if name in names)
     usual = (name for name in (*rival, *new) if name in names and name != method)
     return method, next(usual, None)
 
