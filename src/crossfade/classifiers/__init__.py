@@ -9,7 +9,7 @@
 ============================== ===================================================================
 """
 
-from crossfade.classifiers._base import BlendClassifier
+from crossfade.classifiers._base import MOST_UNLABELLED, BlendClassifier
 from crossfade.classifiers._convex import ConvexBlendClassifier
 from crossfade.classifiers._forecast_labels import LabelForecast, forecast_labels
 from crossfade.classifiers._hierarchical import HierarchicalBlendClassifier

@@ -64,10 +64,11 @@ class ClassMoments:
         )
 
     @classmethod
-    def empty(cls, n_classes: int, n_features: int) -> ClassMoments:
-        """Moments without any sample."""
-        means, scatter = np.zeros((n_classes, n_features)), np.zeros((0, n_features))
-        return cls(np.zeros(n_classes), means, scatter, True, np.zeros(n_features))
+    def empty(cls, n_classes: int, n_features: int, *batch: int) -> ClassMoments:
+        """Moments without any sample, for each of a batch."""
+        means, scatter = np.zeros((*batch, n_classes, n_features)), (*batch, 0, n_features)
+        largest = np.zeros((*batch, n_features))
+        return cls(np.zeros(n_classes), means, np.zeros(scatter), True, largest)
 
     @property
     def n_features(self) -> int:
@@ -214,8 +215,8 @@ def refuse_units(largest: Array, scale: Array, called: Callable[[int], str] | No
         place = int(far.argmax())
         whose = "" if called is None else f" of {called(place)}"
         raise PriorMismatchError(
-            f"The features{whose} are {ratio[place]:.3g} times as large as their scale, and powers "
-            "of that are beyond what a number can hold. Give them in the units of the scale."
+            f"The features{whose} are {ratio[place]:.3g} times their scale, which overflows. Give "
+            "them in the units of the scale."
         )
 
 

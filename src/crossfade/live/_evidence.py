@@ -10,13 +10,12 @@ import numpy as np
 
 from crossfade._typing import Array
 from crossfade.blend import Rule, fit_rule
+from crossfade.classifiers import MOST_UNLABELLED
 from crossfade.crowd import TaskPrior
 from crossfade.fisher import ClassMoments
 from crossfade.live._records import LiveWindow
 from crossfade.prior import Law
 
-#: Unlabelled windows that a rule uses, at most; as many as an estimator uses.
-_MOST_UNLABELLED = 500
 #: A window within so many deviations from the crowd is never refused. The furthest of Mental Math,
 #: each person left out, is 5.6 away by its shares and 5.9 by its log powers.
 _NEAR = 10.0
@@ -49,7 +48,7 @@ class Evidence:
         moments = self.moments
         if has.any():
             moments += ClassMoments.of(rows[has], places[has], n_classes=len(self.classes))
-        unlabelled = np.concatenate([self.unlabelled, rows[~has]])[-_MOST_UNLABELLED:]
+        unlabelled = np.concatenate([self.unlabelled, rows[~has]])[-MOST_UNLABELLED:]
         return Evidence(self.classes, moments, unlabelled)
 
     def rule(self, law: Law) -> Rule:

@@ -61,13 +61,7 @@ class Batch:
         """Moments of the labelled windows of each split; all zero where there is none."""
         n_splits, n_classes, n_features = len(self), len(self.classes), self.X.shape[1]
         if not self.splits.label.size:
-            return ClassMoments(
-                np.zeros(n_classes),
-                np.zeros((n_splits, n_classes, n_features)),
-                np.zeros((n_splits, n_features, n_features)),
-                False,
-                np.zeros((n_splits, n_features)),
-            )
+            return ClassMoments.empty(n_classes, n_features, n_splits)
         X = self.X[self.splits.labelled]
         return ClassMoments.of(X, self.splits.label, n_classes=n_classes)
 
