@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
+from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,19 @@ def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> Any:
         return value
     words = ", ".join(repr(word) for word in allowed)
     raise ValueError(f"{name} must be one of {words}; got {value!r}.")
+
+
+def check_type(name: str, value: object, kind: type | UnionType, called: str) -> None:
+    """Refuse a value of another type than `kind`, which people call `called`."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {called}; got {type(value).__name__}.")
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return `value` if it is true or false."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False; got {value!r:.80}.")
+    return bool(value)
 
 
 def check_number(name: str, value: object, low: float, high: float = np.inf) -> float:
@@ -236,6 +250,8 @@ def as_labels(labels: Any) -> NDArray[Any]:
 def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
     """Sorted labels that occur; refuses labels that cannot be sorted."""
     try:
+        if labels.dtype.kind == "O":
+            set(labels.flat)
         return np.unique(labels)
     except TypeError as reason:
         raise ValueError(

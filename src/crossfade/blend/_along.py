@@ -89,7 +89,7 @@ def rule_of_crowd(newcomer: Newcomer, law: Law) -> Rule:
 def rule_of_discriminant(model: FisherDiscriminant, about: About) -> Rule:
     """Rule of a fitted discriminant, which makes no forecast."""
     second = 0.5 if model.priors is None else float(np.asarray(model.priors)[1])
-    slope = np.asarray(model._slope)
+    slope = np.asarray(model.slope_)
     return Rule(
         classes=model.classes_,
         coef=model.coef_,
@@ -97,7 +97,7 @@ def rule_of_discriminant(model: FisherDiscriminant, about: About) -> Rule:
         class_prior=np.array([1.0 - second, second]),
         shift=np.asarray(log_odds(second) / slope),
         alpha=np.ones(()),
-        n_labelled=model._person.counts,
+        n_labelled=model.class_count_,
         theory=Stated(None, Slope(slope, np.zeros(()))),
         about=about,
     )

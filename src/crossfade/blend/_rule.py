@@ -154,10 +154,7 @@ class Rule:
     @cached_property
     def outlook(self) -> Outlook | None:
         """Law of the accuracy for this person; None for a rule without a forecast."""
-        if self.record is None:
-            return self.theory.outlook
-        law = Outlook(*self.record.calibrate(self.raw_forecast, self.label_count))
-        return law.not_below_chance(self.contradicts, len(self.classes))
+        return self.theory.outlook if self.record is None else self._after(None)
 
     @property
     def expected_accuracy(self) -> Array:
@@ -183,6 +180,25 @@ class Rule:
             Ends of the interval.
         """
         return self._known.interval(check_number("level", level, 0.0, 1.0), self._second)
+
+    def forecast_after(self, label_count: Array, level: float = 0.9) -> tuple[Array, ...]:
+        """Forecasts with other numbers of labelled windows; the rule must have a record.
+
+        Parameters
+        ----------
+        label_count : ndarray of shape (n_counts,)
+            Labelled windows of each class; of unequal numbers their harmonic mean.
+        level : float, default=0.9
+            Probability of the intervals.
+
+        Returns
+        -------
+        accuracy, error, lower, upper : ndarray of shape (n_counts,)
+            Expected accuracy, its standard error, and the ends of the intervals.
+        """
+        law = self._after(label_count)
+        ends = law.interval(level, self._second)
+        return law.accuracy(self._second), law.error(self._second), *ends
 
     # -- prediction -------------------------------------------------------------------------
 
@@ -311,6 +327,15 @@ class Rule:
             return f"Rule(batch of {self.coef.shape[:-2]})"
         size = f"n_features={self.coef.shape[-1]}, n_labelled={self.n_labelled.tolist()}"
         return f"Rule(classes {' and '.join(called(self))}, {size}, alpha={self.alpha:.3f})"
+
+    def _after(self, label_count: Array | None) -> Outlook:
+        """Law of the accuracy by the record, with other numbers of labelled windows if given."""
+        assert self.record is not None
+        raw, now = self.raw_forecast, self.label_count
+        if label_count is not None:
+            raw, now = (np.broadcast_to(one, label_count.shape) for one in (raw, now))
+        law = Outlook(*self.record.calibrate(raw, now, label_count))
+        return law.not_below_chance(self.contradicts, len(self.classes))
 
     @property
     def _second(self) -> float:

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crossfade._typing import Array
-from crossfade._validate import HEAVIEST, check_number
+from crossfade._validate import HEAVIEST, check_number, check_type
 from crossfade.classifiers._base import BlendClassifier
 from crossfade.prior import label_count_of
-from crossfade.risk import Outlook
 
 
 class LabelForecast(NamedTuple):
@@ -75,8 +74,7 @@ def forecast_labels(
     >>> bool(more > now)
     True
     """
-    if not isinstance(blend, BlendClassifier):
-        raise TypeError(f"blend must be one of Crossfade's; got {type(blend).__name__}.")
+    check_type("blend", blend, BlendClassifier, "a blend of Crossfade")
     level = check_number("level", level, 0.0, 1.0)
     check_is_fitted(blend, "coef_", msg=blend._not_fitted())
     rule = blend.rule_
@@ -87,12 +85,8 @@ def forecast_labels(
         )
     given, budgets = _budgets(n_per_class, rule.n_labelled)
     later = np.asarray(label_count_of(budgets), np.float64)
-    raw, now = (np.broadcast_to(one, later.shape) for one in (rule.raw_forecast, rule.label_count))
-    law = Outlook(*rule.record.calibrate(raw, now, later))
-    law = law.not_below_chance(rule.contradicts, len(rule.classes))
-    second = float(rule.class_prior[1]) if len(rule.classes) == 2 else 0.5
-    lower, upper = law.interval(level, second)
-    return LabelForecast(later, law.accuracy(second), law.error(second), lower, upper, given)
+    accuracy, error, lower, upper = rule.forecast_after(later, level)
+    return LabelForecast(later, accuracy, error, lower, upper, given)
 
 
 def _budgets(n_per_class: Any, counts: Array) -> tuple[tuple[Any, ...], Array]:

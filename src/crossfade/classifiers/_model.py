@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from crossfade._files import write_whole
+from crossfade._validate import check_type
 from crossfade.blend import About, Rule, content_of_rule, rule_of_discriminant
 from crossfade.classifiers._base import BlendClassifier
 from crossfade.fisher import FisherDiscriminant
@@ -65,11 +66,8 @@ def rule_of(model: Any) -> Rule:
     """Rule of a fitted model, with what is known of its features, classes and prior."""
     if isinstance(model, Rule):
         return model
-    if not isinstance(model, BlendClassifier | FisherDiscriminant):
-        raise TypeError(
-            "A model file holds a fitted FisherDiscriminant, a blend of Crossfade, or a Rule; got "
-            f"{type(model).__name__}."
-        )
+    kinds = BlendClassifier | FisherDiscriminant
+    check_type("model", model, kinds, "a FisherDiscriminant, a blend of Crossfade, or a Rule")
     check_is_fitted(model, "coef_", msg=model._not_fitted())
     names = getattr(model, "feature_names_in_", None)
     columns = None if names is None else tuple(str(one) for one in names)
@@ -86,7 +84,7 @@ def about_of(
     """Description of a rule that was made with a prior, for sorted labels."""
     if prior is None:
         return About(made_by=made_by, feature_names=feature_names)
-    called = getattr(prior, "class_names", None)
+    called = None if prior is None else prior.class_names
     same = called is not None and list(prior.classes) == classes.tolist()
     return About(
         made_by=made_by,

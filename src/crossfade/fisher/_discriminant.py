@@ -62,6 +62,10 @@ class FisherDiscriminant(LinearRule):
         Covariance of `projection_` (equation 5); made when asked for.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         The rule in the user's units.
+    slope_ : float
+        Factor from scores to log odds.
+    class_count_ : ndarray of shape (2,)
+        Samples of each class, weights counted.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -95,7 +99,6 @@ class FisherDiscriminant(LinearRule):
         "feature_scale": [StrOptions({"auto"}), "array-like", None],
     }
     _person: Direction
-    _slope: float
 
     def __init__(
         self,
@@ -140,6 +143,7 @@ class FisherDiscriminant(LinearRule):
         person = learn_direction(moments, self.shrinkage, scale)
         self.classes_ = classes
         self._person = person
+        self.class_count_ = person.counts
         self.means_, self.midpoint_ = person.means, person.midpoint
         self.feature_scale_, self.half_gap_ = person.scale, person.nu
         self.shrinkage_, self.projection_ = float(person.shrinkage), person.omega
@@ -150,7 +154,7 @@ class FisherDiscriminant(LinearRule):
         variance = float(np.vecdot(person.omega, person.sigma.apply(person.omega)))
         certain = STEEPEST if gap > 0.0 else FLATTEST
         slope = 2.0 * gap / variance if variance > 0.0 else certain
-        self._slope = float(np.clip(slope, FLATTEST, STEEPEST))
+        self.slope_ = float(np.clip(slope, FLATTEST, STEEPEST))
         if priors[0] != priors[1]:
             # Equation 20; without a gap every sample has the probabilities given.
             odds = float(np.log(priors[0]) - np.log(priors[1]))
@@ -172,7 +176,7 @@ class FisherDiscriminant(LinearRule):
             Probabilities.
         """
         with np.errstate(over="ignore"):
-            second = expit(self.decision_function(X) * self._slope)
+            second = expit(self.decision_function(X) * self.slope_)
         return np.column_stack([1.0 - second, second])
 
     @property
