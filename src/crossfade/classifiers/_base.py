@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import StrOptions
 
 from crossfade._typing import Array, Places
-from crossfade._validate import as_labels, is_missing, refuse_size
+from crossfade._validate import as_labels, classes_of, is_missing, refuse_size
 from crossfade.blend import Rule, fit_rule
 from crossfade.classifiers._fitted import FittedBlend
 from crossfade.classifiers._sources import Rows, with_sources
@@ -290,12 +290,13 @@ class BlendClassifier(FittedBlend):
     ) -> NDArray[Any]:
         """Labels of the known classes, in the order of the prior's."""
         if self.classes is not None:
-            names = np.atleast_1d(np.asarray(self.classes))
-            return names if self.prior is not None else np.sort(names)
+            names = np.atleast_1d(as_labels(self.classes))
+            known = classes_of(names)
+            return names if self.prior is not None or len(known) < len(names) else known
         if prior is not None and prior.space.classes is not None:
             return np.array(prior.space.classes)
         if named is not None:
-            return np.unique(np.asarray(named))
+            return classes_of(np.atleast_1d(as_labels(named)))
         if seen is not None and len(seen.names) > 1:
             return seen.names
         so_far = [] if seen is None else seen.names.tolist()
@@ -382,9 +383,9 @@ def _check_names(names: NDArray[Any], prior: Any) -> None:
         # Refused in scikit-learn's words.
         encode(names)
     if prior is not None and not len(names):
-        raise ValueError("Neither the prior nor classes= says what the classes are.")
+        raise ValueError("The classes are unknown. Pass classes=.")
     too_few = wanted > 2 and len(names) < wanted
-    if too_few or len(names) > wanted or len(set(names.tolist())) < len(names):
+    if too_few or len(names) > wanted or names.ndim > 1 or len(set(names.tolist())) < len(names):
         raise ValueError(f"classes must be {wanted} different labels; got {names.tolist()}.")
 
 
