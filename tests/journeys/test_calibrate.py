@@ -193,7 +193,8 @@ def test_labels_may_be_names_of_classes(person):
     TaskPrior.from_tasks(load_mental_math()[:9], rehearse=False).save("named.npz")
     few = person[0].assign(label=person[0]["label"].map({0: "rest", 1: "arithmetic"}))
     few.to_csv("named.csv", index=False)
-    words = ["--prior", "named.npz", "--earlier", "named.csv", "-o", "m.json"]
+    few.assign(Fz_theta=few["Fz_theta"] * 1.01).to_csv("before.csv", index=False)
+    words = ["--prior", "named.npz", "--earlier", "before.csv", "-o", "m.json"]
     assert "4 of rest, 4 of arithmetic" in well("calibrate", "named.csv", *words)
     assert "8 labelled" in well("predict", "m.json", "named.csv", "-o", "out.csv")
 
@@ -207,19 +208,17 @@ def test_labels_may_be_names_of_classes(person):
         (["calibrate", "--prior", "few.csv", "few.csv", "-o", "m.json"], "prior"),
         (["calibrate", "--prior", "{prior}", "--earlier", "odd.csv", "-o", "m.json"], "odd.csv"),
         (["calibrate", "--prior", "{prior}", "--earlier", "bare.csv", "-o", "m.json"], "bare.csv"),
-        (["predict", "few.csv", "new.csv"], "model"),
+        (["predict", "few.csv", "new.csv"], "JSON"),
+        (["calibrate", "few.csv", "--prior", "{prior}", "--earlier=few.csv", "-om.json"], "twice"),
+        (["calibrate", "--prior", "{prior}", "few.csv", "--label", "no", "-o", "m.json"], "'no'"),
         (["calibrate", "--prior", "{prior}", "few.csv", "-o", "{prior}"], "also read"),
         (["calibrate", "--prior", "{prior}", "--earlier", "few.csv", "-o", "few.csv"], "also read"),
         (["predict", "{prior}", "few.csv", "-o", "few.csv"], "also read"),
         (["study", "rows.csv", "-o", "."], "also read"),
         (["export", "few.csv", "-o", "few.csv"], "also read"),
         (
-            [
-                *("features", "eeg", "{prior}", "--label-from", "csv"),
-                "--labels=few.csv",
-                "-ofew.csv",
-            ],
-            "also read",
+            ["features", "eeg", "{prior}", "--label-from=csv", "--labels=few.csv", "-ofew.csv"],
+            "read",
         ),
     ],
 )

@@ -64,7 +64,9 @@ def load_model(path: str | os.PathLike[str]) -> Rule:
             raise ValueError("it was altered after it was saved; copy it again.")
         return _rule_of(fields)
     except (KeyError, TypeError, ValueError, AttributeError) as reason:
-        why = f"the field {reason} is missing." if isinstance(reason, KeyError) else reason
+        why = f"the field {reason} is missing." if isinstance(reason, KeyError) else f"{reason}"
+        if isinstance(reason, json.JSONDecodeError | UnicodeDecodeError):
+            why = "it is not JSON. Give a file of save_model or `crossfade calibrate`."
         raise ValueError(f"{os.fspath(path)} is not a valid model file: {why}") from reason
 
 

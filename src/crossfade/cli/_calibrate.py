@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from crossfade._files import refuse_same_file
 from crossfade.cli._options import FILE, OUT, TABLE, TABLE_OUT
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from crossfade.blend import Rule
     from crossfade.crowd import TaskPrior
     from crossfade.tasks import Task
+
+    Windows = tuple[pd.DataFrame, pd.Series[Any] | None, pd.DataFrame]
 
 #: Labelled windows of each class for which `calibrate` forecasts the accuracy.
 _COUNTS = (1, 2, 4, 8, 16, 32)
@@ -95,10 +99,10 @@ def calibrate(
                 "labels of both classes.",
                 err=True,
             )
-        if earlier is not None:
-            crowd = crowd.for_person(_read_sessions(earlier, label, crowd))
+        sessions = [] if earlier is None else _read_sessions(earlier, label, crowd)
+        crowd = crowd.for_person(sessions) if earlier is not None else crowd
         blend = kind(crowd, class_prior=class_prior, consecutive=not scattered)
-        n_unlabelled = _learn(blend, crowd, few, label)
+        n_unlabelled = _learn(blend, crowd, few, label, sessions)
         rule = rule_of(blend)
         more = _more_labels(blend, rule)
         save_model(blend, out)
@@ -112,14 +116,26 @@ def calibrate(
     click.echo(f"Written: {out}")
 
 
-def _learn(blend: Any, crowd: TaskPrior, few: Path | None, label: str) -> int:
+def _learn(
+    blend: Any, crowd: TaskPrior, few: Path | None, label: str, sessions: Sequence[Task]
+) -> int:
     """Fit a blend to a table; returns how many of its windows are unlabelled."""
+    import numpy as np
+
     if few is None:
         blend.start()
         return 0
     X, y, others = _read(few, label, crowd)
     if "task" in others and others["task"].nunique() > 1:
         raise ValueError(f"{few} has windows of several tasks. A model is for one person.")
+    known_rows = {tuple(row) for task in sessions for row in np.asarray(task.X).tolist()}
+    n_twice = sum(tuple(row) in known_rows for row in X.to_numpy().tolist())
+    # A few equal windows may be chance.
+    if n_twice > 0.1 * len(X):
+        raise ValueError(
+            f"{n_twice} windows of {few} are also in --earlier and would count twice. Leave them "
+            "out of one of the tables."
+        )
     if y is None:
         note = f"Note: {few} has no column {label!r}: all windows are unlabelled."
         click.echo(note, err=True)
@@ -146,15 +162,10 @@ def _read_sessions(path: Path, label: str, crowd: TaskPrior) -> list[Task]:
     ]
 
 
-def _read(
-    path: Path, label: str, crowd: TaskPrior
-) -> tuple[pd.DataFrame, pd.Series[Any] | None, pd.DataFrame]:
+def _read(path: Path, label: str, crowd: TaskPrior) -> Windows:
     """Windows with all features of a prior; refuses labels of other classes."""
-    from crossfade.tasks import read_windows
-
-    X, labels, others = read_windows(
-        path, label, crowd.feature_names, crowd.classes, crowd.class_names, crowd.recipe
-    )
+    about = (crowd.feature_names, crowd.classes, crowd.class_names, crowd.recipe)
+    X, labels, others = _read_windows(path, label, *about)
     strange = set() if labels is None else {*labels.dropna()} - {*(crowd.classes or labels)}
     if strange:
         raise ValueError(
@@ -166,6 +177,17 @@ def _read(
             f"Note: {path}: {(~whole).sum()} windows lack a feature and are left out.", err=True
         )
     return X[whole], None if labels is None else labels[whole], others[whole]
+
+
+def _read_windows(path: Path, label: str, *about: Any) -> Windows:
+    """Windows of a table; refuses a label column that was named and is missing."""
+    from crossfade.tasks import read_windows
+
+    found = read_windows(path, label, *about)
+    source = click.get_current_context().get_parameter_source("label")
+    if found.labels is None and source is not ParameterSource.DEFAULT:
+        raise ValueError(f"{path} has no column {label!r}. Leave --label out, or name a column.")
+    return found
 
 
 def _class_names(rule: Rule) -> list[str]:
@@ -213,7 +235,8 @@ def _more_labels(blend: Any, rule: Rule) -> Table | str:
         view.add_row(_count(count), f"{forecast:.3f}", interval, f"{gain:+.3f}")
     if found.accuracy.min() < accuracy - 0.005:
         view.caption = (
-            "More labels do no harm: a forecast falls by chance, since earlier people are few."
+            "The forecast falls by chance because the prior has few people. More labels do not "
+            "reduce accuracy."
         )
     return view
 
@@ -245,22 +268,21 @@ def predict(model: Path, new: Path, label: str, out: Path | None) -> None:
       crossfade predict model.json new.parquet -o labels.csv
     """
     from crossfade.blend import load_model
-    from crossfade.tasks import read_windows, write_frame
+    from crossfade.tasks import write_frame
 
     with plain_messages():
         if out is not None:
             refuse_same_file(out, model, new)
         rule = load_model(model)
         about, classes = rule.about, rule.classes.tolist()
-        windows = read_windows(
-            new, label, about.feature_names, classes, about.class_names, about.recipe
-        )
-        table = _predicted(rule, windows.X, windows.others)
+        names = about.feature_names, classes, about.class_names
+        X, labels, others = _read_windows(new, label, *names, about.recipe)
+        table = _predicted(rule, X, others)
         if out is not None:
             write_frame(out, table)
     if out is None:
         click.echo(table.to_csv(index=False), nl=False)
-    said = "" if windows.labels is None else _accuracy(rule, windows.labels, table["predicted"])
+    said = "" if labels is None else _accuracy(rule, labels, table["predicted"])
     if said:
         click.echo(said, err=out is None)
     if out is not None:
