@@ -1,6 +1,7 @@
 """Ledgers: what a population spends, what is refused, and what a hundred releases give away."""
 
 import json
+import sys
 import threading
 
 import numpy as np
@@ -72,8 +73,8 @@ def test_without_a_ledger_nobody_counts(prior):
 
 def test_a_hundred_releases_give_a_prior_away_and_are_counted(prior, path):
     """The mean of many releases is the exact one; what is spent says so."""
-    sums = [prior.released(1.0, 1e-5, ledger=path).direction_sum for _ in range(100)]
-    mean, truth = np.mean(sums, 0), prior.direction_sum
+    sums = [prior.released(1.0, 1e-5, ledger=path).directions.direction for _ in range(100)]
+    mean, truth = np.mean(sums, 0), prior.directions.direction
     assert mean @ truth / np.linalg.norm(mean) / np.linalg.norm(truth) > 0.9
     assert Ledger(path).spent(1e-5) == pytest.approx(14.43, abs=0.01)
 
@@ -118,6 +119,14 @@ def test_a_budget_is_set_once_and_covers_what_was_before(prior, path):
     with pytest.raises(ValueError, match="budget"):
         prior.released(0.01, 1e-5, ledger=Ledger(path, budget=5.0))
     assert len(Ledger(path).releases) == 2
+
+
+def test_a_ledger_without_a_folder_or_a_lock(prior, path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        prior.released(1.0, 1e-5, ledger=path.parent / "none" / "l.json")
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.warns(UserWarning, match="cannot lock"):
+        prior.released(1.0, 1e-5, ledger=path)
 
 
 @pytest.mark.parametrize("budget", [0.0, -1.0, np.nan, "3", True])

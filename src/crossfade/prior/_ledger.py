@@ -10,13 +10,14 @@ import json
 import math
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from crossfade._files import digest_of, is_intact, json_of, read_whole, write_whole
+from crossfade._files import check_writable, digest_of, is_intact, json_of, read_whole, write_whole
 from crossfade._validate import check_number
 from crossfade.prior._gaussian import separation, spent_epsilon
 from crossfade.prior._parts import check_budget
@@ -104,6 +105,7 @@ class Ledger:
         """
         epsilon, delta = check_budget(epsilon, delta)
         path = Path(os.path.realpath(self.path))
+        check_writable(path)
         with _locked(path):
             found = self._read()
             mu = math.hypot(_composed(found["releases"]), separation(epsilon, delta))
@@ -163,8 +165,8 @@ class Ledger:
             raise ValueError(f"{self.path} is damaged, or not a ledger. Restore it from a backup.")
         if fields.get("version") != _VERSION:
             raise ValueError(
-                f"{self.path} is not a ledger of this version. Go on with the Crossfade that wrote "
-                "it; start a new ledger only for people who are in none of its releases."
+                f"{self.path} is not a ledger of this version. Use the version of Crossfade that "
+                "wrote it; start a new ledger only for people who are in none of its releases."
             )
         return _checked(fields)
 
@@ -184,7 +186,7 @@ def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _composed(releases: list[Any]) -> float:
-    """How far apart all releases together set two people: the root of the sum of mu^2."""
+    """Composed mu of all releases: the root of the sum of mu^2."""
     return math.sqrt(math.fsum(separation(one["epsilon"], one["delta"]) ** 2 for one in releases))
 
 
@@ -199,6 +201,11 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 def _locked(path: Path) -> Iterator[None]:
     """Lock the ledger: by its folder, since the file itself is replaced."""
     if sys.platform == "win32":
+        warnings.warn(
+            "Windows cannot lock a ledger. Make one release at a time.",
+            UserWarning,
+            stacklevel=5,
+        )
         yield
         return
     folder = os.open(path.parent, os.O_RDONLY)
