@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from crossfade import TaskPrior
+from crossfade import Task, TaskPrior
 
 
 @pytest.fixture
@@ -36,6 +36,10 @@ def test_what_is_missing_is_told(make_prior, make_tasks):
     assert "class means" in make_prior().summary().split("lacks")[1]
     bare = TaskPrior.from_tasks(make_tasks(), rehearse=False)
     assert "forecast records" in bare.summary().split("lacks")[1]
+    alone = TaskPrior.from_tasks(make_tasks()[:1])
+    assert "enough people" in alone.summary().split("lacks")[1]
+    many = [Task(one.X, np.arange(len(one.y)) % 3, one.name) for one in make_tasks()]
+    assert "mean direction" not in TaskPrior.from_tasks(many, rehearse=False).card()
     wide = make_prior(n_features=60)
     assert "10 features more" in wide.card()
     cancelling = TaskPrior.from_projections(np.concatenate([np.eye(2), -np.eye(2)]))

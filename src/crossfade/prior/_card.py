@@ -57,9 +57,9 @@ def text_of(data: dict[str, Any]) -> str:
         *table_of(("what", "value"), rows.items()),
         "",
         *table_of(
-            ("feature", "divided by", "mean direction"),
+            ("feature", "divided by", "mean direction")[: 3 if "agreement" in data else 2],
             [
-                (one["name"], f"{one['scale']:g}", _signed(one.get("mean_direction")))
+                (one["name"], f"{one['scale']:g}", *_signed(one, "agreement" in data))
                 for one in data["features"][:_LISTED]
             ],
         ),
@@ -80,7 +80,8 @@ def describe(prior: PriorSums) -> str:
     if prior.class_means is None:
         rows["lacks"] = "class means: no answer before the first label"
     elif not prior.law.records:
-        rows["lacks"] = "forecast records: forecasts are those of theory alone"
+        lacks = "enough people for" * bool(prior.forecast_records) + " forecast records"
+        rows["lacks"] = f"{lacks.strip()}: forecasts are those of theory alone"
     if prior.release is not None:
         rows["privacy"] = str(prior.release)
     if prior.law.directions is not None and prior.cancels:
@@ -135,8 +136,10 @@ def _short(number: float) -> float | None:
     return float(f"{number:.4g}") if np.isfinite(number) else None
 
 
-def _signed(part: float | None) -> str:
-    return "none" if part is None else f"{part:+.3f}"
+def _signed(one: Mapping[str, Any], has_directions: bool) -> list[str]:
+    """Part of a feature in the mean direction, if the prior has directions."""
+    part = one.get("mean_direction")
+    return ["none" if part is None else f"{part:+.3f}"] * has_directions
 
 
 def _many(count: int, what: str) -> str:
