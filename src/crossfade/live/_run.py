@@ -69,6 +69,13 @@ def run_live(
         opened.callback(lines.close)
         lsl_time = isinstance(source, LslStream)
         publisher = Publisher(publish, live.class_names, lines, lsl_time=lsl_time)
+
+        def finish(session: Session) -> str:
+            said = write_session(session, about) + publisher.begin()
+            if session.over:
+                print(f"{source.name} has ended. {said} Ctrl-C ends the page.", file=sys.stderr)
+            return said
+
         session = Session(
             live,
             source,
@@ -76,7 +83,7 @@ def run_live(
             labels=labels,
             places=places,
             publish=publisher,
-            finish=lambda session: write_session(session, about) + publisher.begin(),
+            finish=finish,
         )
 
         def started(address: str) -> None:
