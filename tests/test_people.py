@@ -29,7 +29,7 @@ def test_sessions_of_a_group_are_one_person(tasks):
     prior = build(grouped(tasks, ["a", "a", "a", "b", None, None]))
     assert (prior.n_tasks, prior.n_people) == (6, 4)
     weight = np.array([1 / 3, 1 / 3, 1 / 3, 1.0, 1.0, 1.0])
-    alone = [build([task]).direction_sum for task in tasks]
+    alone = [build([task]).directions.direction for task in tasks]
     W = np.array(alone)
     np.testing.assert_allclose(prior.directions.person_direction, weight @ W)
     np.testing.assert_allclose(prior.directions.person_outer, W.T @ (weight[:, None] * W))
@@ -70,7 +70,7 @@ def test_no_build_counts_twice(tasks, tmp_path):
     # A build is no number of a prior: the same people built again are equal, and can be added.
     again = build(tasks[:3])
     assert again == prior
-    assert again.builds != prior.builds
+    assert again.origin.builds != prior.origin.builds
     assert (again + prior).n_tasks == 6
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from crossfade import FisherDiscriminant, Recipe, Task, TaskPrior, TaskSet
 from crossfade.exceptions import MissingPartWarning, NoDirectionError, PriorMismatchError
-from crossfade.prior import concentration_mle
+from crossfade.prior import concentration_mle, moments_of_tasks
 
 FORMS = ["tangent", "authors", "printed"]
 
@@ -32,9 +32,9 @@ def build(tasks, **options):
 def test_sums_and_what_follows_from_them(make_directions):
     W = make_directions(25, 5)
     prior = TaskPrior.from_projections(W, classes=(0, 1), feature_names=list("abcde"))
-    assert (prior.n_tasks, prior.n_features, prior.isotropic) == (25, 5, False)
-    np.testing.assert_allclose(prior.direction_sum, W.sum(0))
-    np.testing.assert_allclose(prior.outer_sum, W.T @ W)
+    assert (prior.n_tasks, prior.n_features, prior.directions.outer is None) == (25, 5, False)
+    np.testing.assert_allclose(prior.directions.direction, W.sum(0))
+    np.testing.assert_allclose(prior.directions.outer, W.T @ W)
     np.testing.assert_allclose(prior.mean, W.mean(0))
     length = np.linalg.norm(W.mean(0))
     assert prior.resultant_length == pytest.approx(length)
@@ -60,7 +60,7 @@ def test_scatter_is_the_covariance_shrunk(make_directions):
 def test_isotropic_scatter_has_the_same_trace(make_directions):
     W = make_directions(25, 5)
     full, less = (TaskPrior.from_projections(W, isotropic=iso) for iso in (False, True))
-    assert less.outer_sum is None
+    assert less.directions.outer is None
     assert np.trace(less.scatter) == pytest.approx(np.trace(full.scatter))
     np.testing.assert_allclose(less.scatter, less.scatter[0, 0] * np.eye(5))
     np.testing.assert_array_equal(less.mean_direction, full.mean_direction)
@@ -82,7 +82,7 @@ def test_rows_are_brought_to_unit_length(make_directions):
     frame = pd.DataFrame({"u": [1.0, 0.6], "v": [0.0, 0.8]})
     assert TaskPrior.from_projections(frame).feature_names == ("u", "v")
     far = TaskPrior.from_projections([[1e200, 0.0], [0.0, 1e-300]], normalize=True)
-    np.testing.assert_array_equal(far.direction_sum, [1.0, 1.0])
+    np.testing.assert_array_equal(far.directions.direction, [1.0, 1.0])
 
 
 def test_cancelling_sources():
@@ -214,7 +214,8 @@ def test_update_returns_a_new_prior_and_gives_up_other_sums(make_tasks):
     prior = build(make_tasks())
     more = prior.update([[0.0, 3.0, 0.0, 4.0]], normalize=True)
     assert (prior.n_tasks, more.n_tasks) == (6, 7)
-    np.testing.assert_allclose(more.direction_sum - prior.direction_sum, [0, 0.6, 0, 0.8])
+    step = more.directions.direction - prior.directions.direction
+    np.testing.assert_allclose(step, [0, 0.6, 0, 0.8])
     assert more.holds == ("directions",)
     assert more.law.within is None
 
@@ -238,7 +239,7 @@ def test_adding_gives_up_what_only_one_knows(make_tasks, make_prior):
     for one, other in ((full, bare), (bare, full)):
         with pytest.warns(MissingPartWarning, match="class_means"):
             both = one + other
-        assert both.isotropic
+        assert both.directions.outer is None
         assert (both.n_tasks, both.classes, both.holds) == (16, (0, 1), ("directions",))
 
 
@@ -261,18 +262,18 @@ def test_equality_is_to_the_bit(make_directions):
 def test_a_prior_never_changes(make_directions):
     W, scale = make_directions(), np.ones(4)
     prior = TaskPrior.from_projections(W, feature_scale=scale)
-    before = prior.direction_sum.copy()
+    before = prior.directions.direction.copy()
     W[:], scale[:] = 0.0, 5.0
-    np.testing.assert_array_equal(prior.direction_sum, before)
+    np.testing.assert_array_equal(prior.directions.direction, before)
     np.testing.assert_array_equal(prior.feature_scale, np.ones(4))
-    names = ["direction_sum", "outer_sum", "feature_scale", "mean", "mean_direction", "scatter"]
     assert copy.deepcopy([prior])[0] is prior
     again = pickle.loads(pickle.dumps(prior))
-    assert (again, again.builds) == (prior, prior.builds)
+    assert (again, again.origin.builds) == (prior, prior.origin.builds)
     for thing in (prior, again, copy.copy(prior)):
-        for name in names:
+        sums = [thing.directions.direction, thing.directions.outer, thing.feature_scale]
+        for array in (*sums, thing.mean, thing.mean_direction, thing.scatter):
             with pytest.raises(ValueError, match="read-only"):
-                getattr(thing, name)[...] = 0.0
+                array[...] = 0.0
         with pytest.raises(dataclasses.FrozenInstanceError):
             thing.space = None
         with pytest.raises(TypeError):
@@ -295,6 +296,7 @@ def test_a_prior_never_changes(make_directions):
         ([[1.0, 0.0]], {"classes": (1, 1)}, "different"),
         ([[1.0, 0.0]], {"classes": (0, 1, 2)}, "two classes"),
         ([[1.0, 0.0]], {"feature_names": ["u"]}, "names"),
+        ([[1.0, 0.0]], {"isotropic": "yes"}, "isotropic"),
     ],
 )
 def test_projections_are_refused(projections, options, word):
@@ -341,8 +343,19 @@ def test_tasks_are_refused(make_tasks):
     ):
         with pytest.raises(error, match=word):
             TaskPrior.from_tasks(found)
-    with pytest.raises(ValueError, match="centred_per_person"):
-        TaskPrior.from_tasks(tasks, centred_per_person="no", rehearse=False)
+    for name in ("centred_per_person", "rehearse", "isotropic"):
+        with pytest.raises(ValueError, match=name):
+            TaskPrior.from_tasks(tasks, **{"rehearse": False, name: "no"})
+    moments, _ = moments_of_tasks(tasks)
+    prior = TaskPrior.from_moments(moments, rehearse=False)
+    for refused, error, word in (
+        (lambda: TaskPrior.from_moments(moments, typo=1), ValueError, "'typo'"),
+        (lambda: prior.rehearsed(moments, ["fisher"]), ValueError, "hierarchical"),
+        (lambda: prior.without("directions", "class_means"), ValueError, "Leave one"),
+        (lambda: prior.for_person(3), TypeError, "Task"),
+    ):
+        with pytest.raises(error, match=word):
+            refused()
     for scale in ("own", [1, 1, 1, 0]):
         with pytest.raises(ValueError, match="feature_scale"):
             TaskPrior.from_tasks(tasks, feature_scale=scale)

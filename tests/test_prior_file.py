@@ -116,7 +116,7 @@ def test_round_trip(make_tasks, tmp_path, labels, isotropic):
     prior.save(tmp_path / "p.npz")
     again = TaskPrior.load(str(tmp_path / "p.npz"))
     assert again == prior
-    assert again.builds == prior.builds
+    assert again.origin.builds == prior.origin.builds
     assert [type(name) for name in again.classes] == [type(name) for name in labels]
     again.save(tmp_path / "again.npz")
     assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "p.npz").read_bytes()
@@ -128,7 +128,7 @@ def test_all_that_a_prior_says_comes_back(prior, saved):
     assert again.about == {"made_by": "Lab A"}
     assert again.forecast_records == prior.forecast_records
     with pytest.raises(ValueError, match="read-only"):
-        again.direction_sum[0] = 1.0
+        again.directions.direction[0] = 1.0
 
 
 def test_the_page_on_the_file_reads_it(prior, saved, monkeypatch, capsys):

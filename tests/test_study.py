@@ -14,12 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from crossfade import (
-    HierarchicalBlendClassifier,
-    PosteriorBlendClassifier,
-    Task,
-    TaskPrior,
-)
+from crossfade import HierarchicalBlendClassifier, PosteriorBlendClassifier, Task, TaskPrior
 from crossfade.study import METHODS, CalibrationStudy, StudyResult
 
 SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "brier", "log_loss"]
@@ -461,6 +456,7 @@ def test_summary_is_over_tasks_of_means_over_splits(make_tasks):
         ({"splits": "shuffled"}, "splits"),
         ({"splits": "next-session"}, "sessions"),
         ({"random_state": -1}, "random_state"),
+        ({"forecasts": "no"}, "forecasts"),
     ],
 )
 def test_a_study_refuses(make_tasks, options, word):
@@ -475,7 +471,7 @@ def test_a_study_refuses_tasks_that_do_not_go_together(make_tasks, make_many):
     for wrong, word in [
         ([*tasks, tasks[0]], "'p0'"),
         ([stranger, *make_tasks(1, labels=("a", "b"))], "classes"),
-        (tasks[:1], "groups"),
+        (tasks[:1], r"groups.*Add tasks of others\.$"),
         (grouped, "groups"),
         ([], "groups"),
     ]:

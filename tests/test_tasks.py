@@ -89,6 +89,7 @@ ONE = Task([[1.0], [2.0]], [0, 1], name="one", feature_names=["u"])
         (lambda: Task([[1.0], [2.0]], [0.0, np.nan]), ValueError, "missing"),
         (lambda: Task([[1.0], [2.0]], ["a", None]), ValueError, "missing"),
         (lambda: TaskSet([ONE, ([[1.0]], [0])]), TypeError, "tuple"),
+        (lambda: TaskSet(ONE), TypeError, "list of Task"),
         (lambda: TaskSet([ONE, Task([[1.0, 2.0]], [0], "two")]), ValueError, "features"),
         (lambda: TaskSet([ONE, replace(ONE, feature_names=["v"])]), ValueError, "features"),
         (lambda: TaskSet([ONE, Task([[1.0]], [0])]), ValueError, "features"),

@@ -189,7 +189,7 @@ def numbers_of_prior(prior):
         return {"feature_scale": prior.feature_scale, "means": prior.class_means.mean_sum}
     found = {
         "n_tasks": prior.n_tasks,
-        "direction_sum": prior.direction_sum,
+        "direction_sum": prior.directions.direction,
         "feature_scale": prior.feature_scale,
         "mean": prior.mean,
         "scatter": _matrix(prior.scatter),

@@ -74,13 +74,8 @@ def test_estimator_file_and_c_export(tasks, tmp_path):
 
 def test_study(tasks):
     # By its name, all splits at once; and as an estimator that gets the windows of the others.
-    study = CalibrationStudy(
-        tasks,
-        methods=["halfway", ("estimator", HalfwayClassifier())],
-        budgets=[2],
-        n_splits=2,
-        random_state=0,
-    )
+    methods = ["halfway", ("estimator", HalfwayClassifier())]
+    study = CalibrationStudy(tasks, methods=methods, budgets=[2], n_splits=2, random_state=0)
     rows = study.run().rows
     own, other = (rows[rows["method"] == name] for name in ("halfway", "estimator"))
     assert len(own) == 2 * len(tasks)

@@ -183,7 +183,7 @@ def case_prior(trial):
         lambda: made.update(projections(rng, d)),
         lambda: made + hostile.known(pick(rng, tuple(hostile.PRIORS)), d + seldom(rng, 5)),
         lambda: made + made,
-        lambda: made.without(or_odd(rng, "outer_sum", "class_means")),
+        lambda: made.without(or_odd(rng, "directions", "class_means")),
         lambda: made.annotated(made_by=or_odd(rng, "us")),
     )
     after = trial.call(pick(rng, changed))

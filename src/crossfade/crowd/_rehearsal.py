@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crossfade._typing import Array
+from crossfade._validate import check_choice
 from crossfade.blend import KINDS, fit_rule
 from crossfade.exceptions import PriorMismatchError
 from crossfade.fisher import ClassMoments, TaskMoments
@@ -30,7 +31,8 @@ def rehearsal(
     groups: Sequence[str | None] | None,
 ) -> dict[str, ForecastRecord]:
     """Forecast records of the kinds of blends that these sums allow; None is all kinds."""
-    kinds = [kind for kind in KINDS if kind != "fisher"] if kinds is None else kinds
+    able = [kind for kind in KINDS if kind != "fisher"]
+    kinds = able if kinds is None else [check_choice("A kind", kind, able) for kind in kinds]
     found: dict[str, list[tuple[Array, Array]]] = {kind: [] for kind in kinds}
     # The same people in every process and on every machine.
     chosen = np.zeros(moments.n_tasks, bool)
@@ -73,7 +75,7 @@ def _rehearse(newcomers: LeftOut, draws: Array, kind: str) -> tuple[Array, Array
         if size:
             moments, test = _labelled(newcomers.rows, draws, sizes, size)
         else:
-            moments = _no_label(n, n_classes, windows.shape[-1])
+            moments = ClassMoments.empty(n_classes, windows.shape[-1], n)
         rule = fit_rule(moments, law, kind, rehearsal=True)
         coef = rule.coef.reshape(n, n_runs, *rule.coef.shape[-2:])
         scores = windows[:, None] @ coef.mT + rule.intercept.reshape(n, n_runs, 1, -1)
@@ -88,12 +90,6 @@ def _rehearse(newcomers: LeftOut, draws: Array, kind: str) -> tuple[Array, Array
         )
         forecasts[..., place] = rule.raw_forecast.reshape(n, n_runs) if size else 0.5
     return forecasts, outcomes
-
-
-def _no_label(n: int, n_classes: int, d: int) -> ClassMoments:
-    """Moments without any window."""
-    nothing = np.zeros((n, n_classes, d))
-    return ClassMoments(np.zeros(n_classes), nothing, np.zeros((d, d)), False, np.zeros(d))
 
 
 def _labelled(

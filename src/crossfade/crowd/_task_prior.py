@@ -11,7 +11,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crossfade._validate import check_directions, check_names, check_scale
+from crossfade._validate import (
+    check_choice,
+    check_directions,
+    check_flag,
+    check_names,
+    check_scale,
+    check_type,
+)
 from crossfade.crowd._rehearsal import rehearsal
 from crossfade.exceptions import PriorMismatchError, UncountedReleaseWarning
 from crossfade.fisher import ClassMoments, FisherDiscriminant, TaskMoments
@@ -27,7 +34,7 @@ from crossfade.prior import (
     moments_of_tasks,
     noisy_sums,
 )
-from crossfade.tasks import Task
+from crossfade.tasks import Task, TaskSet
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,6 +158,9 @@ class TaskPrior(PriorSums):
         TaskPrior
             The prior, equal to that of :meth:`from_tasks`.
         """
+        for name in options:
+            check_choice("An option of from_moments", name, tuple(learn.__kwdefaults__ or ()))
+        check_flag("rehearse", rehearse)
         prior = cls(*learn(moments, **options))
         if not rehearse or options.get("isotropic"):
             return prior
@@ -220,6 +230,7 @@ class TaskPrior(PriorSums):
         """
         if feature_names is None and hasattr(projections, "columns"):
             feature_names = [str(column) for column in projections.columns]
+        check_flag("isotropic", isotropic)
         directions = check_directions(projections, normalize=normalize)
         space = _space_of(directions.shape[1], feature_scale, feature_names, classes)
         return cls(space, {"directions": Directions.of(directions, outer=not isotropic)})
@@ -313,7 +324,7 @@ class TaskPrior(PriorSums):
         >>> HierarchicalBlendClassifier(prior).start().score(today.X, today.y) > 0.6
         True
         """
-        tasks = [earlier] if isinstance(earlier, Task) else list(earlier)
+        tasks = TaskSet([earlier] if isinstance(earlier, Task) else earlier)
         for task in tasks:
             wrong = misfits(self.space, task)
             if wrong:
@@ -390,10 +401,7 @@ def _shrinkage_of(discriminant: FisherDiscriminant | None) -> str | float | None
     """How a discriminant shrinks, checked; None is ours."""
     if discriminant is None:
         return "oas"
-    if not isinstance(discriminant, FisherDiscriminant):
-        raise TypeError(
-            f"discriminant must be a FisherDiscriminant; got {type(discriminant).__name__}."
-        )
+    check_type("discriminant", discriminant, FisherDiscriminant, "a FisherDiscriminant")
     discriminant._validate_params()
     return discriminant.shrinkage
 

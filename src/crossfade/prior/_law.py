@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crossfade._typing import Array
-from crossfade._validate import check_names, check_number, resolve_scale
+from crossfade._validate import check_flag, check_names, check_number, resolve_scale
 from crossfade.exceptions import NoDirectionError
 from crossfade.fisher import (
     Block,
@@ -72,6 +72,7 @@ def learn(
     called: Callable[[int], str] = "Task {}".format,
 ) -> tuple[Space, dict[str, Sums], Origin]:
     """Space, sums and origin of the prior of these tasks; tasks of a group are one person's."""
+    check_flag("isotropic", isotropic)
     bound = mean_norm_bound
     if bound is not None:
         bound = check_number("mean_norm_bound", bound, 1e-100, 1e100)
@@ -79,9 +80,9 @@ def learn(
     groups = [None] * moments.n_tasks if groups is None else groups
     sums = _sums_of(moments, scale, shrinkage, isotropic, bound, groups, called)
     centred = centred_per_person
-    if centred != "auto" and not isinstance(centred, bool | np.bool_):
-        raise ValueError(f"centred_per_person must be True, False or 'auto'; got {centred!r}.")
-    if centred == "auto":
+    if not isinstance(centred, str) or centred != "auto":
+        check_flag("Unless it is 'auto', centred_per_person", centred)
+    else:
         # With a bound the answer must not depend on one person.
         centred = bound is None and "class_means" in sums and _is_centred(moments, scale)
     names, labels = check_names(feature_names, scale.size), check_labels(classes)
@@ -371,7 +372,7 @@ def left_out(
 
 
 def _few(shares: Array, chosen: NDArray[np.bool_], at_once: int) -> Iterator[NDArray[np.intp]]:
-    """Those chosen, of one share, so many at a time."""
+    """Yield batches of chosen people with equal shares."""
     for share in np.unique(shares):
         alike = np.flatnonzero(chosen & (shares == share))
         for start in range(0, len(alike), at_once):

@@ -163,11 +163,6 @@ class PriorSums:
         return self.space.recipe
 
     @property
-    def builds(self) -> frozenset[str]:
-        """Random identifiers of the builds that went into the prior."""
-        return self.origin.builds
-
-    @property
     def about(self) -> dict[str, str]:
         """Text about the prior: who made it, units, date; see :meth:`annotated`."""
         return dict(self.origin.about)
@@ -176,22 +171,6 @@ class PriorSums:
     def release(self) -> Release | None:
         """Privacy budget and noise of a released prior; None for exact sums."""
         return self.origin.release
-
-    @property
-    def direction_sum(self) -> Array:
-        """Sum of the unit directions, in scaled units."""
-        return self.directions.direction
-
-    @property
-    def outer_sum(self) -> Array | None:
-        """Sum of the outer products of the directions; None for an isotropic prior."""
-        return self.directions.outer
-
-    @property
-    def isotropic(self) -> bool:
-        """Whether only the sum of the directions was kept."""
-        found = self.sums.get("directions")
-        return isinstance(found, Directions) and found.outer is None
 
     @property
     def mean(self) -> Array:
@@ -275,8 +254,8 @@ class PriorSums:
         lost = {_part_of(name) for name in self.sums.keys() ^ other.sums.keys()} - {"sessions"}
         if lost:
             warnings.warn(
-                f"Only one of the two priors holds {' and '.join(sorted(lost))}: their sum does "
-                "without. Build both with TaskPrior.from_tasks to keep it.",
+                f"Only one prior holds {' and '.join(sorted(lost))}, so the sum drops it. Build "
+                "both with TaskPrior.from_tasks to keep it.",
                 MissingPartWarning,
                 stacklevel=2,
             )
@@ -311,6 +290,8 @@ class PriorSums:
         # Sessions say how class means differ.
         less = {*parts, *(("sessions",) if "class_means" in parts else ())}
         kept = {name: one for name, one in self.sums.items() if _part_of(name) not in less}
+        if not kept.keys() & {"directions", "class_means"}:
+            raise ValueError("A prior needs directions or class means. Leave one of them in.")
         return replace(self, sums=kept)
 
     def annotated(self, **about: str) -> Self:

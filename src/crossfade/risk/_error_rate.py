@@ -295,8 +295,8 @@ def check_class_prior(class_prior: ArrayLike | None) -> float:
     # Half of it: one less a proportion has lost digits, and comes back from files.
     if pair.shape != (2,) or pair.min() < 0.5 * _RAREST or abs(pair.sum() - 1.0) > 1e-6:
         raise ValueError(
-            "class_prior must be None or two probabilities that sum to one, first class first, "
-            f"neither below {_RAREST:g}; got {class_prior!r}."
+            "class_prior must be two probabilities above 0 that sum to 1, such as 0.9 and 0.1; got "
+            f"{class_prior!r}."
         )
     return float(pair[1] / pair.sum())
 

@@ -93,9 +93,8 @@ def check_tasks(tasks: Iterable[Task]) -> tuple[NDArray[Any], list[Participant]]
     ]
     n_groups = len({one.group for one in participants})
     if n_groups < 2:
-        raise ValueError(
-            f"A study needs tasks of at least two groups; got {n_groups}. {' '.join(left_out)}"
-        )
+        few = f"A study needs tasks of at least two groups; got {n_groups}. Add tasks of others."
+        raise ValueError(" ".join([few, *left_out]))
     _warn(left_out)
     return classes, participants
 

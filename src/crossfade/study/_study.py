@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossfade._validate import check_choice, check_integer
+from crossfade._validate import check_choice, check_flag, check_integer
 from crossfade.study._evaluate import Note, Outcome, Plan, Shard
 from crossfade.study._methods import check_able, check_budgets, check_methods
 from crossfade.study._result import StudyResult
@@ -122,7 +122,7 @@ class CalibrationStudy:
             n_splits=1 if kind == "chronological" else n_splits,
             kind=kind,
             seed=seed,
-            forecasts=bool(forecasts),
+            forecasts=check_flag("forecasts", forecasts),
         )
         check_able(self._plan.methods, self._plan.budgets)
         targets = self._participants

@@ -16,6 +16,7 @@ from crossfade._validate import (
     as_labels,
     check_finite,
     check_names,
+    check_type,
     classes_of,
     is_missing,
     refuse_masked,
@@ -121,11 +122,11 @@ class TaskSet(Sequence[Task]):
     """
 
     def __init__(self, tasks: Iterable[Task], class_names: Mapping[Any, str] | None = None) -> None:
+        check_type("tasks", tasks, Iterable, "a list of Task objects")
         self._tasks = tuple(tasks)
         self._class_names = check_class_names(class_names)
         for task in self._tasks:
-            if not isinstance(task, Task):
-                raise TypeError(f"A TaskSet holds Task objects; got {type(task).__name__}.")
+            check_type("Each of tasks", task, Task, "a Task")
             first = self._tasks[0]
             mine, theirs = (
                 one.feature_names or f"{np.shape(one.X)[1]} without names" for one in (task, first)
