@@ -107,8 +107,7 @@ def _refuse_far(population: Population, observed: Observed) -> None:
     )
     if not far <= _FURTHEST:
         raise PriorMismatchError(
-            f"The samples lie {far:.3g} deviations of the crowd away from it, or spread as far, so "
-            "that its class means say nothing of them. Check their units."
+            f"The samples are {far:.3g} deviations from the crowd. Check their units."
         )
 
 

@@ -66,7 +66,7 @@ def enough(rule: Rule, want: float | None = None) -> NDArray[np.bool_]:
     stop = gains_of(rule).max(-1) < LEAST_GAIN
     if want is not None:
         stop = stop | (probability_of(rule, want) >= CERTAINTY)
-    # A forecast from labels of one class alone is not one to stop at.
+    # Never stop while only one class is labelled.
     return np.asarray(stop & rule.n_labelled.all(-1))
 
 
@@ -82,7 +82,7 @@ def advise(
         text = f"{' and '.join(missing)} {'has' if len(missing) == 1 else 'have'} no label yet."
         return Advice(False, missing[0], text), named
     known, stop = bool(np.isfinite(gains).all()), bool(enough(rule, want))
-    # Of equal gains the class that has fewer windows, then the first.
+    # Break ties by fewer windows, then by order.
     order = np.lexsort([counts, -np.round(gains[:-1], 12)]) if known else np.argsort(counts)
     sure = 0.0 if want is None else float(probability_of(rule, want))
     if sure >= CERTAINTY:

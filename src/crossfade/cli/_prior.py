@@ -27,7 +27,7 @@ _OUT = click.option("-o", "--out", type=OUT, required=True, help="Prior file to 
 def prior() -> None:
     """Build, show, merge and release priors.
 
-    A prior is what many tasks have in common: a file of sums, without anybody's recordings.
+    A prior is what many tasks have in common: a file of sums over people, without recordings.
 
     \b
     Examples:
@@ -54,8 +54,8 @@ def prior() -> None:
     "--mean-norm-bound",
     type=float,
     metavar="R",
-    help="Largest length of anybody's class means in units of the scale: what is longer is "
-    "shortened, so that a release can hold them. Choose it beforehand, not from these tasks.",
+    help="Largest length of anybody's class means in units of the scale. Longer means are "
+    "shortened so that they can be released. Choose it beforehand, not from these tasks.",
 )
 @click.option(
     "--exclude", multiple=True, metavar="TASK", help="Task to leave out; repeat it for several."
@@ -71,10 +71,10 @@ def build(
     mapping: Mapping[str, Any],
     **about: str | None,
 ) -> None:
-    """Build a prior from the tasks in TASKS: sums over people, and nobody's windows.
+    """Build a prior from the tasks in TASKS: sums over people, no windows.
 
     It keeps sums of the directions, of the class means, and of how accurate forecasts were in a
-    rehearsal, in which each task plays the new person.
+    rehearsal that leaves each task out in turn.
 
     \b
     Examples:
@@ -103,8 +103,8 @@ def build(
     click.echo(made.summary())
     if made.n_people < FEW_PEOPLE:
         click.echo(
-            f"  note           {made.n_people} people are few: a forecast for one person is little "
-            "more than their mean accuracy"
+            f"  note           Fewer than {FEW_PEOPLE} people: forecasts are close to the average "
+            "over people"
         )
     click.echo(f"Written: {out}")
 
@@ -151,7 +151,7 @@ def merge(files: tuple[Path, ...], out: Path) -> None:
     "--delta",
     type=float,
     required=True,
-    help="Probability that the budget does not hold; far below 1 over the number of people.",
+    help="Probability that the guarantee fails. Use far less than 1 / number of people.",
 )
 @click.option(
     "--budget",

@@ -191,7 +191,7 @@ def learn_direction(
 
 
 class Worth(NamedTuple):
-    """Worth of runs of neighbouring samples beside independent ones (equation 48)."""
+    """Effective sample size of correlated runs (equation 48)."""
 
     crowding: Array  # (n_classes,): how many neighbours say as much of a mean as one sample
     shown: float  # proportion of the variance that shows in deviations from the means of the runs

@@ -83,7 +83,7 @@ class ClassMeans(Sums, name="class_means"):
 
     @classmethod
     def of_blocks(cls, blocks: Sequence[Block], scale: Array) -> ClassMeans:
-        """Sums over the tasks of blocks, whatever these add."""
+        """Sum over tasks, without a bound."""
         units = scale[:, None] * scale
         means = np.concatenate(
             [(one.whole.means / scale).reshape(len(one.places), -1) for one in blocks]

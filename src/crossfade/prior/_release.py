@@ -43,7 +43,7 @@ def noisy_sums(
 
 
 def sensitivity(n_people: int, isotropic: bool, class_means: bool = False) -> float:
-    """Distance by which the sums can move if one person is replaced (equations 29 and 62)."""
+    """Distance by which the sums can move if one person is replaced (equations 29 and 63)."""
     square = (4.0 if isotropic else 4.5) + (MOVED if class_means else 0.0)
     # Directions are unit vectors to 1e-6, and each sum of floats is off by J^2 roundings at most.
     slack = (1.0 + 1e-6) ** 2

@@ -27,7 +27,7 @@ from crossfade.prior._class_means import ClassMeans
 _SELDOM = 1e-4
 #: Least, usual and most degrees of freedom eta of a crowd's variance as that of a person.
 _LEAST, _USUAL, _MOST = 2.0, 3.0, 12.5
-#: How efficient a median is beside a mean.
+#: Efficiency of the median relative to the mean.
 _MEDIAN = 0.6
 #: What windows in a row differ by from their neighbours, as a proportion of the variance, if they
 #: overlap; and what two may differ by that are all but the same.

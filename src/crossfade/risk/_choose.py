@@ -394,7 +394,7 @@ def alpha_of_sum(
     r"""Convert a weight against the sum of the sources to one against their mean direction.
 
     The paper defines its class of blends with the *sum* of the source directions; everything else,
-    here and there, is about their mean direction. The same rules have other weights (equation 66):
+    here and there, is about their mean direction. The same rules have other weights:
 
     .. math:: \alpha\omega + (1-\alpha)\sum_j\omega^{(j)} \propto
         \alpha'\omega + (1-\alpha')\mu, \qquad \alpha' = \frac{\alpha}{\alpha + J R\,(1 - \alpha)}

@@ -293,7 +293,7 @@ class ManyTheory:
         return law.not_below_chance(np.asarray(False), self.weights.shape[-2])
 
     def slope(self, outlook: Outlook) -> Slope:
-        """Slope with the class means as far apart as the forecast says, flattened by doubt (61)."""
+        """Slope that matches the forecast accuracy, flattened by uncertainty (61)."""
         # Draws make it waver; further apart is more accurate.
         reached = np.maximum.accumulate(self._accuracies(_STRETCHES), -1)
         wanted = outlook.accuracy()[..., None]

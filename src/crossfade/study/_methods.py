@@ -247,7 +247,7 @@ def _method_of(given: object, n_classes: int) -> Method:
         raise ValueError(f"A method is a name or a (name, estimator) pair; got {given!r}.")
     name, estimator = given
     if name in METHODS:
-        raise ValueError(f"{name!r} is a method of the study itself. Choose another name.")
+        raise ValueError(f"{name!r} is the name of a built-in method. Choose another name.")
     needed = ("fit", "predict", "get_params")
     if isinstance(estimator, type) or not all(hasattr(estimator, one) for one in needed):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Rivals: what one would take otherwise.
+"""Baselines: what people use without Crossfade.
 
 scikit-learn's discriminant of the person's windows, of everybody's, and with calibrated
 probabilities; logistic regression that is fine-tuned from the crowd's.
