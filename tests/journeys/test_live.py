@@ -366,7 +366,10 @@ def test_a_process_that_is_killed_and_the_same_person_tomorrow(lines, patient, t
     with running(*options, stdin=subprocess.PIPE) as (process, address):
         with page_of(address) as page:
             assert until(page, lambda one: one["kind"] == "state")["n_windows"] == 8
-        end(process)
+            process.stdin.close()
+            process.stdin = None
+            phase_of(page, "predicting")
+        assert "Ctrl-C" in end(process)
     result = invoke(*options, "--want", "0.6")
     assert (result.exit_code, "begun with another" in result.output) == (1, True)
     # The next day the person is known already.

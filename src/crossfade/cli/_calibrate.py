@@ -68,8 +68,8 @@ def calibrate(
     """Blend a prior with the few labelled windows of one person in FEW, and write the model.
 
     FEW has a column `label` and the prior's features; other columns are ignored. A window with an
-    empty label counts as unlabelled and still helps to find where the classes lie. One class is
-    enough to begin with. Without FEW the model is that of the crowd. The command prints how much
+    empty label is treated as unlabelled; it helps to locate the classes. One class is enough to
+    begin with. Without FEW the model is that of the crowd. The command prints how much
     the person's own windows weigh, which accuracy to expect on new windows, and how much more
     labels would help.
 

@@ -173,7 +173,7 @@ def release(
     Adds noise to the sums and leaves out what has no bound; sessions of one group are one person.
     Class means have a bound, and are released, if the prior was built with --mean-norm-bound.
     A ledger stands for one population: every release that names it is charged to everybody in it,
-    and with a budget, what would exceed it is refused. New people need a new ledger. Needs
+    and releases beyond its budget are refused. New people need a new ledger. Needs
     crossfade[privacy].
 
     \b

@@ -248,7 +248,7 @@ def _print_accuracies(findings: Findings, table: Any) -> None:
     splits = f"{n_splits} split{'s' * (n_splits != 1)}"
     click.echo(f"{findings.count(len(findings.participants))}, {splits} each.")
     if seeing:
-        click.echo(f"† It {', or '.join(sorted(seeing, reverse=True))}, so it does not compete.")
+        click.echo(f"† It {', or '.join(sorted(seeing, reverse=True))}, so it is not ranked.")
     if any("failed" in cell or " of " in cell for line in table.lines for cell in line[1:]):
         click.echo(
             "Some means are over fewer tasks or splits, since methods failed: see the report."

@@ -36,9 +36,9 @@ def tasks() -> None:
 def show(file: Path, mapping: Mapping[str, Any]) -> None:
     """List the tasks in FILE, with windows and features, and say whether they agree.
 
-    Each task has a direction in which its two classes differ. Kappa says how much these directions
-    have in common: near 0 nothing, so that a prior does not help a new person; at 17 (the paper's
-    MATB study) so much that it helps a lot.
+    Each task has a direction in which its two classes differ. Kappa measures how much these
+    directions have in common: near 0 nothing, and a prior does not help a new person; at 17 (the
+    paper's MATB study) a lot, and it helps much.
 
     \b
     Examples:
@@ -112,13 +112,13 @@ def _agreement(found: TaskSet) -> dict[str, str]:
     }
 
 
-@tasks.command(short_help="Look for what would mislead in a table.")
+@tasks.command(short_help="Check a table for misleading columns and names.")
 @click.argument("file", type=TABLE)
 @table_options
 def check(file: Path, mapping: Mapping[str, Any]) -> None:
-    """Look for columns and names in FILE that would mislead a study.
+    """Check FILE for columns and names that would mislead a study.
 
-    `study` and `prior build` look for the same. Exits with code 1 if there is something that they
+    `study` and `prior build` run the same checks. Exits with code 1 if there is something that they
     refuse.
 
     \b
