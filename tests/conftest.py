@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-from crossfade import Task, TaskPrior, load_mental_math, simulate
+from crossfade import Task, TaskPrior, load_mental_math
 
 settings.register_profile(
     "crossfade", derandomize=True, deadline=None, database=None, max_examples=20
@@ -99,24 +99,6 @@ def make_many():
             X = means[label] + rng.standard_normal((label.size, n_features))
             tasks.append(Task(X, names[label], f"p{seed}"))
         return tasks
-
-    return make
-
-
-@pytest.fixture(scope="session")
-def make_clusters():
-    """Unit directions about several centres in turn; about the first axes if none are given."""
-
-    def make(n_tasks=60, n_features=4, kappas=(80.0, 80.0), seed=0, centres=None):
-        rng = np.random.default_rng([seed, n_tasks, n_features])
-        centres = np.eye(n_features) if centres is None else centres
-        W = np.empty((n_tasks, n_features))
-        for place, kappa in enumerate(kappas):
-            n_here = len(W[place :: len(kappas)])
-            W[place :: len(kappas)] = simulate.draw_directions(
-                n_here, n_features, kappa, mean_direction=centres[place], random_state=rng
-            )
-        return W
 
     return make
 

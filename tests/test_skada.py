@@ -37,11 +37,7 @@ SPLITTERS = [
     model_selection.DomainShuffleSplit(n_splits=2, random_state=0),
     model_selection.StratifiedDomainShuffleSplit(n_splits=2, random_state=0),
 ]
-SCORERS = [
-    metrics.PredictionEntropyScorer,
-    metrics.SoftNeighborhoodDensity,
-    metrics.MixValScorer,
-]
+SCORERS = [metrics.PredictionEntropyScorer, metrics.SoftNeighborhoodDensity, metrics.MixValScorer]
 
 
 @pytest.fixture(autouse=True)

@@ -24,11 +24,7 @@ from crossfade import (
     simulate,
 )
 from crossfade.prior import Origin, Release, Space
-from crossfade.risk import (
-    blend_directions,
-    conditional_risk,
-    expected_risk,
-)
+from crossfade.risk import blend_directions, conditional_risk, expected_risk
 from crossfade.study import CalibrationStudy
 
 #: Matrices of more features are kept as their product with a fixed vector.
@@ -665,10 +661,7 @@ def number_cases():
     cases = {f"prior: {name}": _of_prior(name) for name in (*PRIORS, *MANY)}
     for label in FITS:
         if not any(word in label for word in MOVED):
-            cases[label] = lambda label=label: (
-                numbers_of_fit(fit_of(label)),
-                fit_of(label).loose,
-            )
+            cases[label] = lambda label=label: (numbers_of_fit(fit_of(label)), fit_of(label).loose)
     for name, function in FUNCTIONS.items():
         cases[f"function: {name}"] = lambda function=function: (function(), False)
     for name in STUDIES:

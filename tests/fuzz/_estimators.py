@@ -232,7 +232,4 @@ def tame_case(trial):
     return make if rule is not None else None, X, np.array(names)[label], weight
 
 
-CASES = {
-    "fit": (case_fit, 10),
-    "course": (case_course, 3),
-}
+CASES = {"fit": (case_fit, 10), "course": (case_course, 3)}

@@ -23,16 +23,7 @@ from click.testing import CliRunner
 
 from crossfade import LiveCalibration, load_model
 from crossfade.cli import main
-from crossfade.live import (
-    Back,
-    Lost,
-    Rehearsal,
-    Session,
-    about_session,
-    lsl,
-    serve,
-    write_session,
-)
+from crossfade.live import Back, Lost, Rehearsal, Session, about_session, lsl, serve, write_session
 from crossfade.signals import OnlineFeatures
 from tests.live_world import CHANNELS, RATE, RECIPE, prior_of, signal_of
 
