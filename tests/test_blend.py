@@ -409,7 +409,7 @@ REFUSED = {
         "class_prior",
     ),
     "no directions": (
-        lambda clf: clf.set_params(prior=clf.prior.without("directions")).fit(X4, Y4),
+        lambda clf: clf.set_params(prior=MEANS_ALONE).fit(X4, Y4),
         PriorMismatchError,
         "HierarchicalBlendClassifier",
     ),
@@ -419,6 +419,10 @@ REFUSED = {
         "recipe",
     ),
 }
+
+MEANS_ALONE = TaskPrior.from_tasks([Task(X4, Y4), Task(2.0 * X4, Y4)], rehearse=False).without(
+    "directions"
+)
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -32,7 +32,7 @@ def convex(
         choice = (
             least_risk(of_alpha)
             if exact
-            else least_risk(of_alpha, None, "monte_carlo", n_draws, random_state)
+            else least_risk(of_alpha.within_reach(), None, "monte_carlo", n_draws, random_state)
         )
         weight = np.where(crowd.cancels, 1.0, choice.alpha) if exact else choice.alpha
         curve = {"alphas": choice.alphas, "risks": choice.risks}

@@ -30,6 +30,7 @@ from crossfade.fisher._spectrum import (
     invert,
     joint_basis,
     oas,
+    outside,
     shrunk_dense,
     truncate,
 )

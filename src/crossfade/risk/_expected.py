@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from crossfade._typing import Array
-from crossfade.fisher import Direction, Spectrum
+from crossfade.fisher import Direction, Spectrum, outside
 from crossfade.prior import Psi
 
 #: Takes arguments t of shape (..., n_nodes); returns log |phi(t)| and arg phi(t).
@@ -55,6 +55,21 @@ class BlendLaw(NamedTuple):
         )
         mu: Array = np.matvec(basis.mT, np.broadcast_to(self.mu, person.omega.shape))
         return BlendLaw(moved, mu, self.psi, self.class_prior)
+
+    def within_reach(self) -> BlendLaw:
+        """The same law in the directions in which something varies, and in that of the gap."""
+        sigma = self.person.sigma
+        # Eigenvalues ascend, so that those that are zero in every row come first.
+        batch = tuple(range(sigma.values.ndim - 1))
+        n_outside = int((sigma.values == 0.0).all(batch).sum())
+        if sigma.floor.any() or n_outside + sigma.n_outside < 2:
+            return self
+        basis, values = sigma.basis[..., n_outside:], sigma.values[..., n_outside:]
+        # Rounding decides the sign of an eigenvector, and draws along it depend on that sign.
+        against = np.vecmat(self.person.nu, basis) < 0.0
+        basis = np.where(against[..., None, :], -basis, basis)
+        basis = np.concatenate([basis, outside(basis, self.person.nu)[..., None]], -1)
+        return self.turned(basis, np.concatenate([values, np.zeros((*values.shape[:-1], 1))], -1))
 
 
 class _Terms(NamedTuple):
